@@ -1,0 +1,45 @@
+"""Kernels: mute loops over flat arrays, compiled by Numba; the only package that imports it."""
+
+from __future__ import annotations
+
+from sparkwire.kernels.copy import COPY_SLACK, copy
+from sparkwire.kernels.crc import crc32, crc32_raw, crc32c
+from sparkwire.kernels.jit import CHECKED, kernel
+from sparkwire.kernels.load import (
+    Bytes,
+    i8,
+    i16,
+    i32,
+    i64,
+    prefetch,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+    u8,
+    u16,
+    u32,
+)
+
+__all__ = [
+    "CHECKED",
+    "COPY_SLACK",
+    "Bytes",
+    "copy",
+    "crc32",
+    "crc32_raw",
+    "crc32c",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "kernel",
+    "prefetch",
+    "put_i16",
+    "put_i32",
+    "put_i64",
+    "put_u8",
+    "u8",
+    "u16",
+    "u32",
+]

@@ -1,0 +1,86 @@
+"""Arithmetic of polynomials over GF(2) and the constants that it gives the checksum kernels.
+
+A polynomial is a Python int: bit i is the coefficient of x^i.  Runs once, when the kernels are compiled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+CRC32 = 0x104C11DB7  # IEEE 802.3: zlib, Databus, Kafka's messages of magic 0 and 1
+CRC32C = 0x11EDC6F41  # Castagnoli: Kafka's record batches
+
+
+def product(a: int, b: int) -> int:
+    """a * b."""
+    total = 0
+    while b:
+        if b & 1:
+            total ^= a
+        a <<= 1
+        b >>= 1
+    return total
+
+
+def divide(a: int, p: int) -> tuple[int, int]:
+    """Quotient and remainder of a / p."""
+    quotient = 0
+    while (shift := a.bit_length() - p.bit_length()) >= 0:
+        quotient ^= 1 << shift
+        a ^= p << shift
+    return quotient, a
+
+
+def power(n: int, p: int) -> int:
+    """x^n mod p; n may be negative, since p has a constant term and so x^-1 = (p + 1) / x."""
+    base = 2 if n >= 0 else (p ^ 1) >> 1
+    result = 1
+    for bit in bin(abs(n))[2:]:
+        result = divide(product(result, result), p)[1]
+        if bit == "1":
+            result = divide(product(result, base), p)[1]
+    return result
+
+
+def reflect(a: int, bits: int) -> int:
+    """The lowest ``bits`` coefficients of a in reverse order: checksums keep x^0 in the highest bit."""
+    return int(f"{a:0{bits}b}"[::-1], 2)
+
+
+def fold(distance: int, p: int) -> tuple[int, int]:
+    """(k_low, k_high) that move a reflected 128-bit lane up by ``distance`` bits, modulo p.
+
+    The carry-less product of two reflected 64-bit values is theirs times x, hence the -1:
+    ``clmul(lane.low, k_low) ^ clmul(lane.high, k_high) = lane * x^distance (mod p)``.
+    At distance 0 it is the identity.
+    """
+    if distance == 0:
+        return 1, reflect(power(-1, p), 64)
+    return reflect(power(distance + 63, p), 64), reflect(power(distance - 1, p), 64)
+
+
+def barrett(p: int) -> tuple[int, int, int]:
+    """(k96, mu, p33) that reduce a reflected 128-bit lane to the 32-bit checksum.
+
+    ``t = clmul(lane.low, k96) ^ (lane >> 64)``; ``q = clmul(t.low, mu)``; the checksum is dword 2 of
+    ``t ^ clmul(q.low, p33)``.  t has degree 95 at most, so the quotient mu has 64 bits exactly.
+    """
+    return reflect(power(96, p), 32) << 1, reflect(divide(1 << 95, p)[0], 64), reflect(p, 33)
+
+
+def byte_tables(p: int, count: int) -> NDArray[np.uint32]:
+    """``tables[k][b]``: what byte b contributes to a checksum register once k more bytes have followed it."""
+    return np.array(
+        [[reflect(divide(reflect(b, 8) << (32 + 8 * k), p)[1], 32) for b in range(256)] for k in range(count)],
+        np.uint32,
+    )
+
+
+def shift_tables(p: int, size: int) -> NDArray[np.uint32]:
+    """``tables[k][b]``: what byte k (from the low end) of a register becomes after ``size`` zero bytes."""
+    ahead = power(8 * size, p)
+    return np.array(
+        [[reflect(divide(product(reflect(b << 8 * k, 32), ahead), p)[1], 32) for b in range(256)] for k in range(4)],
+        np.uint32,
+    )

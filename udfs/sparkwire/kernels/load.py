@@ -1,0 +1,134 @@
+"""Raw access to byte buffers: unaligned loads, stores and prefetch, as LLVM instructions.
+
+Assembling a number byte by byte costs two to four times a load and a byte swap, and LLVM does not merge the bytes under
+Numba's indexing.  Loads and stores are unchecked: a kernel proves its bounds before, or the checked build catches it
+(``SPARKWIRE_CHECKED=1``, see :mod:`sparkwire.kernels.jit`).
+
+``data`` and ``out`` are contiguous uint8 arrays, ``pos`` is a byte position.  Values are big-endian unless ``little``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from sparkwire.kernels.jit import CHECKED
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+_BYTE = ir.IntType(8)
+_INDEX = ir.IntType(64)
+
+
+def address(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, pos: Any, size: Any) -> Any:
+    """Pointer to byte ``pos`` of ``array``; the checked build proves that ``size`` bytes lie there."""
+    buffer = context.make_array(array_type)(context, builder, array)
+    if CHECKED:
+        room = builder.mul(buffer.nitems, buffer.itemsize)
+        outside = builder.or_(
+            builder.or_(builder.icmp_signed("<", pos, _INDEX(0)), builder.icmp_signed("<", size, _INDEX(0))),
+            builder.icmp_signed(">", size, builder.sub(room, pos)),
+        )
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("raw access outside of its array",))
+    return builder.gep(builder.bitcast(buffer.data, _BYTE.as_pointer()), [pos])
+
+
+def in_order(builder: ir.IRBuilder, value: Any, little: Any) -> Any:
+    """``value`` of the machine (little-endian) as stored in the given byte order, or back."""
+    if value.type.width == 8:
+        return value
+    return builder.select(little, value, builder.bswap(value))
+
+
+def _loader(result: Any) -> Callable[[Bytes, int, bool], int]:
+    width = ir.IntType(result.bitwidth)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def load(typing_context: Any, data: Any, pos: Any, little: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            at = address(context, builder, signature.args[0], args[0], args[1], _INDEX(result.bitwidth // 8))
+            value = builder.load(builder.bitcast(at, width.as_pointer()), align=1)
+            return in_order(builder, value, args[2])
+
+        return result(data, types.int64, types.boolean), emit
+
+    return load  # type: ignore[no-any-return]
+
+
+def _byte_loader(result: Any) -> Callable[[Bytes, int], int]:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def load(typing_context: Any, data: Any, pos: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load(address(context, builder, signature.args[0], args[0], args[1], _INDEX(1)))
+
+        return result(data, types.int64), emit
+
+    return load  # type: ignore[no-any-return]
+
+
+def _storer(stored: Any) -> Callable[[Bytes, int, int, bool], None]:
+    width = ir.IntType(stored.bitwidth)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def store(typing_context: Any, out: Any, pos: Any, value: Any, little: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            at = address(context, builder, signature.args[0], args[0], args[1], _INDEX(stored.bitwidth // 8))
+            value = in_order(builder, args[2], args[3])
+            builder.store(value, builder.bitcast(at, width.as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, stored, types.boolean), emit
+
+    return store  # type: ignore[no-any-return]
+
+
+def _byte_storer(stored: Any) -> Callable[[Bytes, int, int], None]:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def store(typing_context: Any, out: Any, pos: Any, value: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            builder.store(args[2], address(context, builder, signature.args[0], args[0], args[1], _INDEX(1)))
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, stored), emit
+
+    return store  # type: ignore[no-any-return]
+
+
+u8 = _byte_loader(types.uint8)
+i8 = _byte_loader(types.int8)
+i16 = _loader(types.int16)
+u16 = _loader(types.uint16)
+i32 = _loader(types.int32)
+u32 = _loader(types.uint32)
+i64 = _loader(types.int64)
+
+put_u8 = _byte_storer(types.uint8)
+put_i16 = _storer(types.int16)
+put_i32 = _storer(types.int32)
+put_i64 = _storer(types.int64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, data: Any, pos: Any) -> Any:
+    """Ask for the cache line of byte ``pos``, which may lie anywhere: a prefetch never faults."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        buffer = context.make_array(signature.args[0])(context, builder, args[0])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE.as_pointer()], _prefetch_type())
+        read, keep, as_data = (ir.IntType(32)(n) for n in (0, 3, 1))
+        builder.call(hint, [builder.gep(buffer.data, [args[1]]), read, keep, as_data])
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64), emit
+
+
+def _prefetch_type() -> ir.FunctionType:
+    word = ir.IntType(32)
+    return ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), word, word, word])
