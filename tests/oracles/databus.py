@@ -1,0 +1,354 @@
+"""Databus events read slowly and plainly: what every `dbus_*` function must answer.
+
+The oracle shares no line with the package. It reads one event at a time with `int.from_bytes` and `zlib`, and follows the text
+of the contract sentence by sentence; the golden data of tests/data/databus holds it to what Databus itself answers.
+
+`decode(event)` gives every answer of one event, `split(stream)` the rows of `dbus_events`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+ORDERS = {"BIG_ENDIAN": "big", "LITTLE_ENDIAN": "little"}
+MAGIC = 0xCAFEDEED
+DIGEST_SIZES = {0: 16, 1: 4}  # MD5, CRC-32; 2 and 3 mean nothing
+
+NAMES = (
+    "version byte_order header_crc value_crc header_crc_computed value_crc_computed header_crc_valid value_crc_valid "
+    "length attributes opcode is_trace is_replicated key_type is_end_of_period sequence physical_partition_id "
+    "logical_partition_id timestamp_nanos timestamp src_id source_range event_type schema_id schema_version key key_long "
+    "key_bytes value value_size metadata metadata_schema_id metadata_schema_version key_schema_id key_schema_version "
+    "status error is_valid"
+).split()
+
+
+def decode(event: bytes) -> dict[str, Any]:
+    """Every answer for one event by its function's name without `dbus_`; a timestamp in microseconds since the epoch."""
+    order = byte_order(event)
+    answers: dict[str, Any] = dict.fromkeys(NAMES)
+    answers |= {name: value for name, value in fields(event, order).items() if name in answers}
+    answers["error"] = header_error(event, order) or body_error(event, order)
+    answers["status"] = status(answers["error"])
+    answers["is_valid"] = answers["error"] is None
+    return answers
+
+
+def split(stream: bytes) -> list[dict[str, Any]]:
+    """The rows of `dbus_events`: whole events, what lies between them, and a torn tail."""
+    rows = []
+    position, before = 0, "BIG_ENDIAN"
+    while position < len(stream):
+        rest = stream[position:]
+        order = stream_order(rest, before)
+        error = header_error(rest, order)
+        if error is None:
+            before = order
+            size = fields(rest, order)["length"]
+            error = body_error(rest, order)
+        else:
+            size = next((skip for skip in range(1, len(rest)) if starts_event(rest[skip:], before)), len(rest))
+        event = rest[:size]
+        rows.append({"position": position, "event": event, "status": status(error), "error": error})
+        position += len(event)
+    return rows
+
+
+def starts_event(rest: bytes, before: str) -> bool:
+    """Whether decoding may go on here: version, V2 magic, length bounds and header CRC all hold."""
+    return rest[0] in (0, 2) and header_error(rest, stream_order(rest, before)) is None
+
+
+# --- which byte order --------------------------------------------------------------------------------------------------------
+
+
+def byte_order(event: bytes) -> str | None:
+    """By the V2 magic, else by the one order in which the stored length is the number of bytes, else by the header CRC."""
+    if not event or event[0] not in (0, 2):
+        return None
+    return (
+        order_by_magic(event)
+        or the_one(order for order in ORDERS if fields(event, order)["length"] == len(event))
+        or the_one(order for order in ORDERS if fields(event, order)["header_crc_valid"])
+        or "BIG_ENDIAN"
+    )
+
+
+def stream_order(rest: bytes, before: str) -> str:
+    """By the V2 magic, else by the header CRC, else the order of the event before."""
+    return (
+        order_by_magic(rest)
+        or the_one(order for order in ORDERS if fields(rest, order)["header_crc_valid"])
+        or before
+    )
+
+
+def order_by_magic(event: bytes) -> str | None:
+    if event[0] != 2:
+        return None
+    return the_one(order for order in ORDERS if integer(event, 1, 4, order, signed=False) == MAGIC)
+
+
+def the_one(orders: Any) -> str | None:
+    """The order, if just one is left."""
+    left = list(orders)
+    return left[0] if len(left) == 1 else None
+
+
+# --- the fields --------------------------------------------------------------------------------------------------------------
+
+
+def fields(event: bytes, order: str | None) -> dict[str, Any]:
+    """Every field whose bytes are there. Besides the answers: `header_end`, `key_end` and `body_end`, where they can be told."""
+    if not event:
+        return {}
+    version = int.from_bytes(event[:1], "big", signed=True)
+    if version not in (0, 2):
+        return {"version": version, "length": None, "header_crc_valid": None}
+    assert order is not None
+    found = (fields_v1 if version == 0 else fields_v2)(event, order)
+    nanos, src_id = found["timestamp_nanos"], found["src_id"]
+    found |= {
+        "version": version,
+        "byte_order": order,
+        "timestamp": None if nanos is None else nanos // 1000,
+        "is_end_of_period": None if src_id is None else src_id == -2,
+        "source_range": None if src_id is None else source_range(src_id),
+        "event_type": None if src_id is None else event_type(src_id),
+    }
+    for crc, covered in (("header_crc", found["header_range"]), ("value_crc", found["value_range"])):
+        found |= checksum(event, crc, found[crc], covered)
+    return found
+
+
+def fields_v1(event: bytes, order: str) -> dict[str, Any]:
+    length = integer(event, 5, 4, order)
+    attributes = integer(event, 9, 2, order, signed=False)
+    bits = attributes or 0
+    long_key = not bits & 8
+    header_end = 61 if long_key else 57
+    found = {
+        "header_crc": integer(event, 1, 4, order, signed=False),
+        "length": length,
+        "attributes": attributes,
+        "sequence": integer(event, 11, 8, order),
+        "physical_partition_id": integer(event, 19, 2, order),
+        "logical_partition_id": integer(event, 21, 2, order),
+        "timestamp_nanos": integer(event, 23, 8, order),
+        "src_id": integer(event, 31, 2, order),
+        "schema_id": span(event, 33, 16),
+        "schema_version": integer(event, 33, 2, order),
+        "value_crc": integer(event, 49, 4, order, signed=False),
+        "header_end": header_end,
+        "header_range": (5, header_end),
+        "value_range": None,
+        "key_end": None,
+    }
+    if attributes is None:
+        return found
+    found |= {
+        "opcode": "UPSERT" if bits & 1 else "DELETE" if bits & 2 else None,
+        "is_trace": bool(bits & 1 << 2),
+        "is_replicated": bool(bits & 1 << 8),
+        "key_type": "LONG" if long_key else "BYTES",
+        "value_range": None if length is None else (header_end, length),
+    }
+    found |= key_long(event, 53, order) if long_key else key_bytes(event, 53, order)
+    key_end = found["key_end"]
+    if key_end is not None and length is not None and length >= key_end:
+        found["value_size"] = length - key_end
+        found["value"] = span(event, key_end, length - key_end)
+    return found
+
+
+def fields_v2(event: bytes, order: str) -> dict[str, Any]:
+    header_length = integer(event, 5, 4, order)
+    length = integer(event, 17, 4, order)
+    attributes = integer(event, 21, 2, order, signed=False)
+    bits = attributes or 0
+    partition_id = integer(event, 35, 2, order)
+    found = {
+        "magic": integer(event, 1, 4, order, signed=False),
+        "header_crc": integer(event, 9, 4, order, signed=False),
+        "value_crc": integer(event, 13, 4, order, signed=False),
+        "length": length,
+        "attributes": attributes,
+        "timestamp_nanos": integer(event, 23, 8, order),
+        "src_id": integer(event, 31, 4, order),
+        "physical_partition_id": partition_id,
+        "logical_partition_id": partition_id,
+        "sequence": integer(event, 37, 8, order),
+        "header_end": header_length,
+        "header_range": None if header_length is None else (13, header_length),
+        "value_range": None if header_length is None or length is None else (header_length, length),
+        "key_end": None,
+        "body_end": None,
+    }
+    if attributes is None:
+        return found
+    found |= {
+        "opcode": {1: "UPSERT", 2: "DELETE"}.get(bits & 3),
+        "is_replicated": bool(bits & 1 << 4),
+        "is_trace": bool(bits & 1 << 5),
+        "key_type": {1: "LONG", 2: "BYTES", 3: "SCHEMA"}.get(bits >> 2 & 3),
+    }
+    if found["key_type"] == "LONG":
+        found |= key_long(event, 45, order)
+    elif found["key_type"] == "BYTES":
+        found |= key_bytes(event, 45, order)
+    elif found["key_type"] == "SCHEMA":
+        key = part(event, 45, order)
+        found |= {"key_bytes": key["data"], "key": text(key["data"]), "key_end": key["end"]}
+        found |= {"key_schema_id": key["digest"], "key_schema_version": key["version"]}
+    else:
+        found["key_end"] = 45
+
+    position = header_length if header_length is not None and header_length >= 45 else None
+    if bits & 1 << 6:
+        metadata = part(event, position, order)
+        found |= {"metadata": metadata["data"], "metadata_schema_id": metadata["digest"]}
+        found |= {"metadata_schema_version": metadata["version"]}
+        position = metadata["end"]
+    if bits & 1 << 7:
+        payload = part(event, position, order)
+        found |= {"value": payload["data"], "value_size": payload["size"]}
+        found |= {"schema_id": payload["digest"], "schema_version": payload["version"]}
+        position = payload["end"]
+    found["body_end"] = position
+    return found
+
+
+def key_long(event: bytes, position: int, order: str) -> dict[str, Any]:
+    key = integer(event, position, 8, order)
+    return {"key_long": key, "key": None if key is None else str(key), "key_end": position + 8}
+
+
+def key_bytes(event: bytes, position: int, order: str) -> dict[str, Any]:
+    size = integer(event, position, 4, order)
+    if size is None or size < 0:
+        return {}
+    key = span(event, position + 4, size)
+    return {"key_bytes": key, "key": text(key), "key_end": position + 4 + size}
+
+
+def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
+    """A V2 part: its data's size, its attributes (digest type, version), the schema's digest, the data."""
+    found = dict.fromkeys(("size", "version", "digest", "data", "end"))
+    if position is None:
+        return found
+    size = integer(event, position, 4, order)
+    attributes = integer(event, position + 4, 2, order)
+    if size is not None and size >= 0:
+        found["size"] = size
+    if attributes is None:
+        return found
+    found["version"] = attributes >> 2  # fourteen bits with a sign
+    digest_size = DIGEST_SIZES.get(attributes & 3)
+    if digest_size is None:
+        return found
+    found["digest"] = span(event, position + 6, digest_size)
+    if found["size"] is not None:
+        found["data"] = span(event, position + 6 + digest_size, size)
+        found["end"] = position + 6 + digest_size + size
+    return found
+
+
+def source_range(src_id: int) -> str:
+    return "DATA" if src_id > 0 else "PRIVATE_SYSTEM" if src_id <= -20000 else "GLOBAL_SYSTEM"
+
+
+def event_type(src_id: int) -> str:
+    named = {-2: "END_OF_PERIOD", -3: "CHECKPOINT", -51: "SCN_REGRESS"}
+    if src_id in named:
+        return named[src_id]
+    return "DATA" if src_id > 0 else "ERROR" if -49 <= src_id <= -5 else "PRIVATE" if src_id <= -20000 else "SYSTEM"
+
+
+# --- checksums ---------------------------------------------------------------------------------------------------------------
+
+
+def crc(data: bytes) -> int:
+    """Databus's own CRC-32: initial value 0, no final xor; zero for any run of zeros."""
+    return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+
+def checksum(event: bytes, name: str, stored: int | None, covered: tuple[int, int] | None) -> dict[str, Any]:
+    """The CRC over what is there of its range, and whether it is right, known only when all of it is there."""
+    found: dict[str, Any] = {name + "_computed": None, name + "_valid": None}
+    if covered is None:
+        return found
+    start, end = covered
+    if end <= start:
+        found[name + "_computed"] = 0
+    elif 0 <= start < len(event):
+        found[name + "_computed"] = crc(event[start:end])
+    if stored is not None and found[name + "_computed"] is not None and end <= max(len(event), start):
+        found[name + "_valid"] = stored == found[name + "_computed"]
+    return found
+
+
+# --- the verdict -------------------------------------------------------------------------------------------------------------
+
+
+def status(error: str | None) -> str:
+    return "OK" if error is None else "PARTIAL" if error == "TRUNCATED" else "ERR"
+
+
+def header_error(event: bytes, order: str | None) -> str | None:
+    """What is wrong with the header: without a sound one nobody knows where the event ends."""
+    if not event:
+        return "TRUNCATED"
+    found = fields(event, order)
+    if found["version"] not in (0, 2):
+        return "BAD_MAGIC"
+    if found["version"] == 0:
+        if len(event) < found["header_end"]:
+            return "TRUNCATED"
+        if found["length"] < 53:
+            return "BAD_LENGTH"
+    else:
+        if len(event) < 45:
+            return "TRUNCATED"
+        if found["magic"] != MAGIC:
+            return "BAD_MAGIC"
+        if not 45 <= found["header_end"] <= found["length"]:
+            return "BAD_LENGTH"
+        if len(event) < found["header_end"]:
+            return "TRUNCATED"
+    return None if found["header_crc_valid"] else "HEADER_CRC_MISMATCH"
+
+
+def body_error(event: bytes, order: str | None) -> str | None:
+    """What is wrong behind a sound header."""
+    found = fields(event, order)
+    length = found["length"]
+    if len(event) < length:
+        return "TRUNCATED"
+    key_bound = length if found["version"] == 0 else found["header_end"]
+    if found["key_end"] is None or found["key_end"] > key_bound:
+        return "BAD_LENGTH"
+    if found["version"] == 2 and (found["body_end"] is None or found["body_end"] > length):
+        return "BAD_LENGTH"
+    return None if found["value_crc_valid"] else "VALUE_CRC_MISMATCH"
+
+
+# --- bytes -------------------------------------------------------------------------------------------------------------------
+
+
+def span(event: bytes, start: int, size: int) -> bytes | None:
+    """`size` bytes from `start`, if all of them are there."""
+    return event[start : start + size] if start >= 0 and size >= 0 and start + size <= len(event) else None
+
+
+def integer(event: bytes, position: int, size: int, order: str, *, signed: bool = True) -> int | None:
+    data = span(event, position, size)
+    return None if data is None else int.from_bytes(data, ORDERS[order], signed=signed)
+
+
+def text(data: bytes | None) -> str | None:
+    """UTF-8 or nothing."""
+    try:
+        return None if data is None else data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
