@@ -1,41 +1,51 @@
-"""Checksums: CRC-32 and CRC-32C of ``data[start : start + n]``, uint32.
+"""Checksums of ``data[start : start + n]``, uint32, by the fastest way that the compiled code may use.
 
-- ``crc32``: zlib's: starts with all ones, ends inverted
-- ``crc32_raw``: Databus's: the same polynomial, starts with 0, ends as it is
-- ``crc32c``: Castagnoli's, starts with all ones, ends inverted
+- ``crc32``: zlib's; starts with ones, ends inverted
+- ``crc32_raw``: Databus's; the same polynomial, starts with 0, ends as it is
+- ``crc32c``: Castagnoli's, as in Kafka's record batches; starts with ones, ends inverted
+
+They are called from kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from sparkwire.kernels import gf2
-from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes
+from sparkwire.kernels.fold import MACHINES, Machine, checksum_function
+from sparkwire.kernels.gf2 import Checksum
+from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.load import Bytes, address
+from sparkwire.kernels.tables import table_checksum
 
-_CRC32 = gf2.byte_tables(gf2.CRC32, 1)[0]
-_CRC32C = gf2.byte_tables(gf2.CRC32C, 1)[0]
-
-
-@kernel
-def crc32(data: Bytes, start: int, n: int) -> np.uint32:
-    register = np.uint32(0xFFFFFFFF)
-    for at in range(start, start + n):
-        register = _CRC32[(register ^ data[at]) & np.uint32(0xFF)] ^ (register >> np.uint32(8))
-    return np.uint32(~register)
+ONES = 0xFFFFFFFF
+CRC32 = Checksum("crc32", gf2.IEEE, ONES, ONES)
+CRC32_RAW = Checksum("crc32_raw", gf2.IEEE, 0, 0)
+CRC32C = Checksum("crc32c", gf2.CASTAGNOLI, ONES, ONES)
 
 
-@kernel
-def crc32_raw(data: Bytes, start: int, n: int) -> np.uint32:
-    register = np.uint32(0)
-    for at in range(start, start + n):
-        register = _CRC32[(register ^ data[at]) & np.uint32(0xFF)] ^ (register >> np.uint32(8))
-    return register
+def _kernel_of(checksum: Checksum) -> Callable[[Bytes, int, int], np.uint32]:
+    isa = compiled_isa()
+    return table_checksum(checksum) if isa is Isa.PORTABLE else _folded(checksum, MACHINES[isa])
 
 
-@kernel
-def crc32c(data: Bytes, start: int, n: int) -> np.uint32:
-    register = np.uint32(0xFFFFFFFF)
-    for at in range(start, start + n):
-        register = _CRC32C[(register ^ data[at]) & np.uint32(0xFF)] ^ (register >> np.uint32(8))
-    return np.uint32(~register)
+def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, int, int], np.uint32]:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fold(typing_context: Any, data: Any, start: Any, n: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            at = address(context, builder, signature.args[0], *args)
+            return builder.call(checksum_function(builder.module, machine, checksum), [at, args[2]])
+
+        return types.uint32(data, types.int64, types.int64), emit
+
+    return fold  # type: ignore[no-any-return]
+
+
+crc32 = _kernel_of(CRC32)
+crc32_raw = _kernel_of(CRC32_RAW)
+crc32c = _kernel_of(CRC32C)

@@ -1,15 +1,26 @@
-"""Arithmetic of polynomials over GF(2) and the constants that it gives the checksum kernels.
+"""Cyclic redundancy checks as polynomials over GF(2), and the constants that their kernels need.
 
 A polynomial is a Python int: bit i is the coefficient of x^i.  Runs once, when the kernels are compiled.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-CRC32 = 0x104C11DB7  # IEEE 802.3: zlib, Databus, Kafka's messages of magic 0 and 1
-CRC32C = 0x11EDC6F41  # Castagnoli: Kafka's record batches
+IEEE = 0x104C11DB7  # zlib, Databus, Kafka's messages of magic 0 and 1
+CASTAGNOLI = 0x11EDC6F41  # Kafka's record batches
+
+
+class Checksum(NamedTuple):
+    """A 32-bit reflected cyclic redundancy check."""
+
+    name: str
+    poly: int
+    init: int  # the register before the first byte
+    xorout: int  # what the register is xored with after the last
 
 
 def product(a: int, b: int) -> int:
@@ -60,6 +71,11 @@ def fold(distance: int, p: int) -> tuple[int, int]:
     return reflect(power(distance + 63, p), 64), reflect(power(distance - 1, p), 64)
 
 
+def ahead(register: int, bits: int, p: int) -> int:
+    """The 32-bit register after ``bits`` zero bits more (fewer, if negative)."""
+    return reflect(divide(product(reflect(register, 32), power(bits, p)), p)[1], 32)
+
+
 def barrett(p: int) -> tuple[int, int, int]:
     """(k96, mu, p33) that reduce a reflected 128-bit lane to the 32-bit checksum.
 
@@ -79,8 +95,4 @@ def byte_tables(p: int, count: int) -> NDArray[np.uint32]:
 
 def shift_tables(p: int, size: int) -> NDArray[np.uint32]:
     """``tables[k][b]``: what byte k (from the low end) of a register becomes after ``size`` zero bytes."""
-    ahead = power(8 * size, p)
-    return np.array(
-        [[reflect(divide(product(reflect(b << 8 * k, 32), ahead), p)[1], 32) for b in range(256)] for k in range(4)],
-        np.uint32,
-    )
+    return np.array([[ahead(b << 8 * k, 8 * size, p) for b in range(256)] for k in range(4)], np.uint32)

@@ -1,0 +1,257 @@
+"""Checksums by carry-less multiplication, written as LLVM IR: one emitter for every polynomial and register width.
+
+A checksum is the message as a polynomial modulo P, and a block may be moved past the ones that follow by multiplying it
+with a power of x modulo P ("folding", Gopal et al., *Fast CRC Computation for Generic Polynomials Using PCLMULQDQ*,
+Intel 2009).  Bits are reflected: the first bit of a message has the highest power, so bit i of a 128-bit lane, read as
+a little-endian number, is x^(127-i).
+
+Three ideas keep short messages short:
+
+- Zeros before a message change nothing when the register starts with 0.  So the *first* block is the partial one,
+  aligned to the right, and all that follow are whole: no tail.
+- A start value of ones instead of 0 adds ``init * x^(8 head)`` to the register after the ``head`` bytes of the first
+  block: a table of one word for each size of it.
+- The reduction from 128 to 32 bits is three dependent multiplications (Barrett) without masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from sparkwire.kernels import gf2
+from sparkwire.kernels.gf2 import Checksum
+from sparkwire.kernels.isa import Isa
+
+ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
+WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays
+
+_BIT, _BYTE, _WORD, _LONG, _LANE = (ir.IntType(bits) for bits in (1, 8, 32, 64, 128))
+_POINTER = _BYTE.as_pointer()
+
+
+class Machine(NamedTuple):
+    """What one instruction set offers."""
+
+    lanes: int  # of 128 bits in a register
+    multiply: Callable[[ir.IRBuilder, Any, Any, int, int], Any]  # a[i] * b[j] in each lane; i, j: 0 low, 1 high half
+    first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]  # data, n, head -> right-aligned block
+
+
+def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
+    """``uint32 f(uint8 *data, int64 n)`` in ``module``; it is inlined, so that a constant n unrolls."""
+    name = f"sparkwire_{checksum.name}"
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(_WORD, [_POINTER, _LONG]), name)
+        function.linkage = "linkonce_odr"
+        function.attributes.add("alwaysinline")
+        _emit(function, machine, checksum)
+    return function
+
+
+def _emit(function: ir.Function, machine: Machine, checksum: Checksum) -> None:
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    data, n = function.args
+    with b.if_then(b.icmp_signed("<=", n, _LONG(0)), likely=False):
+        b.ret(_WORD(checksum.init ^ checksum.xorout))
+    folder = _Folder(b, machine, checksum.poly)
+    block_bytes = 16 * machine.lanes
+    shift = _LONG(block_bytes.bit_length() - 1)
+    blocks = b.lshr(b.sub(n, _LONG(1)), shift)
+    head = b.sub(n, b.shl(blocks, shift))  # 1 ... block_bytes
+    first = machine.first_block(b, data, n, head)
+    if checksum.init:
+        first = b.xor(first, _init_block(b, checksum, block_bytes, head))
+    state = folder.whole_blocks(b.gep(data, [head]), blocks, first)
+    b.ret(b.xor(folder.reduce(state), _WORD(checksum.xorout)))
+
+
+class _Folder:
+    """Emits folds of one polynomial on one machine."""
+
+    def __init__(self, builder: ir.IRBuilder, machine: Machine, poly: int) -> None:
+        self.b = builder
+        self.machine = machine
+        self.poly = poly
+        self.register = ir.VectorType(_LONG, 2 * machine.lanes)
+        self.block_bytes = 16 * machine.lanes
+
+    def whole_blocks(self, data: Any, blocks: Any, first: Any) -> Any:
+        """Fold ``blocks`` whole blocks at ``data`` into the state ``first``."""
+        b = self.b
+        state = cgutils.alloca_once_value(b, first)
+        done = cgutils.alloca_once_value(b, _LONG(0))
+        with b.if_then(b.icmp_unsigned(">=", blocks, _LONG(WIDE_FROM))):
+            groups = b.udiv(blocks, _LONG(ACCUMULATORS))
+            b.store(self._groups(data, groups, b.load(state)), state)
+            b.store(b.mul(groups, _LONG(ACCUMULATORS)), done)
+        step = self.distance(8 * self.block_bytes)
+        with cgutils.for_range_slice(b, b.load(done), blocks, _LONG(1)) as (at, _):
+            b.store(self.fold(b.load(state), step, self.block(data, at)), state)
+        return b.load(state)
+
+    def _groups(self, data: Any, groups: Any, first: Any) -> Any:
+        """Fold ``groups`` (1 or more) times ACCUMULATORS blocks, each accumulator taking every n-th block."""
+        b = self.b
+        near = self.distance(8 * self.block_bytes)
+        far = self.distance(8 * self.block_bytes * ACCUMULATORS)
+        states = [cgutils.alloca_once_value(b, self.block(data, _LONG(k))) for k in range(ACCUMULATORS)]
+        b.store(self.fold(first, near, b.load(states[0])), states[0])
+        with cgutils.for_range_slice(b, _LONG(1), groups, _LONG(1)) as (group, _):
+            start = b.mul(group, _LONG(ACCUMULATORS))
+            for k, state in enumerate(states):
+                b.store(self.fold(b.load(state), far, self.block(data, b.add(start, _LONG(k)))), state)
+        result = b.load(states[0])
+        for state in states[1:]:
+            result = self.fold(result, near, b.load(state))
+        return result
+
+    def block(self, data: Any, index: Any) -> Any:
+        """Block ``index`` of the whole blocks at ``data``."""
+        at = self.b.gep(data, [self.b.mul(index, _LONG(self.block_bytes))])
+        return self.b.load(self.b.bitcast(at, self.register.as_pointer()), align=1)
+
+    def distance(self, *bits: int) -> Any:
+        """The constant that moves lanes up: all by the same distance, or each by its own."""
+        each = bits * self.machine.lanes if len(bits) == 1 else bits
+        return _constant([half for distance in each for half in gf2.fold(distance, self.poly)])
+
+    def fold(self, state: Any, distance: Any, block: Any) -> Any:
+        """state * x^distance + block."""
+        low = self.machine.multiply(self.b, state, distance, 0, 0)
+        high = self.machine.multiply(self.b, state, distance, 1, 1)
+        return self.b.xor(self.b.xor(low, high), block)
+
+    def reduce(self, state: Any) -> Any:
+        """The 32-bit register that a state comes to."""
+        b = self.b
+        if self.machine.lanes > 1:
+            to_last = self.distance(*(128 * k for k in reversed(range(self.machine.lanes))))
+            state = self.fold(state, to_last, _constant([0] * (2 * self.machine.lanes)))
+        while (lanes := state.type.count // 2) > 1:
+            halves = [[side * lanes + k for k in range(lanes)] for side in (0, 1)]
+            low, high = (b.shuffle_vector(state, state, _constant(half, _WORD)) for half in halves)
+            state = b.xor(low, high)
+        k96, mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.poly))
+        upper = b.shuffle_vector(state, _constant([0, 0]), _constant([1, 2], _WORD))
+        remainder = b.xor(upper, self.machine.multiply(b, state, k96, 0, 0))
+        quotient = self.machine.multiply(b, remainder, mu, 0, 0)
+        remainder = b.xor(remainder, self.machine.multiply(b, quotient, p33, 0, 0))
+        return b.extract_element(b.bitcast(remainder, ir.VectorType(_WORD, 4)), _WORD(2))
+
+
+def _init_block(b: ir.IRBuilder, checksum: Checksum, block_bytes: int, head: Any) -> Any:
+    """What the start value adds to the first block, when that holds ``head`` bytes."""
+    words = [gf2.ahead(checksum.init, 8 * size - 32, checksum.poly) for size in range(block_bytes + 1)]
+    table = _table(b, f"sparkwire_{checksum.name}_init_{block_bytes}", _WORD, words)
+    word = b.load(b.gep(table, [head]))
+    lanes = ir.VectorType(_WORD, block_bytes // 4)
+    block = b.insert_element(ir.Constant(lanes, [0] * lanes.count), word, _WORD(lanes.count - 1))
+    return b.bitcast(block, ir.VectorType(_LONG, block_bytes // 8))
+
+
+def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
+    """AVX-512: one masked load; bytes under a cleared mask bit are zero and never touched."""
+    lanes = ir.VectorType(_BYTE, 64)
+    signature = ir.FunctionType(lanes, [lanes.as_pointer(), _WORD, ir.VectorType(_BIT, 64), lanes])
+    masked_load = _declared(b, "llvm.masked.load.v64i8.p0", signature)
+    before = b.sub(_LONG(64), head)
+    mask = b.bitcast(b.shl(_LONG(-1), before), ir.VectorType(_BIT, 64))
+    at = b.bitcast(b.gep(data, [b.neg(before)]), lanes.as_pointer())
+    block = b.call(masked_load, [at, _WORD(1), mask, ir.Constant(lanes, [0] * 64)])
+    return b.bitcast(block, ir.VectorType(_LONG, 8))
+
+
+def _shuffled_block(shuffle: str) -> Callable[[ir.IRBuilder, Any, Any, Any], Any]:
+    """128 bits: load 16 bytes and slide them; a message below 16 bytes in two overlapping loads of 8, 4, 2 or 1."""
+
+    def first_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
+        result = cgutils.alloca_once(b, _LANE)
+        with b.if_else(b.icmp_unsigned(">=", n, _LONG(16)), likely=True) as (whole, short):
+            with whole:
+                b.store(b.bitcast(_slid(b, shuffle, data, head), _LANE), result)
+            with short:
+                _store_short(b, data, n, result)
+        return b.bitcast(b.load(result), ir.VectorType(_LONG, 2))
+
+    return first_block
+
+
+def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
+    """The first ``head`` of 16 bytes at ``data``, moved to the end of the register."""
+    lanes = ir.VectorType(_BYTE, 16)
+    none = [0x80] * 16  # an index that gives 0
+    window = b.gep(_table(b, "sparkwire_slide", _BYTE, none + list(range(16))), [head])
+    indices = b.load(b.bitcast(window, lanes.as_pointer()), align=1)
+    block = b.load(b.bitcast(data, lanes.as_pointer()), align=1)
+    return b.call(_declared(b, shuffle, ir.FunctionType(lanes, [lanes, lanes])), [block, indices])
+
+
+def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)) -> None:
+    """Put ``n`` < 16 bytes at the end of a lane: the first and the last ``width`` of them, overlapping."""
+    width, *narrower = widths
+    if not narrower:
+        b.store(_overlapping(b, data, n, width), result)
+        return
+    with b.if_else(b.icmp_unsigned(">=", n, _LONG(width))) as (fits, shorter):
+        with fits:
+            b.store(_overlapping(b, data, n, width), result)
+        with shorter:
+            _store_short(b, data, n, result, tuple(narrower))
+
+
+def _overlapping(b: ir.IRBuilder, data: Any, n: Any, width: int) -> Any:
+    """``n`` bytes, ``width`` <= n <= 2 * ``width``, at the end of a lane."""
+
+    def load(pos: Any) -> Any:
+        at = b.bitcast(b.gep(data, [pos]), ir.IntType(8 * width).as_pointer())
+        return b.zext(b.load(at, align=1), _LANE)
+
+    def up(value: Any, count: Any) -> Any:
+        return b.shl(value, b.zext(b.mul(count, _LONG(8)), _LANE))
+
+    last = b.sub(n, _LONG(width))
+    return up(b.or_(load(_LONG(0)), up(load(last), last)), b.sub(_LONG(16), n))
+
+
+def _multiply_x86(b: ir.IRBuilder, a: Any, c: Any, i: int, j: int) -> Any:
+    name = {2: "llvm.x86.pclmulqdq", 8: "llvm.x86.pclmulqdq.512"}[a.type.count]
+    signature = ir.FunctionType(a.type, [a.type, a.type, _BYTE])
+    return b.call(_declared(b, name, signature), [a, c, _BYTE(i | j << 4)])
+
+
+def _multiply_aarch64(b: ir.IRBuilder, a: Any, c: Any, i: int, j: int) -> Any:
+    signature = ir.FunctionType(ir.VectorType(_BYTE, 16), [_LONG, _LONG])
+    halves = [b.extract_element(a, _WORD(i)), b.extract_element(c, _WORD(j))]
+    return b.bitcast(b.call(_declared(b, "llvm.aarch64.neon.pmull64", signature), halves), a.type)
+
+
+def _declared(b: ir.IRBuilder, name: str, signature: ir.FunctionType) -> ir.Function:
+    return b.module.globals.get(name) or ir.Function(b.module, signature, name)
+
+
+def _constant(values: list[int], element: ir.IntType = _LONG) -> ir.Constant:
+    return ir.Constant(ir.VectorType(element, len(values)), values)
+
+
+def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: list[int]) -> Any:
+    """Pointer to the first element of a constant array."""
+    table = b.module.globals.get(name)
+    if table is None:
+        array = ir.ArrayType(element, len(values))
+        table = ir.GlobalVariable(b.module, array, name)
+        table.linkage = "internal"  # linkonce_odr would go through the global offset table on aarch64
+        table.global_constant = True
+        table.initializer = ir.Constant(array, values)
+    return b.bitcast(table, element.as_pointer())
+
+
+MACHINES = {
+    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block),
+    Isa.PCLMUL: Machine(1, _multiply_x86, _shuffled_block("llvm.x86.ssse3.pshuf.b.128")),
+    Isa.PMULL: Machine(1, _multiply_aarch64, _shuffled_block("llvm.aarch64.neon.tbl1.v16i8")),
+}
