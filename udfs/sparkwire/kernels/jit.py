@@ -76,6 +76,7 @@ def _compiled(function: Kernel, key: str) -> Kernel:
         error_model="numpy",  # a division by zero has no business raising in a loop that must not raise
         boundscheck=CHECKED,
         no_cfunc_wrapper=True,  # nothing calls kernels from C
+        _nrt=False,  # no reference counts: each call of a helper cost two locked instructions for every array it takes
     )(function)
     if function.__module__.partition(".")[0] == PACKAGE:  # the stamp vouches for these sources only
         dispatcher._cache = KernelCache(function, key)
