@@ -1,7 +1,8 @@
 """Copies of short byte fields.
 
-Most fields are shorter than a cache line, where a call of memcpy costs more than the copy: up to ``SHORT`` bytes go in
-chunks of ``CHUNK`` that may run over the field's end, into ``COPY_SLACK`` bytes that the destination has to spare.
+Most fields are shorter than a cache line, where a call of memcpy costs more than the copy: up to
+``SHORT`` bytes go in chunks of ``CHUNK`` that may run over the field's end, into ``COPY_SLACK`` bytes
+that the destination has to spare.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Checksums by carry-less multiplication, written as LLVM IR: one emitter for every polynomial and register width.
+"""Checksums by carry-less multiplication, in LLVM IR: one emitter for all polynomials and registers.
 
-A checksum is the message as a polynomial modulo P, and a block may be moved past the ones that follow by multiplying it
-with a power of x modulo P ("folding", Gopal et al., *Fast CRC Computation for Generic Polynomials Using PCLMULQDQ*,
-Intel 2009).  Bits are reflected: the first bit of a message has the highest power, so bit i of a 128-bit lane, read as
-a little-endian number, is x^(127-i).
+A checksum is the message as a polynomial modulo P, and a block may be moved past the ones that follow by
+multiplying it with a power of x modulo P ("folding", Gopal et al., *Fast CRC Computation for Generic
+Polynomials Using PCLMULQDQ*, Intel 2009). Bits are reflected: the first bit of a message has the
+highest power, so bit i of a 128-bit lane, read as a little-endian number, is x^(127-i).
 
 Three ideas keep short messages short:
 
-- Zeros before a message change nothing when the register starts with 0.  So the *first* block is the partial one,
-  aligned to the right, and all that follow are whole: no tail.
-- A start value of ones instead of 0 adds ``init * x^(8 head)`` to the register after the ``head`` bytes of the first
-  block: a table of one word for each size of it.
+- Zeros before a message change nothing when the register starts with 0. So the *first* block is the
+  partial one, aligned to the right, and all that follow are whole: no tail.
+- A start value of ones instead of 0 adds ``init * x^(8 head)`` to the register after the ``head`` bytes
+  of the first block: a table of one word for each size of it.
 - The reduction from 128 to 32 bits is three dependent multiplications (Barrett) without masks.
 """
 
@@ -36,9 +36,12 @@ _POINTER = _BYTE.as_pointer()
 class Machine(NamedTuple):
     """What one instruction set offers."""
 
-    lanes: int  # of 128 bits in a register
-    multiply: Callable[[ir.IRBuilder, Any, Any, int, int], Any]  # a[i] * b[j] in each lane; i, j: 0 low, 1 high half
-    first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]  # data, n, head -> right-aligned block
+    lanes: int
+    """of 128 bits in a register"""
+    multiply: Callable[[ir.IRBuilder, Any, Any, int, int], Any]
+    """(a, b, i, j) -> in each lane, half i of a times half j of b; 0 is the low half"""
+    first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]
+    """(data, n, head) -> the first ``head`` of ``n`` bytes, at the end of a register of zeros"""
 
 
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
@@ -167,7 +170,7 @@ def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
 
 
 def _shuffled_block(shuffle: str) -> Callable[[ir.IRBuilder, Any, Any, Any], Any]:
-    """128 bits: load 16 bytes and slide them; a message below 16 bytes in two overlapping loads of 8, 4, 2 or 1."""
+    """128 bits: 16 bytes, loaded and slid; fewer than 16 by two overlapping loads of 8, 4, 2 or 1."""
 
     def first_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
         result = cgutils.alloca_once(b, _LANE)
@@ -191,7 +194,9 @@ def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
     return b.call(_declared(b, shuffle, ir.FunctionType(lanes, [lanes, lanes])), [block, indices])
 
 
-def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)) -> None:
+def _store_short(
+    b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)
+) -> None:
     """Put ``n`` < 16 bytes at the end of a lane: the first and the last ``width`` of them, overlapping."""
     width, *narrower = widths
     if not narrower:

@@ -1,6 +1,6 @@
 """Cyclic redundancy checks as polynomials over GF(2), and the constants that their kernels need.
 
-A polynomial is a Python int: bit i is the coefficient of x^i.  Runs once, when the kernels are compiled.
+A polynomial is a Python int: bit i is the coefficient of x^i. Runs once, when the kernels are compiled.
 """
 
 from __future__ import annotations
@@ -80,17 +80,14 @@ def barrett(p: int) -> tuple[int, int, int]:
     """(k96, mu, p33) that reduce a reflected 128-bit lane to the 32-bit checksum.
 
     ``t = clmul(lane.low, k96) ^ (lane >> 64)``; ``q = clmul(t.low, mu)``; the checksum is dword 2 of
-    ``t ^ clmul(q.low, p33)``.  t has degree 95 at most, so the quotient mu has 64 bits exactly.
+    ``t ^ clmul(q.low, p33)``. t has degree 95 at most, so the quotient mu has 64 bits exactly.
     """
     return reflect(power(96, p), 32) << 1, reflect(divide(1 << 95, p)[0], 64), reflect(p, 33)
 
 
 def byte_tables(p: int, count: int) -> NDArray[np.uint32]:
-    """``tables[k][b]``: what byte b contributes to a checksum register once k more bytes have followed it."""
-    return np.array(
-        [[reflect(divide(reflect(b, 8) << (32 + 8 * k), p)[1], 32) for b in range(256)] for k in range(count)],
-        np.uint32,
-    )
+    """``tables[k][b]``: what byte b has become in the register once k more zero bytes have followed it."""
+    return np.array([[ahead(b, 8 * (k + 1), p) for b in range(256)] for k in range(count)], np.uint32)
 
 
 def shift_tables(p: int, size: int) -> NDArray[np.uint32]:

@@ -1,8 +1,8 @@
 """Which instructions the kernels may use: those that Numba compiles for, never those that the host claims.
 
-LLVM aborts the process on an instruction that its target lacks, and Numba's target is not always the host
-(``NUMBA_CPU_NAME``, ``NUMBA_CPU_FEATURES``, ``NUMBA_ENABLE_AVX``).  What the feature string does not name is not used:
-an empty string is the portable path.
+LLVM aborts the process on an instruction that its target lacks, and Numba's target is not always the
+host (``NUMBA_CPU_NAME``, ``NUMBA_CPU_FEATURES``, ``NUMBA_ENABLE_AVX``). What the feature string does
+not name is not used: an empty string is the portable path.
 """
 
 from __future__ import annotations
