@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.crc import crc32, crc32_raw, crc32c
+from sparkwire.kernels.fields import Place, Shape, field_reader
 from sparkwire.kernels.jit import CHECKED, kernel
 from sparkwire.kernels.load import (
     Bytes,
@@ -25,10 +26,13 @@ __all__ = [
     "CHECKED",
     "COPY_SLACK",
     "Bytes",
+    "Place",
+    "Shape",
     "copy",
     "crc32",
     "crc32_raw",
     "crc32c",
+    "field_reader",
     "i8",
     "i16",
     "i32",

@@ -1,0 +1,43 @@
+"""sparkwire: Databus, Kafka and DataHub bytes as SQL functions of Apache Spark.
+
+    import sparkwire
+    sparkwire.register(spark)
+    spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1")
+
+``FUNCTIONS["dbus_opcode"].decode(array)`` answers for an Arrow array, without Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.function import Function
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["FUNCTIONS", "Function", "functions", "register"]
+__version__ = "0.1.0"
+
+
+def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
+    """Make every function available in the SQL of this session, classic or Connect; twice is harmless.
+
+    Also creates the views ``sparkwire_functions`` (name, signature, doc, example) and
+    ``sparkwire_samples``, one row of sample bytes that the examples read.
+
+    Parameters
+    ----------
+    interface
+        How Spark hands over the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. Default:
+        the best that this PySpark has.
+    """
+    from sparkwire.spark.registration import register
+
+    register(spark, interface)
+
+
+def functions() -> list[Function]:
+    """Every function with its name, signature, doc and example, in the order of the reference."""
+    return list(FUNCTIONS.values())

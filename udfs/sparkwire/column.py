@@ -1,0 +1,204 @@
+"""The Arrow border: columns in as flat numpy arrays, flat numpy arrays out as columns.
+
+Nothing is copied that need not be: kernels read Arrow's own offsets and data, and what they fill
+becomes the buffers of the answer. Memory comes from pyarrow's pool, which reuses freed pages:
+fresh pages cost as much as the decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.kernels.copy import COPY_SLACK
+from sparkwire.kernels.gather import gather_rows
+from sparkwire.sqltype import TIMESTAMP
+
+Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.integer[Any]]
+
+# Spark's TIMESTAMP runs from 0001-01-01 to 9999-12-31 [us since epoch].
+_FIRST_MICROSECOND = -62_135_596_800_000_000
+_LAST_MICROSECOND = 253_402_300_799_999_999
+_INT32_MAX = 2**31 - 1
+
+
+class Binary(NamedTuple):
+    """A BINARY or STRING column as kernels see it.
+
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Rows that are NULL may have bytes: kernels need
+    not look at ``valid``, because ``Function.decode`` makes their answers NULL.
+    """
+
+    data: Bytes
+    """read-only, the column's whole data buffer, one byte at least"""
+    offsets: Ints
+    """int32 or int64, n + 1 of them, into ``data``"""
+    valid: Bools | None
+    """one a row, None where no row is NULL"""
+
+    @property
+    def rows(self) -> int:
+        return len(self.offsets) - 1
+
+
+def binary_of(array: pa.Array) -> Binary:
+    """View a binary, large_binary, string, large_string or null array, sliced or whole."""
+    n = len(array)
+    if pa.types.is_null(array.type):
+        return Binary(_readonly(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
+    large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    if not (large or pa.types.is_binary(array.type) or pa.types.is_string(array.type)):
+        raise TypeError(f"a column of bytes is expected, got {array.type}")
+    _, offsets, data = array.buffers()
+    valid = _bools(array.is_valid()) if array.null_count else None
+    return Binary(_data(data), _offsets(offsets, array.offset, n, np.int64 if large else np.int32), valid)
+
+
+def _data(buffer: pa.Buffer | None) -> Bytes:
+    # A kernel may form the address of row 0 even where no row has a byte.
+    if buffer is None or buffer.size == 0:
+        return _readonly(np.zeros(1, np.uint8))
+    return _readonly(np.frombuffer(buffer, np.uint8))
+
+
+def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.integer[Any]]) -> Ints:
+    if buffer is None or buffer.size == 0:
+        return np.zeros(n + 1, dtype)
+    return _readonly(np.frombuffer(buffer, dtype)[start : start + n + 1])
+
+
+def _readonly(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come.
+    values.flags.writeable = False
+    return values
+
+
+def _bools(array: pa.BooleanArray) -> Bools:
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
+    """``n`` uninitialised items from pyarrow's pool, with ``slack`` more behind them in the same buffer."""
+    if n + slack == 0:
+        return np.empty(0, dtype)
+    size = (n + slack) * np.dtype(dtype).itemsize
+    return np.frombuffer(pa.allocate_buffer(size), dtype)
+
+
+def bitmap(valid: Bools | None) -> pa.Buffer | None:
+    """Arrow's validity bitmap, none where every row is valid."""
+    if valid is None or bool(valid.all()):
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def primitive(
+    values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None
+) -> pa.Array:
+    """A column over these values, which it keeps and does not copy (booleans are packed)."""
+    rows = len(values)
+    type = type or pa.from_numpy_dtype(values.dtype)
+    if values.dtype == np.bool_:
+        values = np.packbits(values, bitorder="little")
+    return pa.Array.from_buffers(type, rows, [bitmap(valid), pa.py_buffer(values)])
+
+
+def words(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
+    """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
+    return pa.array(vocabulary, pa.string()).take(primitive(codes, codes >= 0))
+
+
+def timestamps(
+    values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None
+) -> pa.Array:
+    """TIMESTAMP from ``values`` [ms or ns since epoch], rounded toward the past; NULL outside Spark's range."""
+    if unit == "ns":
+        return primitive(values // 1000, valid, TIMESTAMP)
+    inside = (values >= _FIRST_MICROSECOND // 1000) & (values <= _LAST_MICROSECOND // 1000)
+    if inside.all():
+        return primitive(values * 1000, valid, TIMESTAMP)
+    return primitive(np.where(inside, values, 0) * 1000, inside if valid is None else valid & inside, TIMESTAMP)
+
+
+def build(
+    sizes: npt.NDArray[np.int64], fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType
+) -> pa.Array:
+    """BINARY or STRING of known sizes [bytes], NULL for a negative one.
+
+    ``fill(offsets, out)`` writes row ``i`` to ``out[offsets[i]:offsets[i + 1]]`` and may run
+    ``COPY_SLACK`` bytes over the end. STRING rows must be UTF-8.
+    """
+    offsets = empty(len(sizes) + 1, np.int32)
+    total = _measure(sizes, offsets)
+    out = empty(total, np.uint8, COPY_SLACK)
+    fill(offsets, out)
+    buffers = [bitmap(sizes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
+    return pa.Array.from_buffers(type, len(sizes), buffers)
+
+
+def gather(
+    data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], type: pa.DataType
+) -> pa.Array:
+    """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
+
+    The caller has proved that every span lies inside ``data``, and that STRING spans are UTF-8.
+    """
+    return build(sizes, lambda offsets, out: gather_rows(data, starts, sizes, offsets, out), type)
+
+
+def _measure(sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> int:
+    ends = np.cumsum(np.maximum(sizes, 0))
+    total = int(ends[-1]) if len(ends) else 0
+    if total > _INT32_MAX:
+        raise ValueError(
+            f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        )
+    offsets[0] = 0
+    offsets[1:] = ends
+    return total
+
+
+def struct(fields: Mapping[str, pa.Array], valid: Bools | None = None) -> pa.Array:
+    """STRUCT of equally long columns."""
+    arrays = list(fields.values())
+    type = pa.struct([pa.field(name, array.type) for name, array in fields.items()])
+    return pa.Array.from_buffers(type, len(arrays[0]), [bitmap(valid)], children=arrays)
+
+
+def lists(offsets: npt.NDArray[np.int32], values: pa.Array, valid: Bools | None = None) -> pa.Array:
+    """ARRAY: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
+    buffers = [bitmap(valid), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(pa.list_(values.type), len(offsets) - 1, buffers, children=[values])
+
+
+def all_null(type: pa.DataType, n: int) -> pa.Array:
+    """``n`` NULLs."""
+    return pa.nulls(n, type)
+
+
+def masked(answer: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
+    """``answer`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
+    nullable = [column for column in columns if column.null_count]
+    if not nullable:
+        return answer
+    valid = _bools(answer.is_valid())
+    for column in nullable:
+        valid &= _bools(column.is_valid())
+    if answer.offset:
+        # Buffers are shared whole, and the new bitmap starts at bit 0.
+        answer = pa.concat_arrays([answer])
+    type = answer.type
+    if pa.types.is_struct(type):
+        children = [answer.field(i) for i in range(type.num_fields)]
+        return pa.Array.from_buffers(type, len(answer), [bitmap(valid)], children=children)
+    if pa.types.is_list(type) or pa.types.is_map(type):
+        buffers = [bitmap(valid), answer.buffers()[1]]
+        return pa.Array.from_buffers(type, len(answer), buffers, children=[answer.values])
+    return pa.Array.from_buffers(type, len(answer), [bitmap(valid), *answer.buffers()[1:]])

@@ -1,0 +1,42 @@
+"""Why bytes cannot be read: one list of codes for every format.
+
+Kernels write the small integers, analysts read the words: ``ERRORS[code]``. Sound bytes have no
+code at all (``OK``), which the functions answer as NULL.
+"""
+
+from __future__ import annotations
+
+ERRORS = (
+    "TRUNCATED",
+    "BAD_MAGIC",
+    "BAD_LENGTH",
+    "HEADER_CRC_MISMATCH",
+    "VALUE_CRC_MISMATCH",
+    "CRC_MISMATCH",
+    "UNKNOWN_CODEC",
+    "DECOMPRESS_FAILED",
+    "TOO_LARGE",
+    "BAD_RECORD",
+    "BAD_JSON",
+    "MISSING_FIELD",
+    "BAD_FIELD",
+    "UNKNOWN_OPCODE",
+)
+
+OK = -1
+(
+    TRUNCATED,
+    BAD_MAGIC,
+    BAD_LENGTH,
+    HEADER_CRC_MISMATCH,
+    VALUE_CRC_MISMATCH,
+    CRC_MISMATCH,
+    UNKNOWN_CODEC,
+    DECOMPRESS_FAILED,
+    TOO_LARGE,
+    BAD_RECORD,
+    BAD_JSON,
+    MISSING_FIELD,
+    BAD_FIELD,
+    UNKNOWN_OPCODE,
+) = range(len(ERRORS))

@@ -1,0 +1,167 @@
+"""The answers of the scalar functions, each a column taken from a scan of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import Bools, build, gather, primitive, timestamps, words
+from sparkwire.errors import ERRORS, OK, TRUNCATED
+from sparkwire.formats.databus import event, layout
+from sparkwire.formats.databus.event import DIGEST, KEY, NO_NUMBER, UNKNOWN
+from sparkwire.formats.databus.layout import NO_SHAPE, V1_LITTLE, V2_LITTLE
+from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
+
+EventAnswer = Callable[[Events], pa.Array]
+
+
+def fixed(field: str) -> EventAnswer:
+    """A fixed field, NULL where its bytes are missing."""
+    return lambda events: primitive(events.header.fields[field], events.has(field))
+
+
+def crc_computed(which: int) -> EventAnswer:
+    """The header's (0) or the value's (1) checksum, over the bytes that are there."""
+    return lambda events: primitive(events.crcs[which], events.crcs[which] != UNKNOWN)
+
+
+def crc_valid(which: int) -> EventAnswer:
+    """Whether the header's (0) or the value's (1) checksum is the stored one."""
+    return lambda events: primitive(events.checks[which] == 1, events.checks[which] != UNKNOWN)
+
+
+def span(which: int) -> EventAnswer:
+    """The bytes of a part, NULL where it is missing."""
+    return lambda events: gather(events.data, events.spans.starts[which], events.spans.sizes[which], pa.binary())
+
+
+def number(which: int, dtype: npt.DTypeLike) -> EventAnswer:
+    """A number out of the variable part, NULL where it is missing."""
+
+    def answer(events: Events) -> pa.Array:
+        values = events.spans.numbers[which]
+        there = values != NO_NUMBER
+        return primitive(np.where(there, values, 0).astype(dtype), there)
+
+    return answer
+
+
+def attribute(v1_bit: int, v2_bit: int) -> EventAnswer:
+    """Whether an attribute bit is set."""
+
+    def answer(events: Events) -> pa.Array:
+        bits = events.header.fields["attributes"]
+        return primitive(np.where(events.is_v2, bits & v2_bit, bits & v1_bit) != 0, events.has("attributes"))
+
+    return answer
+
+
+def byte_order(events: Events) -> pa.Array:
+    shapes = events.header.shapes
+    little = ((shapes == V1_LITTLE) | (shapes == V2_LITTLE)).astype(np.int8)
+    return words(np.where(shapes == NO_SHAPE, np.int8(-1), little), layout.BYTE_ORDERS)
+
+
+def opcode(events: Events) -> pa.Array:
+    """V1 has two bits, of which UPSERT wins; V2 has a number, of which 3 is no opcode."""
+    bits = events.header.fields["attributes"] & layout.V2_OPCODE_MASK
+    v1 = np.array([-1, 0, 1, 0], np.int8)[bits]
+    v2 = np.array([-1, 0, 1, -1], np.int8)[bits]
+    codes = np.where(events.is_v2, v2, v1)
+    there = events.has("attributes")
+    return words(codes if there is None else np.where(there, codes, np.int8(-1)), layout.OPCODES)
+
+
+def key_type(events: Events) -> pa.Array:
+    return words(events.key_types, layout.KEY_TYPES)
+
+
+def is_end_of_period(events: Events) -> pa.Array:
+    return primitive(events.header.fields["src_id"] == layout.END_OF_PERIOD, events.has("src_id"))
+
+
+def timestamp(events: Events) -> pa.Array:
+    return timestamps(events.header.fields["timestamp_nanos"], "ns", events.has("timestamp_nanos"))
+
+
+def source_range(events: Events) -> pa.Array:
+    ids = events.header.fields["src_id"]
+    return _by_source(events, np.select([ids > 0, ids > layout.PRIVATE_MAX], [0, 1], 2), layout.SOURCE_RANGES)
+
+
+def event_type(events: Events) -> pa.Array:
+    ids = events.header.fields["src_id"]
+    kinds = [
+        ids > 0,
+        ids == layout.END_OF_PERIOD,
+        ids == layout.CHECKPOINT,
+        ids == layout.SCN_REGRESS,
+        (ids >= layout.FIRST_ERROR) & (ids <= layout.LAST_ERROR),
+        ids <= layout.PRIVATE_MAX,
+    ]
+    return _by_source(events, np.select(kinds, range(len(kinds)), len(kinds)), layout.EVENT_TYPES)
+
+
+def _by_source(events: Events, codes: npt.NDArray[np.int64], vocabulary: tuple[str, ...]) -> pa.Array:
+    there = events.has("src_id")
+    return words((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
+
+
+def schema_id(events: Events) -> pa.Array:
+    """V1: the header's 16 bytes. V2: the payload part's digest."""
+    at = layout.V1["schema_id"].offset
+    v1 = ~events.is_v2 & _mask(events, "schema_id")
+    starts = np.where(v1, events.offsets[:-1].astype(np.int64) + at, events.spans.starts[DIGEST])
+    return gather(events.data, starts, np.where(v1, layout.MD5_SIZE, events.spans.sizes[DIGEST]), pa.binary())
+
+
+def schema_version(events: Events) -> pa.Array:
+    """V1: the first two bytes of the schema id, as REPL_DBUS uses them. V2: the payload part's version."""
+    v1 = ~events.is_v2 & _mask(events, "schema_version")
+    v2 = events.spans.numbers[event.VERSION]
+    values = np.where(v1, events.header.fields["schema_version"], np.where(v2 == NO_NUMBER, 0, v2))
+    return primitive(values.astype(np.int16), v1 | (v2 != NO_NUMBER))
+
+
+def _mask(events: Events, field: str) -> Bools:
+    there = events.has(field)
+    return np.ones(events.rows, np.bool_) if there is None else there
+
+
+def key_long(events: Events) -> pa.Array:
+    return primitive(events.header.fields["key_long"], events.long_keys)
+
+
+def key_text(events: Events) -> pa.Array:
+    """A LONG in decimal, other keys as UTF-8, NULL where they are not."""
+    spans, longs = events.spans, events.header.fields["key_long"]
+    sizes = np.empty(events.rows, np.int64)
+    measure_keys(events.data, spans.starts[KEY], spans.sizes[KEY], longs, events.long_keys, sizes)
+
+    def write(offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
+        write_keys(events.data, spans.starts[KEY], longs, events.long_keys, sizes, offsets, out)
+
+    return build(sizes, write, pa.string())
+
+
+def status(events: Events) -> pa.Array:
+    return words(status_codes(events.errors), layout.STATUSES)
+
+
+def status_codes(errors: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """OK without an error, PARTIAL for TRUNCATED, ERR for any other."""
+    codes = np.full(len(errors), layout.STATUS_ERR, np.int8)
+    codes[errors == OK] = layout.STATUS_OK
+    codes[errors == TRUNCATED] = layout.STATUS_PARTIAL
+    return codes
+
+
+def error(events: Events) -> pa.Array:
+    return words(events.errors, ERRORS)
+
+
+def is_valid(events: Events) -> pa.Array:
+    return primitive(events.errors == OK)

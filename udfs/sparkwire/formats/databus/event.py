@@ -1,0 +1,394 @@
+"""Kernels for one serialized event: which shape it has, where its parts lie, whether it is sound.
+
+An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
+field is read only after its own bytes have been proved to lie inside the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.formats.databus import layout
+from sparkwire.formats.databus.layout import (
+    BYTES_KEY,
+    CRC32_SIZE,
+    LONG_KEY,
+    MAGIC,
+    MD5_SIZE,
+    MIN_LENGTH,
+    NO_KEY,
+    NO_SHAPE,
+    PART_SIZE,
+    SCHEMA_KEY,
+    V1_ATTRIBUTES_END,
+    V1_BIG,
+    V1_BYTES_HEADER,
+    V1_BYTES_KEY,
+    V1_KEY,
+    V1_LITTLE,
+    V1_LONG_HEADER,
+    V2_BIG,
+    V2_KEY,
+    V2_KEY_MASK,
+    V2_KEY_SHIFT,
+    V2_LENGTH_END,
+    V2_LITTLE,
+    V2_METADATA,
+    V2_PAYLOAD,
+)
+from sparkwire.kernels import Bytes, crc32_raw, i16, i32, kernel, u8, u16, u32
+
+Ints = npt.NDArray[np.int64]
+
+_V1_CRC = layout.V1["header_crc"].offset
+_V1_COVERED = layout.V1["length"].offset
+_V1_LENGTH = layout.V1["length"].offset
+_V1_ATTRIBUTES = layout.V1["attributes"].offset
+_V1_VALUE_CRC = layout.V1["value_crc"].offset
+_V2_MAGIC = layout.V2["magic"].offset
+_V2_HEADER_LENGTH = layout.V2["header_length"].offset
+_V2_CRC = layout.V2["header_crc"].offset
+_V2_COVERED = layout.V2["value_crc"].offset
+_V2_VALUE_CRC = layout.V2["value_crc"].offset
+_V2_LENGTH = layout.V2["length"].offset
+_V2_ATTRIBUTES = layout.V2["attributes"].offset
+
+UNKNOWN = -1  # a position, a size or a checksum that the bytes do not tell
+
+
+@kernel
+def is_v2(shape: int) -> bool:
+    return shape >= V2_BIG
+
+
+@kernel
+def is_little(shape: int) -> bool:
+    return shape in (V1_LITTLE, V2_LITTLE)
+
+
+@kernel
+def key_type(data: Bytes, start: int, shape: int) -> int:
+    """The kind of key, from attributes that are there."""
+    little = is_little(shape)
+    if is_v2(shape):
+        return ((np.int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
+    attributes = np.int64(u16(data, start + _V1_ATTRIBUTES, little))
+    return BYTES_KEY if attributes & V1_BYTES_KEY else LONG_KEY
+
+
+@kernel
+def total_length(data: Bytes, start: int, size: int, shape: int) -> int:
+    """The length as stored, below any length where its bytes are missing [bytes]."""
+    if is_v2(shape):
+        return np.int64(i32(data, start + _V2_LENGTH, is_little(shape))) if size >= V2_LENGTH_END else -(1 << 40)
+    return np.int64(i32(data, start + _V1_LENGTH, is_little(shape))) if size >= _V1_LENGTH + 4 else -(1 << 40)
+
+
+@kernel
+def header_end(data: Bytes, start: int, size: int, shape: int) -> int:
+    """Where the header ends by its own word, ``UNKNOWN`` where that word is missing or negative [bytes]."""
+    if is_v2(shape):
+        if size < _V2_HEADER_LENGTH + 4:
+            return UNKNOWN
+        return max(np.int64(i32(data, start + _V2_HEADER_LENGTH, is_little(shape))), UNKNOWN)
+    if size < V1_ATTRIBUTES_END:
+        return UNKNOWN
+    return V1_BYTES_HEADER if key_type(data, start, shape) == BYTES_KEY else V1_LONG_HEADER
+
+
+@kernel
+def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int:
+    """Checksum of what is there of bytes ``first`` to ``last``; of no bytes it is 0."""
+    if last <= first:
+        return np.int64(0)
+    if first >= size:
+        return np.int64(UNKNOWN)
+    return np.int64(crc32_raw(data, start + first, min(last, size) - first))
+
+
+@kernel
+def header_crc(data: Bytes, start: int, size: int, shape: int) -> int:
+    """The header's checksum over the bytes that are there, ``UNKNOWN`` where its range is."""
+    if is_v2(shape):
+        if size < _V2_HEADER_LENGTH + 4:
+            return np.int64(UNKNOWN)
+        return _range_crc(data, start, size, _V2_COVERED, header_end(data, start, size, shape))
+    end = header_end(data, start, size, shape)
+    # A row that ends before the attributes ends before either header does.
+    return _range_crc(data, start, size, _V1_COVERED, V1_LONG_HEADER if end == UNKNOWN else end)
+
+
+@kernel
+def value_crc(data: Bytes, start: int, size: int, shape: int) -> int:
+    """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    first = header_end(data, start, size, shape)
+    if first == UNKNOWN or (is_v2(shape) and size < V2_LENGTH_END):
+        return np.int64(UNKNOWN)
+    return _range_crc(data, start, size, first, total_length(data, start, size, shape))
+
+
+@kernel
+def header_checks(data: Bytes, start: int, size: int, shape: int, computed: int) -> int:
+    """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    end = header_end(data, start, size, shape)
+    stored = _V2_CRC if is_v2(shape) else _V1_CRC
+    if end == UNKNOWN and not (is_v2(shape) and size >= _V2_HEADER_LENGTH + 4):
+        return UNKNOWN
+    if max(end, stored + 4) > size:
+        return UNKNOWN
+    return 1 if computed == np.int64(u32(data, start + stored, is_little(shape))) else 0
+
+
+@kernel
+def value_checks(data: Bytes, start: int, size: int, shape: int, computed: int) -> int:
+    """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    first = header_end(data, start, size, shape)
+    last = total_length(data, start, size, shape)
+    stored = _V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC
+    if computed == UNKNOWN or size < stored + 4 or last > max(first, size):
+        return UNKNOWN
+    return 1 if computed == np.int64(u32(data, start + stored, is_little(shape))) else 0
+
+
+@kernel
+def magic_shape(data: Bytes, start: int, size: int) -> int:
+    """The shape that the version byte and V2's magic word tell, ``NO_SHAPE`` where they leave the order open."""
+    if size < _V2_MAGIC + 4 or u8(data, start) != 2:
+        return NO_SHAPE
+    if u32(data, start + _V2_MAGIC, False) == MAGIC:
+        return V2_BIG
+    return V2_LITTLE if u32(data, start + _V2_MAGIC, True) == MAGIC else NO_SHAPE
+
+
+@kernel
+def checked_shape(data: Bytes, start: int, size: int, big: int) -> int:
+    """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
+    big_checks = header_checks(data, start, size, big, header_crc(data, start, size, big)) == 1
+    little = big + 1
+    little_checks = header_checks(data, start, size, little, header_crc(data, start, size, little)) == 1
+    if big_checks == little_checks:
+        return NO_SHAPE
+    return big if big_checks else little
+
+
+@kernel
+def event_shape(data: Bytes, start: int, size: int) -> int:
+    """Version and byte order of a row that is one event.
+
+    V2's magic word decides; else the order in which the stored length is the row's; else the order in
+    which the header's checksum is right; else big-endian.
+    """
+    if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
+        return NO_SHAPE
+    shape = magic_shape(data, start, size)
+    if shape != NO_SHAPE:
+        return shape
+    big = V2_BIG if u8(data, start) == 2 else V1_BIG
+    big_fits = total_length(data, start, size, big) == size
+    if big_fits != (total_length(data, start, size, big + 1) == size):
+        return big if big_fits else big + 1
+    shape = checked_shape(data, start, size, big)
+    return big if shape == NO_SHAPE else shape
+
+
+# What `read_parts` finds: spans [bytes from the start of `data`], sizes as announced, versions.
+KEY, VALUE, DIGEST, METADATA, METADATA_DIGEST, KEY_DIGEST = range(6)
+SPANS = 6
+VALUE_SIZE, VERSION, METADATA_VERSION, KEY_VERSION = range(4)
+NUMBERS = 4
+NO_NUMBER = -(1 << 40)
+
+
+@kernel
+def read_part(
+    data: Bytes,
+    start: int,
+    size: int,
+    at: int,
+    little: bool,
+    row: int,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    content: int,
+    digest: int,
+    version: int,
+) -> int:
+    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` if none can tell."""
+    if at < 0 or at + PART_SIZE > size:
+        return np.int64(UNKNOWN)
+    length = np.int64(i32(data, start + at, little))
+    attributes = np.int64(i16(data, start + at + 4, little))
+    numbers[version, row] = attributes >> 2
+    if content == VALUE and length >= 0:
+        numbers[VALUE_SIZE, row] = length
+    if attributes & 3 > 1:
+        return np.int64(UNKNOWN)
+    digest_size = MD5_SIZE if attributes & 3 == 0 else CRC32_SIZE
+    at += PART_SIZE
+    if at + digest_size <= size:
+        starts[digest, row] = start + at
+        sizes[digest, row] = digest_size
+    at += digest_size
+    if length < 0:
+        return np.int64(UNKNOWN)
+    if at + length <= size:
+        starts[content, row] = start + at
+        sizes[content, row] = length
+    return at + length
+
+
+@kernel
+def read_parts(
+    data: Bytes,
+    start: int,
+    size: int,
+    shape: int,
+    row: int,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> bool:
+    """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
+
+    ``starts`` and ``sizes`` are (SPANS, rows), ``numbers`` is (NUMBERS, rows); what is not found stays
+    as it was.
+    """
+    if is_v2(shape):
+        return _read_v2_parts(data, start, size, shape, row, starts, sizes, numbers)
+    return _read_v1_parts(data, start, size, shape, row, starts, sizes, numbers)
+
+
+@kernel
+def _read_v1_parts(
+    data: Bytes,
+    start: int,
+    size: int,
+    shape: int,
+    row: int,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> bool:
+    value = header_end(data, start, size, shape)
+    if value == V1_BYTES_HEADER:
+        if size < V1_BYTES_HEADER:
+            return False
+        key_size = np.int64(i32(data, start + V1_KEY, is_little(shape)))
+        if key_size < 0:
+            return False
+        if value + key_size <= size:
+            starts[KEY, row] = start + value
+            sizes[KEY, row] = key_size
+        value += key_size
+    length = total_length(data, start, size, shape)
+    if value == UNKNOWN or length < value:
+        return False
+    numbers[VALUE_SIZE, row] = length - value
+    if length <= size:
+        starts[VALUE, row] = start + value
+        sizes[VALUE, row] = length - value
+    return True
+
+
+@kernel
+def _read_v2_parts(
+    data: Bytes,
+    start: int,
+    size: int,
+    shape: int,
+    row: int,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> bool:
+    if size < _V2_ATTRIBUTES + 2:
+        return False
+    little = is_little(shape)
+    body = header_end(data, start, size, shape)
+    key_end = _read_v2_key(data, start, size, shape, row, starts, sizes, numbers)
+    sound = 0 <= key_end <= body
+    if body < V2_KEY:
+        return False
+    attributes = np.int64(u16(data, start + _V2_ATTRIBUTES, little))
+    end = body
+    if attributes & V2_METADATA:
+        end = read_part(
+            data, start, size, end, little, row, starts, sizes, numbers, METADATA, METADATA_DIGEST, METADATA_VERSION
+        )
+    if attributes & V2_PAYLOAD:
+        end = read_part(data, start, size, end, little, row, starts, sizes, numbers, VALUE, DIGEST, VERSION)
+    return sound and 0 <= end <= total_length(data, start, size, shape)
+
+
+@kernel
+def _read_v2_key(
+    data: Bytes,
+    start: int,
+    size: int,
+    shape: int,
+    row: int,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> int:
+    """Where the key ends, ``UNKNOWN`` if nothing can tell."""
+    kind = key_type(data, start, shape)
+    little = is_little(shape)
+    if kind == SCHEMA_KEY:
+        return read_part(
+            data, start, size, V2_KEY, little, row, starts, sizes, numbers, KEY, KEY_DIGEST, KEY_VERSION
+        )
+    if kind == LONG_KEY:
+        return np.int64(V2_KEY + 8)
+    if kind == NO_KEY:
+        # Databus notices only when the key is asked for.
+        return np.int64(V2_KEY)
+    if size < V2_KEY + 4:
+        return np.int64(UNKNOWN)
+    key_size = np.int64(i32(data, start + V2_KEY, little))
+    if key_size < 0:
+        return np.int64(UNKNOWN)
+    if V2_KEY + 4 + key_size <= size:
+        starts[KEY, row] = start + V2_KEY + 4
+        sizes[KEY, row] = key_size
+    return V2_KEY + 4 + key_size
+
+
+@kernel
+def header_error(data: Bytes, start: int, size: int, shape: int, checks: int) -> int:
+    """The first thing wrong with an event's header, ``OK`` if nothing is: then its length can be trusted."""
+    if size < 1:
+        return TRUNCATED
+    if shape == NO_SHAPE:
+        return BAD_MAGIC
+    end = header_end(data, start, size, shape)
+    length = total_length(data, start, size, shape)
+    if is_v2(shape):
+        if size < V2_KEY:
+            return TRUNCATED
+        if u32(data, start + _V2_MAGIC, is_little(shape)) != MAGIC:
+            return BAD_MAGIC
+        if end < V2_KEY or end > length:
+            return BAD_LENGTH
+    elif end == UNKNOWN or size < end:
+        return TRUNCATED
+    elif length < MIN_LENGTH:
+        return BAD_LENGTH
+    if size < end:
+        return TRUNCATED
+    return OK if checks == 1 else HEADER_CRC_MISMATCH
+
+
+@kernel
+def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
+    """The first thing wrong behind a sound header."""
+    if length > size:
+        return TRUNCATED
+    if not bounded:
+        return BAD_LENGTH
+    return OK if checks == 1 else VALUE_CRC_MISMATCH

@@ -1,0 +1,283 @@
+"""What one pass over a column of events finds, and the answers taken from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import Bools, binary_of, empty
+from sparkwire.errors import OK
+from sparkwire.formats.databus import event, layout
+from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
+from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_SHAPE, V2_BIG
+from sparkwire.kernels import Bytes, Place, copy, field_reader, kernel, prefetch
+from sparkwire.kernels.text import decimal_width, put_decimal, utf8_valid
+from sparkwire.wire import Layout
+
+_AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
+
+# Every fixed field of either version, in one pass: a version without the field answers NULL.
+_FIELDS: Final = tuple(dict.fromkeys((*layout.V1.places, *layout.V2.places)))
+
+
+def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
+    placed = [table.get(name) for name in _FIELDS]
+    return tuple(
+        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
+    )
+
+
+_SHAPES: Final = (
+    # Of an unknown version only the version byte itself can be read.
+    tuple(Place(0, 1, True, False) if name == "version" else None for name in _FIELDS),
+    _places(layout.V1, little=False),
+    _places(layout.V1, little=True),
+    _places(layout.V2, little=False),
+    _places(layout.V2, little=True),
+)
+# src_id has two bytes in V1 and four in V2: the wider type holds both.
+_DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in _FIELDS}
+_NEVER: Final = np.iinfo(np.int64).max
+_ENDS: Final = np.array([[_NEVER if p is None else p.end for p in shape] for shape in _SHAPES], np.int64)
+_WHOLE: Final = int(_ENDS[1:][_ENDS[1:] < _NEVER].max())
+
+_read_fields = field_reader(_SHAPES)
+
+
+@kernel
+def read_headers(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    check: bool,
+    shapes: npt.NDArray[np.int8],
+    fields: tuple[npt.NDArray[Any], ...],
+    crcs: npt.NDArray[np.int64],
+) -> None:
+    """Shape and fixed fields of every event; with ``check`` also both checksums, ``crcs[0]`` and ``crcs[1]``."""
+    rows = shapes.size
+    for row in range(rows):
+        start = np.int64(offsets[row])
+        size = np.int64(offsets[row + 1]) - start
+        ahead = np.int64(offsets[min(row + _AHEAD, rows - 1)])
+        prefetch(data, ahead)
+        prefetch(data, ahead + 64)
+        shape = event.event_shape(data, start, size)
+        shapes[row] = shape
+        _read_fields(data, start, size, shape, fields, row)
+        if check:
+            crcs[0, row] = event.header_crc(data, start, size, shape) if shape != NO_SHAPE else UNKNOWN
+            crcs[1, row] = event.value_crc(data, start, size, shape) if shape != NO_SHAPE else UNKNOWN
+
+
+@kernel
+def read_spans(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    shapes: npt.NDArray[np.int8],
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    bounded: npt.NDArray[np.bool_],
+) -> None:
+    """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
+    for row in range(shapes.size):
+        for k in range(SPANS):
+            starts[k, row] = 0
+            sizes[k, row] = UNKNOWN
+        for k in range(NUMBERS):
+            numbers[k, row] = NO_NUMBER
+        start = np.int64(offsets[row])
+        size = np.int64(offsets[row + 1]) - start
+        shape = np.int64(shapes[row])
+        bounded[row] = shape != NO_SHAPE and event.read_parts(
+            data, start, size, shape, row, starts, sizes, numbers
+        )
+
+
+@kernel
+def compare_crcs(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    shapes: npt.NDArray[np.int8],
+    crcs: npt.NDArray[np.int64],
+    checks: npt.NDArray[np.int8],
+) -> None:
+    """How the computed checksums compare with the stored ones: 1 right, 0 wrong, ``UNKNOWN``."""
+    for row in range(shapes.size):
+        start = np.int64(offsets[row])
+        size = np.int64(offsets[row + 1]) - start
+        shape = np.int64(shapes[row])
+        checks[0, row] = checks[1, row] = UNKNOWN
+        if shape != NO_SHAPE:
+            checks[0, row] = event.header_checks(data, start, size, shape, crcs[0, row])
+            checks[1, row] = event.value_checks(data, start, size, shape, crcs[1, row])
+
+
+@kernel
+def find_errors(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    shapes: npt.NDArray[np.int8],
+    checks: npt.NDArray[np.int8],
+    bounded: npt.NDArray[np.bool_],
+    errors: npt.NDArray[np.int8],
+) -> None:
+    """The first thing wrong with every event."""
+    for row in range(shapes.size):
+        start = np.int64(offsets[row])
+        size = np.int64(offsets[row + 1]) - start
+        shape = np.int64(shapes[row])
+        error = event.header_error(data, start, size, shape, np.int64(checks[0, row]))
+        if error == OK:
+            length = event.total_length(data, start, size, shape)
+            error = event.body_error(size, length, bounded[row], np.int64(checks[1, row]))
+        errors[row] = error
+
+
+@kernel
+def measure_keys(
+    data: Bytes,
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    longs: npt.NDArray[np.int64],
+    is_long: npt.NDArray[np.bool_],
+    texts: npt.NDArray[np.int64],
+) -> None:
+    """Size of every key as text [bytes], -1 where there is no key or it is not UTF-8."""
+    for row in range(texts.size):
+        if is_long[row]:
+            texts[row] = decimal_width(longs[row])
+        elif sizes[row] >= 0 and utf8_valid(data, starts[row], sizes[row]):
+            texts[row] = sizes[row]
+        else:
+            texts[row] = -1
+
+
+@kernel
+def write_keys(
+    data: Bytes,
+    starts: npt.NDArray[np.int64],
+    longs: npt.NDArray[np.int64],
+    is_long: npt.NDArray[np.bool_],
+    texts: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int32],
+    out: Bytes,
+) -> None:
+    """Every key as text, to where ``measure_keys`` has made room."""
+    for row in range(texts.size):
+        if texts[row] > 0:
+            if is_long[row]:
+                put_decimal(out, np.int64(offsets[row]), longs[row], texts[row])
+            else:
+                copy(out, np.int64(offsets[row]), data, starts[row], texts[row])
+
+
+class Header(NamedTuple):
+    """What ``read_headers`` finds."""
+
+    shapes: npt.NDArray[np.int8]
+    fields: dict[str, npt.NDArray[Any]]
+    """the fixed fields, 0 where a row does not have one"""
+    crcs: npt.NDArray[np.int64]
+    """both checksums over the bytes that are there, (2, rows), ``UNKNOWN`` where their range is"""
+
+
+class Spans(NamedTuple):
+    """What ``read_spans`` finds."""
+
+    starts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    bounded: Bools
+
+
+class Events:
+    """A column of events. What a kernel finds is computed when first asked for, and kept.
+
+    With ``check`` the pass over the headers computes the checksums as well.
+    """
+
+    def __init__(self, column: pa.Array, check: bool = False) -> None:
+        self.data, self.offsets, _ = binary_of(column)
+        self.rows = len(column)
+        self.check = check
+
+    @cached_property
+    def header(self) -> Header:
+        return self._read(self.check)
+
+    @cached_property
+    def crcs(self) -> npt.NDArray[np.int64]:
+        return self.header.crcs if self.check else self._read(True).crcs
+
+    def _read(self, check: bool) -> Header:
+        fields = {
+            field: empty(16 * self.rows if dtype is np.uint8 else self.rows, dtype) for field, dtype in _DTYPES.items()
+        }
+        crcs = empty(2 * self.rows if check else 0, np.int64).reshape(2, -1)
+        shapes = empty(self.rows, np.int8)
+        read_headers(self.data, self.offsets, check, shapes, tuple(fields.values()), crcs)
+        return Header(shapes, fields, crcs)
+
+    @cached_property
+    def spans(self) -> Spans:
+        starts, sizes = (empty(SPANS * self.rows, np.int64).reshape(SPANS, -1) for _ in range(2))
+        numbers = empty(NUMBERS * self.rows, np.int64).reshape(NUMBERS, -1)
+        bounded = empty(self.rows, np.bool_)
+        read_spans(self.data, self.offsets, self.header.shapes, starts, sizes, numbers, bounded)
+        return Spans(starts, sizes, numbers, bounded)
+
+    @cached_property
+    def checks(self) -> npt.NDArray[np.int8]:
+        """How the checksums compare, (2, rows): 1 right, 0 wrong, ``UNKNOWN``."""
+        checks = empty(2 * self.rows, np.int8).reshape(2, -1)
+        compare_crcs(self.data, self.offsets, self.header.shapes, self.crcs, checks)
+        return checks
+
+    @cached_property
+    def errors(self) -> npt.NDArray[np.int8]:
+        """The first error of every event, ``OK`` for none."""
+        errors = empty(self.rows, np.int8)
+        find_errors(self.data, self.offsets, self.header.shapes, self.checks, self.spans.bounded, errors)
+        return errors
+
+    @cached_property
+    def is_v2(self) -> Bools:
+        return np.asarray(self.header.shapes >= V2_BIG)
+
+    @cached_property
+    def key_types(self) -> npt.NDArray[np.int8]:
+        """The kind of every key, ``NO_KEY`` where the attributes are missing or name none."""
+        bits = self.header.fields["attributes"]
+        v1 = np.where(bits & layout.V1_BYTES_KEY, BYTES_KEY, LONG_KEY)
+        v2 = ((bits >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
+        kinds = np.where(self.is_v2, v2, v1)
+        there = self.has("attributes")
+        return (kinds if there is None else np.where(there, kinds, NO_KEY)).astype(np.int8)
+
+    @cached_property
+    def long_keys(self) -> Bools:
+        """Which rows have a LONG key whose bytes are there."""
+        there = self.has("key_long")
+        long = self.key_types == LONG_KEY
+        return long if there is None else long & there
+
+    @cached_property
+    def _sizes(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.offsets).astype(np.int64, copy=False)
+
+    @cached_property
+    def _complete(self) -> bool:
+        """Whether every row is of a known version and long enough for every fixed field."""
+        return bool(self.rows) and int(self._sizes.min()) >= _WHOLE and bool(self.header.shapes.min() > NO_SHAPE)
+
+    def has(self, field: str) -> Bools | None:
+        """Which rows have the field's own bytes, None if all have."""
+        k = _FIELDS.index(field)
+        if self._complete and bool((_ENDS[1:, k] < _NEVER).all()):
+            return None
+        return np.asarray(_ENDS[self.header.shapes, k] <= self._sizes)

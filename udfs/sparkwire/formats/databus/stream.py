@@ -1,0 +1,169 @@
+"""Events one behind the other, as they lie on the wire: where each begins, what is wrong, where to go on.
+
+A header whose checksum is right can be trusted to tell its event's length. Behind anything else the
+walk looks for the next such header, and what it skips is one row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import binary_of, empty, gather, lists, primitive, struct, words
+from sparkwire.errors import ERRORS, OK
+from sparkwire.formats.databus import event
+from sparkwire.formats.databus.answers import status_codes
+from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
+from sparkwire.formats.databus.layout import NO_SHAPE, STATUSES, V1_BIG, V2_BIG
+from sparkwire.kernels import Bytes, kernel, u8
+
+# A search tries every byte. Without a bound on the header, bytes made to look like one long header
+# after the other would cost the square of their size; keys of this size are not seen in practice.
+_SEARCHED_HEADER: Final = 1 << 16  # [bytes]
+
+
+@kernel
+def stream_shape(data: Bytes, start: int, size: int, previous: int) -> int:
+    """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
+    if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
+        return NO_SHAPE
+    shape = event.magic_shape(data, start, size)
+    if shape != NO_SHAPE:
+        return shape
+    big = V2_BIG if u8(data, start) == 2 else V1_BIG
+    shape = event.checked_shape(data, start, size, big)
+    if shape != NO_SHAPE:
+        return shape
+    return big + 1 if event.is_little(previous) else big
+
+
+@kernel
+def stream_header_error(data: Bytes, start: int, size: int, shape: int) -> int:
+    """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
+    checks = 0
+    if shape != NO_SHAPE:
+        computed = event.header_crc(data, start, size, shape)
+        checks = event.header_checks(data, start, size, shape, computed)
+    return event.header_error(data, start, size, shape, checks)
+
+
+@kernel
+def is_header(data: Bytes, start: int, size: int, previous: int) -> bool:
+    """Whether an event begins here beyond doubt, at a cost that does not grow with ``size``."""
+    version = u8(data, start)
+    if version == 0:
+        # Zeros have a right checksum, and a length below any event's.
+        if not (_v1_length_holds(data, start, size, V1_BIG) or _v1_length_holds(data, start, size, V1_BIG + 1)):
+            return False
+    elif version != 2 or event.magic_shape(data, start, size) == NO_SHAPE:
+        return False
+    shape = stream_shape(data, start, min(size, _SEARCHED_HEADER), previous)
+    end = event.header_end(data, start, size, shape)
+    return end <= _SEARCHED_HEADER and stream_header_error(data, start, size, shape) == OK
+
+
+@kernel
+def _v1_length_holds(data: Bytes, start: int, size: int, shape: int) -> bool:
+    return event.total_length(data, start, size, shape) >= event.MIN_LENGTH
+
+
+@kernel
+def next_header(data: Bytes, start: int, end: int, previous: int) -> int:
+    """The first place behind ``start`` where an event begins beyond doubt, ``end`` if there is none."""
+    for pos in range(start + 1, end):
+        if is_header(data, pos, end - pos, previous):
+            return np.int64(pos)
+    return np.int64(end)
+
+
+@kernel
+def count_events(data: Bytes, offsets: npt.NDArray[Any], counts: npt.NDArray[np.int32]) -> None:
+    """How many rows each stream gives, as ``split_events`` writes them; ``counts[row + 1]`` ends up as its end."""
+    counts[0] = 0
+    for row in range(offsets.size - 1):
+        pos, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        previous, found = NO_SHAPE, 0
+        while pos < end:
+            pos, previous, _ = step(data, pos, end, previous)
+            found += 1
+        counts[row + 1] = counts[row] + found
+
+
+@kernel
+def step(data: Bytes, pos: int, end: int, previous: int) -> tuple[int, int, int]:
+    """Where the row that begins at ``pos`` ends, the shape to remember for the next, and the header's error."""
+    shape = stream_shape(data, pos, end - pos, previous)
+    error = stream_header_error(data, pos, end - pos, shape)
+    if error != OK:
+        return next_header(data, pos, end, previous), previous, error
+    length = event.total_length(data, pos, end - pos, shape)
+    return min(pos + length, end), shape, error
+
+
+@kernel
+def split_events(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    ends: npt.NDArray[np.int32],
+    positions: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    errors: npt.NDArray[np.int8],
+    part_starts: npt.NDArray[np.int64],
+    part_sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> None:
+    """Position, span and error of every row of every stream; the last three arrays are one row of scratch."""
+    for row in range(offsets.size - 1):
+        first, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        pos, previous = first, NO_SHAPE
+        for k in range(ends[row], ends[row + 1]):
+            after, previous, error = step(data, pos, end, previous)
+            if error == OK:
+                error = body_error(data, pos, end - pos, previous, part_starts, part_sizes, numbers)
+            positions[k] = pos - first
+            starts[k] = pos
+            sizes[k] = after - pos
+            errors[k] = error
+            pos = after
+
+
+@kernel
+def body_error(
+    data: Bytes,
+    start: int,
+    size: int,
+    shape: int,
+    part_starts: npt.NDArray[np.int64],
+    part_sizes: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+) -> int:
+    """The first thing wrong behind the sound header of the event at ``start``."""
+    length = event.total_length(data, start, size, shape)
+    bounded = event.read_parts(data, start, size, shape, 0, part_starts, part_sizes, numbers)
+    computed = event.value_crc(data, start, size, shape)
+    checks = event.value_checks(data, start, size, shape, computed)
+    return event.body_error(size, length, bounded, checks)
+
+
+def events(column: pa.Array) -> pa.Array:
+    """``ARRAY<STRUCT<position, event, status, error>>`` of a column of streams."""
+    data, offsets, _ = binary_of(column)
+    ends = empty(len(column) + 1, np.int32)
+    count_events(data, offsets, ends)
+    rows = int(ends[-1])
+    positions = empty(rows, np.int32)
+    starts, sizes = empty(rows, np.int64), empty(rows, np.int64)
+    errors = empty(rows, np.int8)
+    scratch = [np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)]
+    split_events(data, offsets, ends, positions, starts, sizes, errors, *scratch)
+    fields = {
+        "position": primitive(positions),
+        "event": gather(data, starts, sizes, pa.binary()),
+        "status": words(status_codes(errors), STATUSES),
+        "error": words(errors, ERRORS),
+    }
+    return lists(ends, struct(fields))

@@ -1,0 +1,217 @@
+"""One row of the catalogue: a SQL function, declared by its signature.
+
+    Function(
+        "dbus_sequence(event BINARY) -> BIGINT",
+        "The window's sequence number (SCN).",
+        decoder,
+        "dbus_sequence(event) -> 1000",
+    )
+
+Everything else follows from such rows: registration, the column functions for DataFrames, the
+function reference, the tests that every function obeys.
+
+An argument without a default is a *column*: the decoder gets its Arrow array. An argument with a
+default is a *constant*: the decoder gets a Python value, the same for all rows of the query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.column import all_null, masked
+from sparkwire.sqltype import arrow_type, sql_name
+
+_SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
+_ARGUMENT = re.compile(r"(\w+) (.+?)(?: = (.+))?", re.DOTALL)
+_LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
+
+
+class Argument(NamedTuple):
+    """One argument of a function, as its signature declares it.
+
+    A bare ``STRUCT`` or ``ARRAY<STRUCT>`` takes any fields and leaves them to the decoder:
+    ``type`` is None there.
+    """
+
+    name: str
+    sql: str
+    type: pa.DataType | None
+    constant: bool
+    default: Any
+
+
+@dataclass(frozen=True)
+class Function:
+    """A SQL function over binary columns.
+
+    Parameters
+    ----------
+    signature
+        ``name(argument TYPE [= default], ...) -> TYPE``.
+    doc
+        What it answers, with units in brackets.
+    decoder
+        Arrow columns in, one Arrow column of the declared type out. Pure: its answer for a row
+        depends on nothing but that row.
+    example
+        A SQL expression over the view ``sparkwire_samples`` and its answer as text, ``expr -> answer``.
+    called_on_null
+        False: NULL in any column gives NULL, whatever the decoder answers. True: the decoder sees to
+        NULLs itself.
+    """
+
+    signature: str
+    doc: str
+    decoder: Callable[..., pa.Array]
+    example: str
+    called_on_null: bool = False
+
+    @cached_property
+    def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
+        match = _SIGNATURE.fullmatch(self.signature)
+        if match is None:
+            raise ValueError(f"not a signature: {self.signature!r}")
+        name, arguments, returns = match.groups()
+        return name, tuple(_argument(text) for text in _split(arguments)), returns
+
+    @property
+    def name(self) -> str:
+        return self._parts[0]
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return self._parts[1]
+
+    @property
+    def returns(self) -> str:
+        """The SQL type of the answer."""
+        return self._parts[2]
+
+    @cached_property
+    def return_type(self) -> pa.DataType:
+        """The Arrow type of the answer."""
+        return arrow_type(self.returns)
+
+    def decode(self, *args: Any, **named: Any) -> pa.Array:
+        """Answer for every row.
+
+        Parameters
+        ----------
+        args, named
+            one Arrow array of n rows for each column argument; for each constant a Python value,
+            or an Arrow array that repeats one value.
+
+        Returns
+        -------
+        pa.Array
+            n rows of ``return_type``.
+
+        Raises
+        ------
+        TypeError
+            where the number or the types of the arguments are not those of the signature.
+        ValueError
+            where a constant has a value that the function does not take.
+        """
+        columns, constants = self._bind(args, named)
+        if any(pa.types.is_null(column.type) for column in columns) and not self.called_on_null:
+            return all_null(self.return_type, len(columns[0]))
+        answer = self.decoder(*columns, **constants)
+        return answer if self.called_on_null else masked(answer, columns)
+
+    def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array], dict[str, Any]]:
+        names = [argument.name for argument in self.arguments]
+        given = dict(zip(names, args, strict=False)) | dict(named)
+        missing = [a for a in self.arguments if not a.constant and a.name not in given]
+        twice = set(names[: len(args)]) & set(named)
+        if len(args) > len(names) or missing or twice or set(named) - set(names):
+            raise TypeError(self._refusal(args, named))
+        columns: list[pa.Array] = []
+        constants: dict[str, Any] = {}
+        for argument in self.arguments:
+            if argument.constant:
+                constants[argument.name] = self._constant(argument, given.get(argument.name, argument.default))
+            else:
+                columns.append(self._column(argument, given[argument.name], args, named))
+        return columns, constants
+
+    def _column(
+        self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]
+    ) -> pa.Array:
+        if not _takes(argument, value.type):
+            raise TypeError(self._refusal(args, named))
+        if argument.type is None or value.type == argument.type or pa.types.is_null(value.type):
+            return value
+        if pa.types.is_large_binary(value.type) or pa.types.is_large_string(value.type):
+            return value
+        return value.cast(argument.type)
+
+    def _constant(self, argument: Argument, value: Any) -> Any:
+        if isinstance(value, pa.Array):
+            if len(value) == 0:
+                return argument.default
+            if not _takes(argument, value.type):
+                got = sql_name(value.type)
+                raise TypeError(f"{self.name} takes {argument.name} {argument.sql}, got {got}")
+            if len(pc.unique(value)) > 1:
+                raise ValueError(f"{self.name} takes a constant for {argument.name}, got a column of several values")
+            value = value[0].as_py()
+        if value is None and argument.default is not None:
+            raise ValueError(f"{self.name} takes {argument.name} {argument.sql}, got NULL")
+        return value
+
+    def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+        got = [_kind(value) for value in args] + [f"{name} => {_kind(value)}" for name, value in named.items()]
+        takes = self.signature.partition(" -> ")[0].removeprefix(self.name)
+        return f"{self.name} takes {takes}, got ({', '.join(got)})" if got else f"{self.name} takes {takes}, got no argument"
+
+
+def _kind(value: Any) -> str:
+    return sql_name(value.type) if isinstance(value, pa.Array) else repr(value)
+
+
+def _takes(argument: Argument, got: pa.DataType) -> bool:
+    """Whether Spark would pass such a value implicitly: the same type, NULL, or a narrower integer."""
+    expected = argument.type
+    if pa.types.is_null(got):
+        return True
+    if expected is None:
+        inner = got.value_type if argument.sql.startswith("ARRAY") and pa.types.is_list(got) else got
+        return pa.types.is_struct(inner) and (inner is got) == (argument.sql == "STRUCT")
+    if pa.types.is_integer(expected):
+        return pa.types.is_integer(got) and got.bit_width <= expected.bit_width
+    return got == expected or sql_name(got) == sql_name(expected)
+
+
+def _argument(text: str) -> Argument:
+    match = _ARGUMENT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"not an argument: {text!r}")
+    name, sql, default = match.groups()
+    any_fields = sql in ("STRUCT", "ARRAY<STRUCT>")
+    return Argument(name, sql, None if any_fields else arrow_type(sql), default is not None, _literal(default))
+
+
+def _literal(text: str | None) -> Any:
+    if text is None or text in _LITERALS:
+        return None if text is None else _LITERALS[text]
+    return text.strip("'") if text.startswith("'") else int(text)
+
+
+def _split(arguments: str) -> list[str]:
+    """Split at the commas that stand outside angle brackets."""
+    parts, depth = [""], 0
+    for character in arguments:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]

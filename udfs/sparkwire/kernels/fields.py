@@ -1,0 +1,127 @@
+"""Fixed fields of a row into columns: straight-line loads and stores, emitted from a table.
+
+A loop over a table of offsets would cost more than the loads themselves. Here the table is read
+once, by the compiler: for each shape of row one block of code with constant offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from sparkwire.kernels.load import address, in_order
+
+_INDEX = ir.IntType(64)
+_BLOB = 16  # [bytes] the one width that is copied and not read as a number
+
+
+class Place(NamedTuple):
+    """Where a shape of row has a field, and how to read it."""
+
+    offset: int
+    """[bytes] from the row's start"""
+    width: int
+    """[bytes] 1, 2, 4, 8 for numbers; 16 for bytes, copied as they are"""
+    signed: bool
+    little: bool
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.width
+
+
+Shape: TypeAlias = Sequence[Place | None]
+"""For each output column where this shape has the field, None where it has none."""
+
+
+def field_reader(shapes: Sequence[Shape]) -> Callable[..., None]:
+    """``read(data, start, size, shape, outs, row)`` for rows of the shapes 0, 1, … of the table.
+
+    It writes field ``k`` of the row ``data[start:start + size]`` to ``outs[k][row]`` (to
+    ``outs[k][16 * row:]`` if it is of 16 bytes, a column of uint8), widened to the column's type; 0 where the row is too
+    short for the field, or its shape lacks it. ``shape`` is in the table.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def read(typing_context: Any, data: Any, start: Any, size: Any, shape: Any, outs: Any, row: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _Emitter(context, builder, signature, args).rows_of(shapes)
+            return context.get_dummy_value()
+
+        index = types.int64
+        return types.void(data, index, index, index, outs, index), emit
+
+    return read  # type: ignore[no-any-return]
+
+
+class _Emitter:
+    """Emits one call of ``read``."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
+        self.context, self.builder = context, builder
+        self.data_type, self.outs_type = signature.args[0], signature.args[4]
+        self.data, self.start, self.size, self.shape, self.outs, self.row = args
+
+    def rows_of(self, shapes: Sequence[Shape]) -> None:
+        done = self.builder.append_basic_block("fields.done")
+        blocks = [self.builder.append_basic_block(f"fields.shape{i}") for i in range(len(shapes))]
+        choice = self.builder.switch(self.shape, blocks[0])
+        for number, (shape, block) in enumerate(zip(shapes, blocks, strict=True)):
+            if number:
+                choice.add_case(_INDEX(number), block)
+            self.builder.position_at_end(block)
+            self._row(shape)
+            self.builder.branch(done)
+        self.builder.position_at_end(done)
+
+    def _row(self, shape: Shape) -> None:
+        longest = max(place.end for place in shape if place is not None)
+        whole = self.builder.icmp_signed(">=", self.size, _INDEX(longest))
+        with self.builder.if_else(whole, likely=True) as (then, otherwise):
+            with then:
+                for column, place in enumerate(shape):
+                    self._store(column, place)
+            with otherwise:
+                for column, place in enumerate(shape):
+                    self._store_if_there(column, place)
+
+    def _store_if_there(self, column: int, place: Place | None) -> None:
+        if place is None:
+            self._store(column, None)
+            return
+        there = self.builder.icmp_signed(">=", self.size, _INDEX(place.end))
+        with self.builder.if_else(there) as (then, otherwise):
+            with then:
+                self._store(column, place)
+            with otherwise:
+                self._store(column, None)
+
+    def _store(self, column: int, place: Place | None) -> None:
+        builder, out_type = self.builder, self.outs_type.types[column]
+        out = builder.extract_value(self.outs, column)
+        # A column of bytes is one of 16-byte fields: numbers have signed columns.
+        size = _BLOB if out_type.dtype == types.uint8 else out_type.dtype.bitwidth // 8
+        number = ir.VectorType(ir.IntType(8), _BLOB) if size == _BLOB else ir.IntType(8 * size)
+        value = ir.Constant(number, None) if place is None else self._load(place, size)
+        at = builder.mul(self.row, _INDEX(size))
+        target = address(self.context, builder, out_type, out, at, _INDEX(size))
+        builder.store(value, builder.bitcast(target, value.type.as_pointer()), align=1)
+
+    def _load(self, place: Place, size: int) -> Any:
+        builder = self.builder
+        at = builder.add(self.start, _INDEX(place.offset))
+        source = address(self.context, builder, self.data_type, self.data, at, _INDEX(place.width))
+        if place.width == _BLOB:
+            vector = ir.VectorType(ir.IntType(8), _BLOB)
+            return builder.load(builder.bitcast(source, vector.as_pointer()), align=1)
+        number = ir.IntType(8 * place.width)
+        value = builder.load(builder.bitcast(source, number.as_pointer()), align=1)
+        value = in_order(builder, value, ir.Constant(ir.IntType(1), place.little))
+        if size == place.width:
+            return value
+        widen = builder.sext if place.signed else builder.zext
+        return widen(value, ir.IntType(8 * size))

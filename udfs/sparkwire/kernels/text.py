@@ -1,0 +1,86 @@
+"""Text out of bytes and numbers: UTF-8 checks and decimal digits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Bytes, i64, put_u8, u8
+
+_HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
+
+
+@kernel
+def utf8_valid(data: Bytes, start: int, size: int) -> bool:
+    """Whether ``data[start:start + size]`` is UTF-8: no overlong form, no surrogate, nothing above U+10FFFF."""
+    pos, end = np.int64(start), np.int64(start + size)
+    while pos < end:
+        if pos + 8 <= end and i64(data, pos, True) & _HIGH_BITS == 0:
+            pos += 8
+            continue
+        step = utf8_step(data, pos, end)
+        if step == 0:
+            return False
+        pos += step
+    return True
+
+
+@kernel
+def utf8_step(data: Bytes, pos: int, end: int) -> int:
+    """Size of the well-formed character at ``pos`` [bytes], 0 where there is none (Unicode 15, table 3-7)."""
+    lead = np.int64(u8(data, pos))
+    if lead < 0x80:
+        return 1
+    if lead < 0xC2 or lead > 0xF4:
+        return 0
+    size = 2 if lead < 0xE0 else (3 if lead < 0xF0 else 4)
+    if pos + size > end:
+        return 0
+    second = np.int64(u8(data, pos + 1))
+    lowest, highest = 0x80, 0xBF
+    if lead == 0xE0:
+        lowest = 0xA0
+    elif lead == 0xED:
+        highest = 0x9F
+    elif lead == 0xF0:
+        lowest = 0x90
+    elif lead == 0xF4:
+        highest = 0x8F
+    if second < lowest or second > highest:
+        return 0
+    for k in range(2, size):
+        if u8(data, pos + k) & 0xC0 != 0x80:
+            return 0
+    return size
+
+
+@kernel
+def decimal_width(value: int) -> int:
+    """Characters of ``value`` in decimal, its sign included."""
+    rest = magnitude(value)
+    width = 1 if value >= 0 else 2
+    while rest >= np.uint64(10):
+        width += 1
+        rest //= np.uint64(10)
+    return width
+
+
+@kernel
+def magnitude(value: int) -> np.uint64:
+    """The absolute value, which int64 cannot hold for its lowest number."""
+    return np.uint64(value) if value >= 0 else np.uint64(0) - np.uint64(value)
+
+
+@kernel
+def put_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
+    """Write ``value`` in decimal to ``out[pos:pos + width]``, ``width`` from ``decimal_width``."""
+    rest = magnitude(value)
+    if value < 0:
+        put_u8(out, pos, ord("-"))
+    k = pos + width - 1
+    while True:
+        put_u8(out, k, np.uint8(np.uint64(48) + rest % np.uint64(10)))
+        rest //= np.uint64(10)
+        k -= 1
+        if rest == np.uint64(0):
+            return

@@ -1,0 +1,53 @@
+"""What most rows of the catalogue are made of: one answer out of a scan, or all of them as a STRUCT.
+
+A *scan* is what one pass over a column finds: a class of the format, whose steps are computed once,
+when first asked for. A scalar function asks for one answer, the struct function of a format for all
+of them, so there is one implementation of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+import pyarrow as pa
+
+from sparkwire.column import struct
+from sparkwire.function import Function
+
+Scan = TypeVar("Scan")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Scan]):
+    """The decoder of a scalar function: ``answer`` taken from a fresh ``scan`` of the column."""
+
+    scan: Callable[[pa.Array], Scan]
+    answer: Callable[[Scan], pa.Array]
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        return self.answer(self.scan(column))
+
+
+def struct_function(
+    declaration: str,
+    prefix: str,
+    scan: Callable[[pa.Array], Scan],
+    functions: Sequence[Function],
+    doc: str,
+    example: str,
+) -> Function:
+    """The function that answers all of ``functions`` from one scan, its fields named without ``prefix``.
+
+    ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``. Every decoder of
+    ``functions`` is an ``Answer`` from such a scan.
+    """
+    answers = {f.name.removeprefix(prefix): cast(Answer[Scan], f.decoder).answer for f in functions}
+    returns = ", ".join(f"{f.name.removeprefix(prefix)} {f.returns}" for f in functions)
+
+    def decode(column: pa.Array) -> pa.Array:
+        scanned = scan(column)
+        return struct({field: answer(scanned) for field, answer in answers.items()})
+
+    return Function(f"{declaration} -> STRUCT<{returns}>", doc, decode, example)

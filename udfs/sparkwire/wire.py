@@ -1,0 +1,88 @@
+"""A fixed wire layout is one table; offsets, widths and ends follow from it.
+
+    HEADER = Layout(
+        "V1",
+        Field("version", "i8", "version of the format"),
+        Field("header_crc", "u32", "checksum of the header"),
+        ...
+    )
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes16"]
+
+# What a wire type is read into: unsigned numbers widen to the SQL type that holds them all.
+_ANSWERS: dict[Wire, type[np.generic]] = {
+    "i8": np.int8,
+    "u8": np.int16,
+    "i16": np.int16,
+    "u16": np.int32,
+    "i32": np.int32,
+    "u32": np.int64,
+    "i64": np.int64,
+    "bytes16": np.uint8,
+}
+_WIDTHS: dict[Wire, int] = {
+    "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes16": 16,
+}  # fmt: skip
+
+
+class Field(NamedTuple):
+    """A field of a fixed layout: its name, its type on the wire, its meaning."""
+
+    name: str
+    wire: Wire
+    doc: str
+
+    @property
+    def width(self) -> int:
+        """[bytes]"""
+        return _WIDTHS[self.wire]
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """The numpy type that holds every value of this field."""
+        return _ANSWERS[self.wire]
+
+
+class Placed(NamedTuple):
+    """A field and where it stands in its layout."""
+
+    field: Field
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """[bytes] from the layout's start to behind the field"""
+        return self.offset + self.field.width
+
+
+class Layout:
+    """Fields that lie one behind the other, from the first byte of a row on."""
+
+    def __init__(self, name: str, *fields: Field) -> None:
+        self.name = name
+        self.places: dict[str, Placed] = {}
+        offset = 0
+        for field in fields:
+            self.places[field.name] = Placed(field, offset)
+            offset += field.width
+        self.size = offset
+        """[bytes]"""
+
+    def overlay(self, at: str, field: Field) -> Layout:
+        """The layout with another reading of the bytes that begin at field ``at``."""
+        self.places[field.name] = Placed(field, self.places[at].offset)
+        return self
+
+    def __getitem__(self, name: str) -> Placed:
+        return self.places[name]
+
+    def get(self, name: str) -> Placed | None:
+        return self.places.get(name)
