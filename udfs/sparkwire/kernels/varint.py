@@ -1,0 +1,55 @@
+"""Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
+
+Each reader answers ``(value, next)``: the number, and the position behind it, or -1 where ``data[pos:end]``
+holds no whole varint. As in Kafka's own reader, encodings longer than needed are fine, more bytes than the
+type needs are not, and bits beyond the type's width are dropped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Bytes, u8
+
+VARINT_BYTES = 5
+VARLONG_BYTES = 10
+
+
+@kernel
+def unsigned(data: Bytes, pos: int, end: int, longest: int) -> tuple[np.uint64, int]:
+    """An unsigned varint of at most ``longest`` bytes."""
+    value = np.uint64(0)
+    last = min(end, pos + longest)
+    shift = np.uint64(0)
+    while pos < last:
+        byte = np.uint64(u8(data, pos))
+        pos += 1
+        value |= (byte & np.uint64(127)) << shift
+        if byte < np.uint64(128):
+            return value, pos
+        shift += np.uint64(7)
+    return value, -1
+
+
+@kernel
+def varint(data: Bytes, pos: int, end: int) -> tuple[np.int64, int]:
+    """A signed 32-bit number, widened."""
+    if pos < end:
+        first = np.int64(u8(data, pos))
+        if first < 128:
+            return (first >> 1) ^ -(first & 1), pos + 1
+    raw, pos = unsigned(data, pos, end, VARINT_BYTES)
+    folded = np.int64(raw & np.uint64(0xFFFFFFFF))
+    return (folded >> 1) ^ -(folded & 1), pos
+
+
+@kernel
+def varlong(data: Bytes, pos: int, end: int) -> tuple[np.int64, int]:
+    """A signed 64-bit number."""
+    if pos < end:
+        first = np.int64(u8(data, pos))
+        if first < 128:
+            return (first >> 1) ^ -(first & 1), pos + 1
+    raw, pos = unsigned(data, pos, end, VARLONG_BYTES)
+    return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), pos
