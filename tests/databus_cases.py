@@ -1,7 +1,7 @@
 """The golden Databus events as cases: bytes that Databus wrote, and the answers that Databus itself gives.
 
-Every answer here is a field of Java's own record of the event, never of an oracle. Where the contract and Java mean different
-things by a name, the difference is written beside the field.
+Every answer here is a field of Java's own record of the event, never of an oracle. Where sparkwire and Java mean
+different things by a name, the difference is written beside the field.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import base64
 import hashlib
 import json
 import lzma
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.cases import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DATA = Path(__file__).parent / "data" / "databus"
 EVENTS = ("events_v1_be", "events_v1_le", "events_v2_be", "events_v2_le")
@@ -76,7 +78,7 @@ def golden_lines(file: str) -> tuple[dict[str, Any], ...]:
 
 def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
     """What every accessor must answer, by Java's record; all golden events are sound."""
-    assert java["scanEvent"] == "OK" and java["isValid"] and java["size"] == len(event)
+    assert (java["scanEvent"], java["isValid"], java["size"]) == ("OK", True, len(event))
     found = {
         "version": java["version"],
         "byte_order": java["order"],
@@ -110,7 +112,7 @@ def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
 def source(java: dict[str, Any]) -> dict[str, Any]:
     """The source id and what follows from it.
 
-    Java decides by the id cut to 16 bits, the contract by the whole one: beyond a short the answers come from the id alone.
+    Java decides by the id cut to 16 bits, sparkwire by the whole one: beyond a short the id alone decides.
     """
     src_id = java["sourceId"]
     types = {
@@ -139,10 +141,10 @@ def source(java: dict[str, Any]) -> dict[str, Any]:
 def key(java: dict[str, Any]) -> dict[str, Any]:
     types = {"LONG": java["isKeyNumber"], "BYTES": java["isKeyString"], "SCHEMA": java["isKeySchema"]}
     [key_type] = [name for name, is_one in types.items() if is_one]
-    key_part = java.get("keyPart")
+    key_part = java["keyPart"] if key_type == "SCHEMA" else None
     data = None
     if key_type != "LONG":
-        data = base64.b64decode(java["keyBytes"] if key_type == "BYTES" else key_part["data"])
+        data = base64.b64decode(key_part["data"] if key_part else java["keyBytes"])
     return {
         "key_type": key_type,
         "key": str(java["key"]) if data is None else utf8(data),

@@ -1,7 +1,7 @@
 """Databus events read slowly and plainly: what every `dbus_*` function must answer.
 
-The oracle shares no line with the package. It reads one event at a time with `int.from_bytes` and `zlib`, and follows the text
-of the contract sentence by sentence; the golden data of tests/data/databus holds it to what Databus itself answers.
+The oracle shares no line with the package. It reads one event at a time with `int.from_bytes` and `zlib`; the golden
+data of tests/data/databus holds it to what Databus itself answers.
 
 `decode(event)` gives every answer of one event, `split(stream)` the rows of `dbus_events`.
 """
@@ -9,23 +9,24 @@ of the contract sentence by sentence; the golden data of tests/data/databus hold
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, Literal
 
-ORDERS = {"BIG_ENDIAN": "big", "LITTLE_ENDIAN": "little"}
+ORDERS: dict[str, Literal["big", "little"]] = {"BIG_ENDIAN": "big", "LITTLE_ENDIAN": "little"}
 MAGIC = 0xCAFEDEED
+SEARCHED_HEADER = 1 << 16  # [bytes]
 DIGEST_SIZES = {0: 16, 1: 4}  # MD5, CRC-32; 2 and 3 mean nothing
 
-NAMES = (
-    "version byte_order header_crc value_crc header_crc_computed value_crc_computed header_crc_valid value_crc_valid "
-    "length attributes opcode is_trace is_replicated key_type is_end_of_period sequence physical_partition_id "
-    "logical_partition_id timestamp_nanos timestamp src_id source_range event_type schema_id schema_version key key_long "
-    "key_bytes value value_size metadata metadata_schema_id metadata_schema_version key_schema_id key_schema_version "
-    "status error is_valid"
-).split()
+NAMES = """
+    version byte_order header_crc value_crc header_crc_computed value_crc_computed header_crc_valid value_crc_valid
+    length attributes opcode is_trace is_replicated key_type is_end_of_period sequence physical_partition_id
+    logical_partition_id timestamp_nanos timestamp src_id source_range event_type schema_id schema_version key
+    key_long key_bytes value value_size metadata metadata_schema_id metadata_schema_version key_schema_id
+    key_schema_version status error is_valid
+""".split()  # noqa: SIM905
 
 
 def decode(event: bytes) -> dict[str, Any]:
-    """Every answer for one event by its function's name without `dbus_`; a timestamp in microseconds since the epoch."""
+    """Every answer for one event, by function name without `dbus_`; a timestamp in microseconds since the epoch."""
     order = byte_order(event)
     answers: dict[str, Any] = dict.fromkeys(NAMES)
     answers |= {name: value for name, value in fields(event, order).items() if name in answers}
@@ -56,15 +57,21 @@ def split(stream: bytes) -> list[dict[str, Any]]:
 
 
 def starts_event(rest: bytes, before: str) -> bool:
-    """Whether decoding may go on here: version, V2 magic, length bounds and header CRC all hold."""
-    return rest[0] in (0, 2) and header_error(rest, stream_order(rest, before)) is None
+    """Whether decoding may go on here: version, V2 magic, length bounds and header CRC all hold.
+
+    A header longer than SEARCHED_HEADER is not looked for: else a search could cost the square of the stream's size.
+    """
+    if rest[0] not in (0, 2):
+        return False
+    order = stream_order(rest, before)
+    return header_error(rest, order) is None and fields(rest, order)["header_end"] <= SEARCHED_HEADER
 
 
-# --- which byte order --------------------------------------------------------------------------------------------------------
+# --- which byte order -----------------------------------------------------------------------------
 
 
 def byte_order(event: bytes) -> str | None:
-    """By the V2 magic, else by the one order in which the stored length is the number of bytes, else by the header CRC."""
+    """By the V2 magic, else the one order in which the stored length is the number of bytes, else the header CRC."""
     if not event or event[0] not in (0, 2):
         return None
     return (
@@ -78,9 +85,7 @@ def byte_order(event: bytes) -> str | None:
 def stream_order(rest: bytes, before: str) -> str:
     """By the V2 magic, else by the header CRC, else the order of the event before."""
     return (
-        order_by_magic(rest)
-        or the_one(order for order in ORDERS if fields(rest, order)["header_crc_valid"])
-        or before
+        order_by_magic(rest) or the_one(order for order in ORDERS if fields(rest, order)["header_crc_valid"]) or before
     )
 
 
@@ -96,11 +101,11 @@ def the_one(orders: Any) -> str | None:
     return left[0] if len(left) == 1 else None
 
 
-# --- the fields --------------------------------------------------------------------------------------------------------------
+# --- the fields -----------------------------------------------------------------------------------
 
 
 def fields(event: bytes, order: str | None) -> dict[str, Any]:
-    """Every field whose bytes are there. Besides the answers: `header_end`, `key_end` and `body_end`, where they can be told."""
+    """Every field whose bytes are there; also `header_end`, `key_end` and `body_end`, where they can be told."""
     if not event:
         return {}
     version = int.from_bytes(event[:1], "big", signed=True)
@@ -128,7 +133,7 @@ def fields_v1(event: bytes, order: str) -> dict[str, Any]:
     bits = attributes or 0
     long_key = not bits & 8
     header_end = 61 if long_key else 57
-    found = {
+    found: dict[str, Any] = {
         "header_crc": integer(event, 1, 4, order, signed=False),
         "length": length,
         "attributes": attributes,
@@ -168,7 +173,7 @@ def fields_v2(event: bytes, order: str) -> dict[str, Any]:
     attributes = integer(event, 21, 2, order, signed=False)
     bits = attributes or 0
     partition_id = integer(event, 35, 2, order)
-    found = {
+    found: dict[str, Any] = {
         "magic": integer(event, 1, 4, order, signed=False),
         "header_crc": integer(event, 9, 4, order, signed=False),
         "value_crc": integer(event, 13, 4, order, signed=False),
@@ -234,7 +239,7 @@ def key_bytes(event: bytes, position: int, order: str) -> dict[str, Any]:
 
 def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
     """A V2 part: its data's size, its attributes (digest type, version), the schema's digest, the data."""
-    found = dict.fromkeys(("size", "version", "digest", "data", "end"))
+    found: dict[str, Any] = dict.fromkeys(("size", "version", "digest", "data", "end"))
     if position is None:
         return found
     size = integer(event, position, 4, order)
@@ -248,7 +253,7 @@ def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
     if digest_size is None:
         return found
     found["digest"] = span(event, position + 6, digest_size)
-    if found["size"] is not None:
+    if size is not None and size >= 0:
         found["data"] = span(event, position + 6 + digest_size, size)
         found["end"] = position + 6 + digest_size + size
     return found
@@ -265,7 +270,7 @@ def event_type(src_id: int) -> str:
     return "DATA" if src_id > 0 else "ERROR" if -49 <= src_id <= -5 else "PRIVATE" if src_id <= -20000 else "SYSTEM"
 
 
-# --- checksums ---------------------------------------------------------------------------------------------------------------
+# --- checksums ------------------------------------------------------------------------------------
 
 
 def crc(data: bytes) -> int:
@@ -279,16 +284,14 @@ def checksum(event: bytes, name: str, stored: int | None, covered: tuple[int, in
     if covered is None:
         return found
     start, end = covered
-    if end <= start:
-        found[name + "_computed"] = 0
-    elif 0 <= start < len(event):
-        found[name + "_computed"] = crc(event[start:end])
+    if start >= 0 and (start < len(event) or end <= start):  # of no bytes at all none is missing
+        found[name + "_computed"] = crc(event[start : max(start, end)])
     if stored is not None and found[name + "_computed"] is not None and end <= max(len(event), start):
         found[name + "_valid"] = stored == found[name + "_computed"]
     return found
 
 
-# --- the verdict -------------------------------------------------------------------------------------------------------------
+# --- the verdict ----------------------------------------------------------------------------------
 
 
 def status(error: str | None) -> str:
@@ -333,7 +336,7 @@ def body_error(event: bytes, order: str | None) -> str | None:
     return None if found["value_crc_valid"] else "VALUE_CRC_MISMATCH"
 
 
-# --- bytes -------------------------------------------------------------------------------------------------------------------
+# --- bytes ----------------------------------------------------------------------------------------
 
 
 def span(event: bytes, start: int, size: int) -> bytes | None:
