@@ -1,0 +1,39 @@
+"""Ask a function on Arrow, as Spark does, and get plain Python answers."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sparkwire import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = None) -> list[Any]:
+    """One answer a row; a timestamp in microseconds since the epoch."""
+    return plain(FUNCTIONS[function].decode(pa.array(rows, type or pa.binary())))
+
+
+def plain(answers: pa.Array[Any]) -> list[Any]:
+    if pa.types.is_timestamp(answers.type):
+        return answers.cast(pa.int64()).to_pylist()
+    if not pa.types.is_nested(answers.type):
+        return answers.to_pylist()
+    return [whole(answer) for answer in answers.to_pylist()]
+
+
+def whole(answer: Any) -> Any:
+    """Timestamps inside structs and lists, in microseconds too."""
+    if isinstance(answer, datetime.datetime):
+        return (answer - EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(answer, dict):
+        return {name: whole(field) for name, field in answer.items()}
+    if isinstance(answer, list):
+        return [whole(item) for item in answer]
+    return answer
