@@ -5,13 +5,18 @@ multiplying it with a power of x modulo P ("folding", Gopal et al., *Fast CRC Co
 Polynomials Using PCLMULQDQ*, Intel 2009). Bits are reflected: the first bit of a message has the
 highest power, so bit i of a 128-bit lane, read as a little-endian number, is x^(127-i).
 
-Three ideas keep short messages short:
+Four ideas keep short messages short:
 
 - Zeros before a message change nothing when the register starts with 0. So the *first* block is the
   partial one, aligned to the right, and all that follow are whole: no tail.
 - A start value of ones instead of 0 adds ``init * x^(8 head)`` to the register after the ``head`` bytes
   of the first block: a table of one word for each size of it.
+- Where a load can be masked, messages of up to a few blocks are all treated as the longest of them,
+  with zeros before: folding nothing costs less than a branch on a length that nobody can predict.
 - The reduction from 128 to 32 bits is three dependent multiplications (Barrett) without masks.
+
+Messages lie one behind the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
+notices a sequence of short messages too late.
 """
 
 from __future__ import annotations
@@ -25,9 +30,12 @@ from numba.core import cgutils
 from sparkwire.kernels import gf2
 from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.isa import Isa
+from sparkwire.kernels.load import emit_prefetch
 
 ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
 WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays
+LINE = 64  # [bytes] of a cache line
+AHEAD = 8192  # [bytes] that memory is asked for before it is needed
 
 _BIT, _BYTE, _WORD, _LONG, _LANE = (ir.IntType(bits) for bits in (1, 8, 32, 64, 128))
 _POINTER = _BYTE.as_pointer()
@@ -42,6 +50,8 @@ class Machine(NamedTuple):
     """(a, b, i, j) -> in each lane, half i of a times half j of b; 0 is the low half"""
     first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]
     """(data, n, head) -> the first ``head`` of ``n`` bytes, at the end of a register of zeros"""
+    few: tuple[int, ...]
+    """[blocks] messages up to such a length go without a loop; needs a ``first_block`` of no bytes"""
 
 
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
@@ -59,32 +69,50 @@ def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -
 def _emit(function: ir.Function, machine: Machine, checksum: Checksum) -> None:
     b = ir.IRBuilder(function.append_basic_block("entry"))
     data, n = function.args
+    folder = _Folder(b, machine, checksum)
     with b.if_then(b.icmp_signed("<=", n, _LONG(0)), likely=False):
         b.ret(_WORD(checksum.init ^ checksum.xorout))
-    folder = _Folder(b, machine, checksum.poly)
-    block_bytes = 16 * machine.lanes
-    shift = _LONG(block_bytes.bit_length() - 1)
+    for count in machine.few:
+        fits = b.icmp_unsigned("<=", n, _LONG(count * folder.block_bytes))
+        if count == 1:  # a branch that pays only where the compiler takes it
+            fits = b.and_(fits, _is_constant(b, n))
+        with b.if_then(fits):
+            register = folder.reduce(folder.few_blocks(data, n, count))
+            register = b.xor(register, folder.start_value(n))
+            b.ret(b.xor(register, _WORD(checksum.xorout)))
+    shift = _LONG(folder.block_bytes.bit_length() - 1)
     blocks = b.lshr(b.sub(n, _LONG(1)), shift)
     head = b.sub(n, b.shl(blocks, shift))  # 1 ... block_bytes
-    first = machine.first_block(b, data, n, head)
-    if checksum.init:
-        first = b.xor(first, _init_block(b, checksum, block_bytes, head))
+    first = b.xor(machine.first_block(b, data, n, head), folder.start_block(head))
     state = folder.whole_blocks(b.gep(data, [head]), blocks, first)
     b.ret(b.xor(folder.reduce(state), _WORD(checksum.xorout)))
 
 
 class _Folder:
-    """Emits folds of one polynomial on one machine."""
+    """Emits the folds of one checksum on one machine."""
 
-    def __init__(self, builder: ir.IRBuilder, machine: Machine, poly: int) -> None:
+    def __init__(self, builder: ir.IRBuilder, machine: Machine, checksum: Checksum) -> None:
         self.b = builder
         self.machine = machine
-        self.poly = poly
-        self.register = ir.VectorType(_LONG, 2 * machine.lanes)
+        self.checksum = checksum
         self.block_bytes = 16 * machine.lanes
+        self.register = ir.VectorType(_LONG, 2 * machine.lanes)
+
+    def few_blocks(self, data: Any, n: Any, count: int) -> Any:
+        """The state after 1 to ``count`` blocks, as if they were ``count``."""
+        b = self.b
+        state = None
+        for behind in reversed(range(0, count * self.block_bytes, self.block_bytes)):
+            end = b.sub(n, _LONG(behind))
+            size = _clamped(b, end, self.block_bytes)
+            at = b.gep(data, [b.sub(end, size)])
+            self.prefetch(at, _LONG(0))
+            block = self.machine.first_block(b, at, size, size)
+            state = block if state is None else self.fold(state, self.next_block, block)
+        return state
 
     def whole_blocks(self, data: Any, blocks: Any, first: Any) -> Any:
-        """Fold ``blocks`` whole blocks at ``data`` into the state ``first``."""
+        """The state ``first`` after ``blocks`` more whole blocks at ``data``."""
         b = self.b
         state = cgutils.alloca_once_value(b, first)
         done = cgutils.alloca_once_value(b, _LONG(0))
@@ -92,42 +120,72 @@ class _Folder:
             groups = b.udiv(blocks, _LONG(ACCUMULATORS))
             b.store(self._groups(data, groups, b.load(state)), state)
             b.store(b.mul(groups, _LONG(ACCUMULATORS)), done)
-        step = self.distance(8 * self.block_bytes)
         with cgutils.for_range_slice(b, b.load(done), blocks, _LONG(1)) as (at, _):
-            b.store(self.fold(b.load(state), step, self.block(data, at)), state)
+            if self.block_bytes == LINE:
+                self.prefetch(data, at)
+            b.store(self.fold(b.load(state), self.next_block, self.block(data, at)), state)
         return b.load(state)
 
     def _groups(self, data: Any, groups: Any, first: Any) -> Any:
         """Fold ``groups`` (1 or more) times ACCUMULATORS blocks, each accumulator taking every n-th block."""
         b = self.b
-        near = self.distance(8 * self.block_bytes)
-        far = self.distance(8 * self.block_bytes * ACCUMULATORS)
+        next_group = self.distance(8 * self.block_bytes * ACCUMULATORS)
         states = [cgutils.alloca_once_value(b, self.block(data, _LONG(k))) for k in range(ACCUMULATORS)]
-        b.store(self.fold(first, near, b.load(states[0])), states[0])
+        b.store(self.fold(first, self.next_block, b.load(states[0])), states[0])
         with cgutils.for_range_slice(b, _LONG(1), groups, _LONG(1)) as (group, _):
             start = b.mul(group, _LONG(ACCUMULATORS))
             for k, state in enumerate(states):
-                b.store(self.fold(b.load(state), far, self.block(data, b.add(start, _LONG(k)))), state)
+                at = b.add(start, _LONG(k))
+                if k * self.block_bytes % LINE == 0:
+                    self.prefetch(data, at)
+                b.store(self.fold(b.load(state), next_group, self.block(data, at)), state)
         result = b.load(states[0])
         for state in states[1:]:
-            result = self.fold(result, near, b.load(state))
+            result = self.fold(result, self.next_block, b.load(state))
         return result
+
+    def _address(self, data: Any, index: Any, beyond: int) -> Any:
+        return self.b.gep(data, [self.b.add(self.b.mul(index, _LONG(self.block_bytes)), _LONG(beyond))])
 
     def block(self, data: Any, index: Any) -> Any:
         """Block ``index`` of the whole blocks at ``data``."""
-        at = self.b.gep(data, [self.b.mul(index, _LONG(self.block_bytes))])
-        return self.b.load(self.b.bitcast(at, self.register.as_pointer()), align=1)
+        at = self.b.bitcast(self._address(data, index, 0), self.register.as_pointer())
+        return self.b.load(at, align=1)
+
+    def prefetch(self, data: Any, index: Any) -> None:
+        emit_prefetch(self.b, self._address(data, index, AHEAD))
 
     def distance(self, *bits: int) -> Any:
         """The constant that moves lanes up: all by the same distance, or each by its own."""
         each = bits * self.machine.lanes if len(bits) == 1 else bits
-        return _constant([half for distance in each for half in gf2.fold(distance, self.poly)])
+        return _constant([half for distance in each for half in gf2.fold(distance, self.checksum.poly)])
+
+    @property
+    def next_block(self) -> Any:
+        return self.distance(8 * self.block_bytes)
 
     def fold(self, state: Any, distance: Any, block: Any) -> Any:
         """state * x^distance + block."""
         low = self.machine.multiply(self.b, state, distance, 0, 0)
         high = self.machine.multiply(self.b, state, distance, 1, 1)
         return self.b.xor(self.b.xor(low, high), block)
+
+    def start_value(self, n: Any) -> Any:
+        """What the start value adds to the register after ``n`` bytes, from -4 to all that few blocks hold."""
+        if not self.checksum.init:
+            return _WORD(0)
+        longest = self.block_bytes * max((1, *self.machine.few))
+        sizes = range(-4, longest + 1)
+        words = [gf2.ahead(self.checksum.init, 8 * size, self.checksum.poly) for size in sizes]
+        table = _table(self.b, f"sparkwire_{self.checksum.name}_start", _WORD, words)
+        return self.b.load(self.b.gep(table, [self.b.sub(n, _LONG(sizes.start))]))
+
+    def start_block(self, head: Any) -> Any:
+        """The same for the state after a first block: times x^32 it is the register."""
+        words = ir.VectorType(_WORD, self.block_bytes // 4)
+        value = self.start_value(self.b.sub(head, _LONG(4)))
+        last = self.b.insert_element(ir.Constant(words, [0] * words.count), value, _WORD(words.count - 1))
+        return self.b.bitcast(last, self.register)
 
     def reduce(self, state: Any) -> Any:
         """The 32-bit register that a state comes to."""
@@ -139,7 +197,7 @@ class _Folder:
             halves = [[side * lanes + k for k in range(lanes)] for side in (0, 1)]
             low, high = (b.shuffle_vector(state, state, _constant(half, _WORD)) for half in halves)
             state = b.xor(low, high)
-        k96, mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.poly))
+        k96, mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.checksum.poly))
         upper = b.shuffle_vector(state, _constant([0, 0]), _constant([1, 2], _WORD))
         remainder = b.xor(upper, self.machine.multiply(b, state, k96, 0, 0))
         quotient = self.machine.multiply(b, remainder, mu, 0, 0)
@@ -147,14 +205,14 @@ class _Folder:
         return b.extract_element(b.bitcast(remainder, ir.VectorType(_WORD, 4)), _WORD(2))
 
 
-def _init_block(b: ir.IRBuilder, checksum: Checksum, block_bytes: int, head: Any) -> Any:
-    """What the start value adds to the first block, when that holds ``head`` bytes."""
-    words = [gf2.ahead(checksum.init, 8 * size - 32, checksum.poly) for size in range(block_bytes + 1)]
-    table = _table(b, f"sparkwire_{checksum.name}_init_{block_bytes}", _WORD, words)
-    word = b.load(b.gep(table, [head]))
-    lanes = ir.VectorType(_WORD, block_bytes // 4)
-    block = b.insert_element(ir.Constant(lanes, [0] * lanes.count), word, _WORD(lanes.count - 1))
-    return b.bitcast(block, ir.VectorType(_LONG, block_bytes // 8))
+def _is_constant(b: ir.IRBuilder, value: Any) -> Any:
+    return b.call(_declared(b, "llvm.is.constant.i64", ir.FunctionType(_BIT, [_LONG])), [value])
+
+
+def _clamped(b: ir.IRBuilder, value: Any, highest: int) -> Any:
+    """``value`` within 0 ... ``highest``."""
+    positive = b.select(b.icmp_signed("<", value, _LONG(0)), _LONG(0), value)
+    return b.select(b.icmp_signed(">", positive, _LONG(highest)), _LONG(highest), positive)
 
 
 def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
@@ -163,9 +221,11 @@ def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
     signature = ir.FunctionType(lanes, [lanes.as_pointer(), _WORD, ir.VectorType(_BIT, 64), lanes])
     masked_load = _declared(b, "llvm.masked.load.v64i8.p0", signature)
     before = b.sub(_LONG(64), head)
-    mask = b.bitcast(b.shl(_LONG(-1), before), ir.VectorType(_BIT, 64))
+    none = b.icmp_unsigned("==", head, _LONG(0))  # LLVM does not define a shift by 64
+    mask = b.select(none, _LONG(0), b.shl(_LONG(-1), before))
     at = b.bitcast(b.gep(data, [b.neg(before)]), lanes.as_pointer())
-    block = b.call(masked_load, [at, _WORD(1), mask, ir.Constant(lanes, [0] * 64)])
+    zeros = ir.Constant(lanes, [0] * 64)
+    block = b.call(masked_load, [at, _WORD(1), b.bitcast(mask, ir.VectorType(_BIT, 64)), zeros])
     return b.bitcast(block, ir.VectorType(_LONG, 8))
 
 
@@ -256,7 +316,7 @@ def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: list[int]) -
 
 
 MACHINES = {
-    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block),
-    Isa.PCLMUL: Machine(1, _multiply_x86, _shuffled_block("llvm.x86.ssse3.pshuf.b.128")),
-    Isa.PMULL: Machine(1, _multiply_aarch64, _shuffled_block("llvm.aarch64.neon.tbl1.v16i8")),
+    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block, few=(1, 2, 6)),
+    Isa.PCLMUL: Machine(1, _multiply_x86, _shuffled_block("llvm.x86.ssse3.pshuf.b.128"), few=()),
+    Isa.PMULL: Machine(1, _multiply_aarch64, _shuffled_block("llvm.aarch64.neon.tbl1.v16i8"), few=()),
 }

@@ -24,6 +24,8 @@ from sparkwire.kernels.jit import CHECKED
 Bytes: TypeAlias = NDArray[np.uint8]
 
 _BYTE = ir.IntType(8)
+_POINTER = _BYTE.as_pointer()
+_WORD = ir.IntType(32)
 _INDEX = ir.IntType(64)
 
 
@@ -38,7 +40,7 @@ def address(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, po
         )
         with builder.if_then(outside, likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("raw access outside of its array",))
-    return builder.gep(builder.bitcast(buffer.data, _BYTE.as_pointer()), [pos])
+    return builder.gep(builder.bitcast(buffer.data, _POINTER), [pos])
 
 
 def in_order(builder: ir.IRBuilder, value: Any, little: Any) -> Any:
@@ -122,14 +124,15 @@ def prefetch(typing_context: Any, data: Any, pos: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         buffer = context.make_array(signature.args[0])(context, builder, args[0])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE.as_pointer()], _prefetch_type())
-        read, keep, as_data = (ir.IntType(32)(n) for n in (0, 3, 1))
-        builder.call(hint, [builder.gep(buffer.data, [args[1]]), read, keep, as_data])
+        emit_prefetch(builder, builder.gep(builder.bitcast(buffer.data, _POINTER), [args[1]]))
         return context.get_dummy_value()
 
     return types.void(data, types.int64), emit
 
 
-def _prefetch_type() -> ir.FunctionType:
-    word = ir.IntType(32)
-    return ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), word, word, word])
+def emit_prefetch(builder: ir.IRBuilder, at: Any) -> None:
+    """Ask for the cache line at a pointer."""
+    signature = ir.FunctionType(ir.VoidType(), [_POINTER, _WORD, _WORD, _WORD])
+    hint = builder.module.declare_intrinsic("llvm.prefetch", [_POINTER], signature)
+    for_reading, keep, as_data = _WORD(0), _WORD(3), _WORD(1)
+    builder.call(hint, [at, for_reading, keep, as_data])
