@@ -1,0 +1,252 @@
+"""Apache Kafka: log bytes as a broker stores and sends them, magic 0, 1 and 2 in any mix, and its index files.
+
+    log      entry entry …                          a segment file is nothing but entries; so is what producers send
+    entry    i64 offset, i32 size, message | batch  `layout.ENTRY`; the magic is byte 16 of either
+    message  header  key  value                     magic 0 and 1, `layout.MESSAGE_0`, `MESSAGE_1`; key and value are
+                                                    i32 size and bytes, a negative size is null
+    batch    header  record record …                magic 2, `layout.BATCH`
+    record   varint size, i8 attributes (0), varlong timestamp delta, varint offset delta,
+             varint size, key, varint size, value, varint count, header …
+    header   varint size, key (UTF-8), varint size, value
+
+Varints are zigzag; a negative size of a key or a value is null. With a codec in its attributes a message is a *wrapper*,
+its value a compressed log of messages; of a batch all that follows the header is compressed.
+
+    CRC-32 (zlib's)   message: magic … value                  offset, size and the CRC itself are not covered
+    CRC-32C           batch: attributes … last record         nor are the leader epoch and the magic
+
+- An inner message's offset is absolute in magic 0. In magic 1 it is relative, and the wrapper has the absolute offset of
+  the last one: offset = wrapper's - last inner + inner. A wrapper's offset of 0 means a base of 0 (librdkafka).
+- With log append time the wrapper's timestamp, in magic 2 the batch's largest, is that of all its records.
+- Compaction leaves gaps and batches without records; a batch then keeps its first and last offset.
+- In a control batch a record's key is i16 version, i16 type; `layout.CONTROL_TYPES` has the types.
+- What codecs accept is written in `sparkwire.codecs`.
+
+Readable is what Kafka 3.8 reads from a file. Stricter are
+
+- an unknown magic, `BAD_MAGIC`: Kafka takes it for 2, and as no checksum covers the magic, even calls it valid;
+- the checksum of a wrapper, `CRC_MISMATCH`: Kafka's consumer checks inner messages only;
+- an inner message with a wrong checksum (a row with its fields and `CRC_MISMATCH`), a magic of 2 or more (`BAD_MAGIC`), an
+  inner set that ends within a message (one row `BAD_RECORD` behind the whole ones): Kafka reads them, or drops the rest;
+- counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
+- a payload longer than max_batch_bytes, or more than 2 GiB of decompressed payloads in one row, `TOO_LARGE`.
+
+Laxer are
+
+- damage: Kafka stops at it, in some cases without a word. Here one row says what is wrong, and reading goes on as
+  `entries` describes. Torn and zeroed tails are such a row, too;
+- a batch in which a record cannot be read gives the records before it, and one row `BAD_RECORD`, compressed or not: Kafka's
+  consumer does the same, its file reader gives none of a compressed one. As in Kafka, when the count is too small the
+  record at which that shows is not given. A payload that cannot be decompressed to its end gives no record;
+- nested wrappers, `BAD_RECORD` for the inner one only: Kafka refuses the outer one with it, when it gets there.
+
+A row with an error has the position, and what the entry's header tells if it can be read: the offset is that in the header,
+NULL where it is about one record of a batch. A batch without records gives no row and its payload is not looked at.
+A first wrong code wins, in the order size, magic, checksum, codec, payload, records.
+
+Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storage.internals.log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from sparkwire.formats.kafka import batches, indexes, records
+from sparkwire.formats.kafka.messages import Messages
+from sparkwire.function import Function
+from sparkwire.makers import Answer, struct_function
+
+_MESSAGE: Final = bytes.fromhex(
+    "e9f469b4010000000174876e815f000000096b65792d3030303433000000407b226964223a302c2275736572223a22616c69"
+    "6365222c226576656e74223a2276696577222c22616d6f756e74223a3639392e36332c226f6b223a747275657d"
+)
+_SEGMENT: Final = bytes.fromhex(
+    "000000000000046c0000001fc7d68f70010000000174876e8489000000096b65792d3030313333ffffffff00000000000004"
+    "f3000000940000000402bc8b45b600030000000000000174876e86b800000174876e86b8000000000000000100000000002f"
+    "0000000104224d1860408254000080a401000000126b65792d303031353284017b226964223a34372c2275736572223a226a"
+    "756479222c226576656e74223a226c6f676f7574222c22616d6f756e74223a3139322e38362c226f6b223a747275657d0000"
+    "000000000000000000000f000000420000000002906f185c00300000000000000174876e85dc00000174876e85dc00000000"
+    "0000000b0000ffffffff000000012000000008000000000c00000000002800"
+)
+_OFFSET_INDEX: Final = bytes.fromhex(
+    "000000230000125900000041000022c700000000000000000000000000000000"
+)
+_TIME_INDEX: Final = bytes.fromhex(
+    "00000174876e8d2a0000002300000174876e95e70000003e000000000000000000000000"
+)
+SAMPLES: Final = {
+    "message": _MESSAGE,
+    "segment": _SEGMENT,
+    "offset_index": _OFFSET_INDEX,
+    "time_index": _TIME_INDEX,
+}
+"""Written by Kafka itself: a message of magic 1; log bytes of a tombstone of magic 1, a batch of one record compressed with lz4
+and an abort marker; two entries of each index, and zeros."""
+
+
+def _row(signature: str, doc: str, answer: Callable[[Messages], pa.Array], example: str) -> Function:
+    return Function(signature, doc, Answer(Messages, answer), example)
+
+
+_ACCESSORS: Final = (
+    _row(
+        "kafka_crc(msg BINARY) -> BIGINT",
+        "The message's CRC-32, as stored.",
+        Messages.crc,
+        "kafka_crc(message) -> 3925109172",
+    ),
+    _row(
+        "kafka_crc_computed(msg BINARY) -> BIGINT",
+        "The CRC-32 computed over the bytes that are there.",
+        Messages.crc_computed,
+        "kafka_crc_computed(message) = kafka_crc(message) -> true",
+    ),
+    _row(
+        "kafka_crc_valid(msg BINARY) -> BOOLEAN",
+        "Whether both are equal; NULL where bytes are missing.",
+        Messages.crc_valid,
+        "kafka_crc_valid(message) -> true",
+    ),
+    _row(
+        "kafka_magic(msg BINARY) -> TINYINT",
+        "Version of the format: 0 or 1; other values as stored.",
+        Messages.magic,
+        "kafka_magic(message) -> 1",
+    ),
+    _row(
+        "kafka_attributes(msg BINARY) -> INT",
+        "The attribute bits: 0-2 codec, 3 timestamp type.",
+        Messages.attributes,
+        "kafka_attributes(message) -> 0",
+    ),
+    _row(
+        "kafka_compression(msg BINARY) -> STRING",
+        "Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.",
+        Messages.compression,
+        "kafka_compression(message) -> none",
+    ),
+    _row(
+        "kafka_timestamp(msg BINARY) -> TIMESTAMP",
+        "When the message was created or appended; NULL for magic 0 and for -1.",
+        Messages.timestamp,
+        "kafka_timestamp(message) -> 2020-09-13 12:26:40.351",
+    ),
+    _row(
+        "kafka_timestamp_ms(msg BINARY) -> BIGINT",
+        "The same [ms since epoch].",
+        Messages.timestamp_ms,
+        "kafka_timestamp_ms(message) -> 1600000000351",
+    ),
+    _row(
+        "kafka_timestamp_type(msg BINARY) -> STRING",
+        "CreateTime or LogAppendTime; NULL for magic 0.",
+        Messages.timestamp_type,
+        "kafka_timestamp_type(message) -> CreateTime",
+    ),
+    _row(
+        "kafka_key(msg BINARY) -> BINARY",
+        "The key; NULL for a null key.",
+        Messages.key,
+        "CAST(kafka_key(message) AS STRING) -> key-00043",
+    ),
+    _row(
+        "kafka_key_size(msg BINARY) -> INT",
+        "The key's size as stored, -1 for null [bytes].",
+        Messages.key_size,
+        "kafka_key_size(message) -> 9",
+    ),
+    _row(
+        "kafka_value(msg BINARY) -> BINARY",
+        "The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.",
+        Messages.value,
+        "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice",
+    ),
+    _row(
+        "kafka_value_size(msg BINARY) -> INT",
+        "The value's size as stored, -1 for null [bytes].",
+        Messages.value_size,
+        "kafka_value_size(message) -> 64",
+    ),
+    _row(
+        "kafka_error(msg BINARY) -> STRING",
+        "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
+        "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for sound bytes.",
+        Messages.error,
+        "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
+    ),
+    _row(
+        "kafka_is_valid(msg BINARY) -> BOOLEAN",
+        "Whether kafka_error is NULL.",
+        Messages.is_valid,
+        "kafka_is_valid(message) -> true",
+    ),
+)
+
+FUNCTIONS: Final = (
+    *_ACCESSORS,
+    struct_function(
+        "kafka_message(msg BINARY)",
+        "kafka_",
+        Messages,
+        _ACCESSORS,
+        "Every field above, in one pass.",
+        "kafka_message(message).key_size -> 9",
+    ),
+    Function(
+        "kafka_batches(data BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, "
+        "magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, "
+        "max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, "
+        "base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, "
+        "error STRING>>",
+        "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
+        "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
+        batches.decode_batches,
+        "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
+    ),
+    Function(
+        "kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456) -> "
+        "ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, "
+        "headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, "
+        "producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, "
+        "control_type STRING, error STRING>>",
+        "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
+        "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
+        "reads it as if the CRC were right; max_batch_bytes bounds what one compressed batch may become [bytes].",
+        records.decode_records,
+        "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
+    ),
+    Function(
+        "kafka_next_offset(data BINARY) -> BIGINT",
+        "The offset behind the last entry within kafka_valid_bytes; NULL if there is none.",
+        batches.decode_next_offset,
+        "kafka_next_offset(segment) -> 16",
+    ),
+    Function(
+        "kafka_valid_bytes(data BINARY) -> INT",
+        "How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].",
+        batches.decode_valid_bytes,
+        "kafka_valid_bytes(segment) -> 281",
+    ),
+    Function(
+        "kafka_offset_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>",
+        "An .index file: absolute offsets and the positions of their entries in the segment [bytes].",
+        indexes.decode_offset_index,
+        "transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]",
+    ),
+    Function(
+        "kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>",
+        "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
+        indexes.decode_time_index,
+        "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
+    ),
+    Function(
+        "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
+        "The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; "
+        "NULL if there is none. Checksums are not computed.",
+        batches.decode_search_offset,
+        "kafka_search_offset(segment, 1200).position -> 43",
+    ),
+)

@@ -1,0 +1,194 @@
+"""Find the entries of log bytes: where each begins, where the next does, and whether it is sound.
+
+A row of a column is log bytes; its entries are told by their sizes alone. Where a size cannot be right, the next entry is
+the first position at which a whole entry stands whose checksum is right, or there is none. Where only the checksum or the
+magic is wrong, the size is believed, unless
+
+- no sound entry stands where it ends, but one stands before: the size was too large, or
+- nothing like an entry stands where it ends, but a sound entry stands behind: the size was too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.column import Binary
+from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
+from sparkwire.formats.kafka.layout import (
+    BATCH,
+    BATCH_SIZE,
+    ENTRY,
+    LEAST_SIZE,
+    MAGIC,
+    MESSAGE_0,
+    MESSAGE_0_SIZE,
+    MESSAGE_1_SIZE,
+    OVERHEAD,
+    SMALLEST,
+)
+from sparkwire.formats.kafka.running import Running, range_crc, running
+from sparkwire.kernels import Bytes, crc32, crc32c, i8, i32, kernel, u32
+
+Ints = npt.NDArray[np.int64]
+
+SLAB_BYTES = 1 << 20  # what is checked by one kernel is read by the next while it is still in the cache
+SLAB_ENTRIES = SLAB_BYTES // 64
+
+_SIZE_AT = ENTRY["size"].offset
+_MESSAGE_CRC = OVERHEAD + MESSAGE_0["crc"].offset
+_MESSAGE_COVERED = OVERHEAD + MESSAGE_0["crc"].end
+_BATCH_CRC = BATCH["crc"].offset
+_BATCH_COVERED = BATCH["crc"].end
+
+# What `walk` keeps between two calls: the row, the position in it, where the last search ended.
+_ROW, _POSITION, _FOUND = range(3)
+
+
+class Slab(NamedTuple):
+    """Some entries that follow each other, an item each. Positions count from the start of the column's data."""
+
+    row: npt.NDArray[np.int32]
+    begin: Ints
+    stop: Ints
+    """where the next entry begins, or the row ends"""
+    reach: npt.NDArray[np.int32]
+    """how many bytes of it are a header that can be read [bytes]; 0 where no header is known to stand"""
+    whole: npt.NDArray[np.bool_]
+    """whether ``stop`` is where its size says"""
+    error: npt.NDArray[np.int8]
+
+
+def slabs(source: Binary, verify: bool) -> Iterator[Slab]:
+    """All entries of all rows in order, a cacheful at a time. The arrays are overwritten by the next.
+
+    ``verify``: compute every checksum; else checksums only help to find the way behind damage.
+    """
+    longest = int(np.diff(source.offsets).max(initial=0))
+    search = running(longest)
+    slab = Slab(
+        np.empty(SLAB_ENTRIES, np.int32),
+        np.empty(SLAB_ENTRIES, np.int64),
+        np.empty(SLAB_ENTRIES, np.int64),
+        np.empty(SLAB_ENTRIES, np.int32),
+        np.empty(SLAB_ENTRIES, np.bool_),
+        np.empty(SLAB_ENTRIES, np.int8),
+    )
+    state = np.array([0, source.offsets[0], -1], np.int64)
+    while count := walk(source.data, source.offsets, verify, state, search, slab):
+        yield part(slab, 0, count)
+
+
+def part(slab: Slab, start: int, stop: int) -> Slab:
+    """Some of its entries, the arrays shared."""
+    return Slab._make(column[start:stop] for column in slab)
+
+
+@kernel
+def smallest(magic: int) -> int:
+    """Smallest ``size`` of an entry [bytes]."""
+    if magic == 2:
+        return SMALLEST[2]
+    return SMALLEST[1] if magic == 1 else SMALLEST[0]
+
+
+@kernel
+def frame(data: Bytes, pos: int, end: int) -> int:
+    """What is wrong with the entry at ``pos``, its checksum apart."""
+    if end - pos < OVERHEAD:
+        return TRUNCATED
+    size = np.int64(i32(data, pos + _SIZE_AT, False))
+    if size < LEAST_SIZE:
+        return BAD_LENGTH
+    if size > end - pos - OVERHEAD:
+        return TRUNCATED
+    magic = i8(data, pos + MAGIC)
+    if magic < 0 or magic > 2:
+        return BAD_MAGIC
+    return OK if size >= smallest(magic) else BAD_LENGTH
+
+
+@kernel
+def next_of(data: Bytes, pos: int) -> int:
+    """Where the entry at ``pos`` ends by its size."""
+    return pos + OVERHEAD + np.int64(i32(data, pos + _SIZE_AT, False))
+
+
+@kernel
+def checks(data: Bytes, pos: int) -> bool:
+    """Whether the checksum of the well-framed entry at ``pos`` is right."""
+    end = next_of(data, pos)
+    if i8(data, pos + MAGIC) == 2:
+        covered = pos + _BATCH_COVERED
+        return crc32c(data, covered, end - covered) == u32(data, pos + _BATCH_CRC, False)
+    covered = pos + _MESSAGE_COVERED
+    return crc32(data, covered, end - covered) == u32(data, pos + _MESSAGE_CRC, False)
+
+
+@kernel
+def _checks_in_row(data: Bytes, row: int, pos: int, search: Running) -> bool:
+    """The same in bounded time, for a search that asks at every position."""
+    end = next_of(data, pos)
+    if i8(data, pos + MAGIC) == 2:
+        return range_crc(data, row, pos + _BATCH_COVERED, end, True, search) == u32(data, pos + _BATCH_CRC, False)
+    return range_crc(data, row, pos + _MESSAGE_COVERED, end, False, search) == u32(data, pos + _MESSAGE_CRC, False)
+
+
+@kernel
+def next_sound(data: Bytes, row: int, pos: int, end: int, search: Running) -> int:
+    """The first position from ``pos`` on at which a whole entry stands whose checksum is right, else ``end``."""
+    while pos < end:
+        if frame(data, pos, end) == OK and _checks_in_row(data, row, pos, search):
+            return pos
+        pos += 1
+    return end
+
+
+@kernel
+def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
+    """How many bytes from ``pos`` on are a header that can be read."""
+    if error == BAD_LENGTH or stop - pos <= MAGIC:
+        return 0
+    magic = i8(data, pos + MAGIC)
+    if magic < 0 or magic > 2:
+        return MAGIC + 1 if error == BAD_MAGIC else 0
+    if magic == 2:
+        return min(stop - pos, BATCH_SIZE)
+    return min(stop - pos, OVERHEAD + (MESSAGE_1_SIZE if magic == 1 else MESSAGE_0_SIZE))
+
+
+@kernel
+def walk(data: Bytes, offsets: Ints, verify: bool, state: Ints, search: Running, out: Slab) -> int:
+    """Fill ``out`` with the entries from ``state`` on; how many there are, 0 at the end."""
+    row, pos, found = state[_ROW], state[_POSITION], state[_FOUND]
+    count = 0
+    first = pos
+    while row < offsets.size - 1 and count < out.begin.size and pos - first < SLAB_BYTES:
+        end = np.int64(offsets[row + 1])
+        if pos >= end:
+            row += 1
+            continue
+        error = frame(data, pos, end)
+        whole = error == OK or error == BAD_MAGIC
+        stop = next_of(data, pos) if whole else end
+        if error == OK and verify and not checks(data, pos):
+            error = CRC_MISMATCH
+        if error != OK and not (whole and stop < end and frame(data, stop, end) == OK and checks(data, stop)):
+            if found <= pos:
+                found = next_sound(data, np.int64(offsets[row]), pos + 1, end, search)
+            if not whole or found < stop or (found < end and frame(data, stop, end) != OK):
+                whole = False
+                stop = found
+        out.row[count] = row
+        out.begin[count] = pos
+        out.stop[count] = stop
+        out.reach[count] = _reach(data, pos, stop, error)
+        out.whole[count] = whole
+        out.error[count] = error
+        count += 1
+        pos = stop
+    state[_ROW], state[_POSITION], state[_FOUND] = row, pos, found
+    return count

@@ -1,0 +1,320 @@
+"""``kafka_records``: every record of log bytes, compressed sets opened.
+
+A column is read a cacheful of entries at a time: find and check them, decompress the compressed ones into memory that is
+used again and again, append their records to the columns of the answer. What is the same for all records of an entry is
+kept once an entry and repeated at the end.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire import codecs
+from sparkwire.codecs import Arena, Blocks, inflate
+from sparkwire.column import binary_of, bitmap, empty, lists, primitive, struct, timestamps, words
+from sparkwire.errors import DECOMPRESS_FAILED, ERRORS, OK, TOO_LARGE
+from sparkwire.formats.kafka import headers as header
+from sparkwire.formats.kafka.entries import Slab, part, slabs
+from sparkwire.formats.kafka.headers import Column, Headers
+from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, TIMESTAMP_TYPES
+from sparkwire.formats.kafka.parse import (
+    COMMON,
+    COUNTERS,
+    EVERYTHING,
+    HAS_HEADERS,
+    HAS_KEY,
+    HAS_OFFSET,
+    HAS_SEQUENCE,
+    HAS_TIME,
+    HAS_VALUE,
+    HEADER_KEY_BYTES,
+    HEADER_VALUE_BYTES,
+    HEADERS,
+    KEY_BYTES,
+    RECORDS,
+    VALUE_BYTES,
+    Out,
+    Payloads,
+    most_records,
+    prepare,
+    read,
+)
+from sparkwire.kernels import COPY_SLACK
+
+Bools = npt.NDArray[np.bool_]
+
+MAX_BATCH_BYTES = 268_435_456
+_INT32_MAX = 2**31 - 1
+_ARENA_BYTES = 1 << 20  # as with slabs: what is decompressed is read while it is in the cache
+
+_RECORD_COLUMNS = {
+    "offset": np.int64, "timestamp": np.int64, "stamp": np.int8, "sequence": np.int32, "control": np.int8,
+    "error": np.int8, "there": np.uint8, "key_ends": np.int32, "value_ends": np.int32, "header_ends": np.int32,
+}  # fmt: skip
+_HEADER_COLUMNS = {"header_key_ends": np.int32, "header_value_ends": np.int32, "header_there": np.bool_}
+_BYTE_COLUMNS = {
+    "key": KEY_BYTES, "value": VALUE_BYTES, "header_key": HEADER_KEY_BYTES, "header_value": HEADER_VALUE_BYTES,
+}  # fmt: skip
+
+
+class Records:
+    """All records of a column of log bytes.
+
+    Parameters
+    ----------
+    verify
+        whether an entry, or an inner message, with a wrong checksum is an error
+    max_batch_bytes
+        bound of what one compressed entry may become [bytes]
+    """
+
+    def __init__(self, data: pa.Array, verify: bool = True, max_batch_bytes: int = MAX_BATCH_BYTES) -> None:
+        self.source = binary_of(data)
+        self.entries = Headers(self.source)
+        self._verify = verify
+        self._limit = min(max_batch_bytes, _INT32_MAX)
+        self._payload = memoryview(self.source.data)
+        self._arena = Arena(_ARENA_BYTES)
+        self._row_bytes = (-1, 0)  # of the row last met, what its compressed entries have become
+        self._columns = self._first_columns()
+        self._counts: list[npt.NDArray[np.int32]] = []
+        for slab in slabs(self.source, verify):
+            self._take(slab)
+
+    # -- reading
+
+    def _take(self, slab: Slab) -> None:
+        n = len(slab.begin)
+        payloads, planned = _prepared(self.source.data, slab)
+        rows = np.empty(n, np.int32)
+        compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
+        start = 0
+        if len(compressed):
+            plan = list(zip(*(column.tolist() for column in planned), strict=True))
+            for entry in compressed.tolist():
+                if self._arena.used > _ARENA_BYTES:
+                    self._read(slab, payloads, rows, start, entry)
+                    start = entry
+                first = int(payloads.blocks[entry - 1]) if entry else 0
+                self._inflate(slab, payloads, entry, plan[first : payloads.blocks[entry]])
+        self._read(slab, payloads, rows, start, n)
+        self.entries.add(slab)
+        self._counts.append(rows)
+
+    def _inflate(self, slab: Slab, payloads: Payloads, entry: int, plan: list[tuple[int, int, int, int]]) -> None:
+        begin = self._arena.used
+        row = int(slab.row[entry])
+        before = self._row_bytes[1] if self._row_bytes[0] == row else 0
+        size = inflate(self._payload, plan, self._arena, min(self._limit, _INT32_MAX - before))
+        if size < 0:
+            slab.error[entry] = TOO_LARGE if size == codecs.TOO_LARGE else DECOMPRESS_FAILED
+            return
+        self._row_bytes = (row, before + size)
+        payloads.inflated[entry] = True
+        payloads.first[entry] = begin
+        payloads.last[entry] = begin + size
+
+    def _read(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32], start: int, stop: int) -> None:
+        some = part(slab, start, stop)
+        theirs = Payloads._make(column[start:stop] for column in payloads)
+        self._make_room(
+            most_records(self.source.data, some, theirs), int((theirs.last - theirs.first).sum()), slab.begin[start]
+        )
+        arena = self._arena.bytes.view()
+        arena.flags.writeable = False
+        read(self.source.data, arena, some, theirs, self._verify, self._columns, rows[start:stop])
+        self._arena.clear()
+
+    # -- room
+
+    def _first_columns(self) -> Out:
+        used = np.zeros(COUNTERS, np.int64)
+        used[COMMON] = EVERYTHING
+        columns = {name: np.zeros(1, dtype) for name, dtype in (_RECORD_COLUMNS | _HEADER_COLUMNS).items()}
+        return Out(**columns, **{name: np.zeros(1, np.uint8) for name in _BYTE_COLUMNS}, used=used)
+
+    def _make_room(self, records: int, size: int, position: int) -> None:
+        """See that ``records`` more, of ``size`` bytes in all, fit; ``position`` says how much has been read."""
+        used = self._columns.used
+        done = (position - self.source.offsets[0]) / max(1, self.source.offsets[-1] - self.source.offsets[0])
+        needs = dict.fromkeys(_RECORD_COLUMNS, (RECORDS, records + 1))
+        needs |= dict.fromkeys(_HEADER_COLUMNS, (HEADERS, size // 2 + 1))
+        needs |= {name: (counter, size + COPY_SLACK) for name, counter in _BYTE_COLUMNS.items()}
+        larger = {}
+        for name, (counter, more) in needs.items():
+            column = getattr(self._columns, name)
+            least = int(used[counter]) + more
+            if least > len(column):
+                expected = int(used[counter] / done * 1.02) if done else 0
+                larger[name] = _grown(column, int(used[counter]) + 1, max(least, expected + more))
+        for counter in _BYTE_COLUMNS.values():
+            if used[counter] + size > _INT32_MAX:
+                raise ValueError(
+                    "the records of one Arrow batch come to more than 2 GiB, more than an Arrow column holds: "
+                    "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+                )
+        if larger:
+            self._columns = self._columns._replace(**larger)
+
+    # -- answers
+
+    @cached_property
+    def rows(self) -> int:
+        return int(self._columns.used[RECORDS])
+
+    def _there(self, bit: int) -> Bools | None:
+        """Where an answer is not NULL, None for everywhere."""
+        if self._columns.used[COMMON] & bit:
+            return None
+        return self._columns.there[: self.rows] & bit != 0
+
+    @cached_property
+    def _repeats(self) -> npt.NDArray[np.int32]:
+        """How many rows each entry became."""
+        return np.concatenate(self._counts) if self._counts else np.empty(0, np.int32)
+
+    def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.repeat(values, self._repeats)
+
+    def _of_entry(self, column: Column) -> pa.Array:
+        valid = None if column.valid.all() else self._spread(column.valid)
+        return primitive(self._spread(column.values), valid)
+
+    def _bytes(self, name: str, ends: str, bit: int) -> pa.Array:
+        offsets = getattr(self._columns, ends)[: self.rows + 1]
+        return _binary(pa.binary(), offsets, getattr(self._columns, name), self._there(bit))
+
+    def offset(self) -> pa.Array:
+        return primitive(self._columns.offset[: self.rows], self._there(HAS_OFFSET))
+
+    def timestamp(self) -> pa.Array:
+        return timestamps(self._columns.timestamp[: self.rows], "ms", self._there(HAS_TIME))
+
+    def timestamp_ms(self) -> pa.Array:
+        return primitive(self._columns.timestamp[: self.rows], self._there(HAS_TIME))
+
+    def timestamp_type(self) -> pa.Array:
+        return words(self._columns.stamp[: self.rows], TIMESTAMP_TYPES)
+
+    def key(self) -> pa.Array:
+        return self._bytes("key", "key_ends", HAS_KEY)
+
+    def value(self) -> pa.Array:
+        return self._bytes("value", "value_ends", HAS_VALUE)
+
+    def headers(self) -> pa.Array:
+        columns = self._columns
+        n = int(columns.used[HEADERS])
+        there = columns.header_there[:n]
+        keys = _binary(pa.binary(), columns.header_key_ends[: n + 1], columns.header_key, None)
+        values = _binary(pa.binary(), columns.header_value_ends[: n + 1], columns.header_value, there)
+        return lists(
+            columns.header_ends[: self.rows + 1],
+            struct({"key": _text(keys), "value": values}),
+            self._there(HAS_HEADERS),
+        )
+
+    def position(self) -> pa.Array:
+        return primitive(self._spread(self.entries.position))
+
+    def magic(self) -> pa.Array:
+        return self._of_entry(self.entries.number(header.MAGIC_BYTE, np.int8))
+
+    def compression(self) -> pa.Array:
+        codes = np.where(self.entries.codec_known, self.entries.codec.values, -1).astype(np.int8)
+        return words(self._spread(codes), CODECS)
+
+    def producer_id(self) -> pa.Array:
+        return self._of_entry(self.entries.number(header.PRODUCER_ID))
+
+    def producer_epoch(self) -> pa.Array:
+        return self._of_entry(self.entries.number(header.PRODUCER_EPOCH, np.int16))
+
+    def sequence(self) -> pa.Array:
+        return primitive(self._columns.sequence[: self.rows], self._there(HAS_SEQUENCE))
+
+    def partition_leader_epoch(self) -> pa.Array:
+        return self._of_entry(self.entries.number(header.LEADER_EPOCH, np.int32))
+
+    def is_transactional(self) -> pa.Array:
+        return self._of_entry(self.entries.is_transactional)
+
+    def is_control(self) -> pa.Array:
+        return self._of_entry(self.entries.is_control)
+
+    def control_type(self) -> pa.Array:
+        return words(self._columns.control[: self.rows], CONTROL_TYPES)
+
+    def error(self) -> pa.Array:
+        return words(self._columns.error[: self.rows], ERRORS)
+
+    def lists(self, values: pa.Array) -> pa.Array:
+        """``values``, one a record, as an ARRAY for each row of the column."""
+        entries = np.searchsorted(self.entries.slab.row, np.arange(self.source.rows + 1))
+        ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(self._repeats, dtype=np.int32)])
+        return lists(ends[entries], values)
+
+
+COLUMNS = (
+    "offset", "timestamp", "timestamp_ms", "timestamp_type", "key", "value", "headers", "position", "magic",
+    "compression", "producer_id", "producer_epoch", "sequence", "partition_leader_epoch", "is_transactional",
+    "is_control", "control_type", "error",
+)  # fmt: skip
+
+
+def record_columns(records: Records, names: tuple[str, ...] = COLUMNS) -> dict[str, pa.Array]:
+    """Some answers of all records, one item a record."""
+    return {name: getattr(records, name)() for name in names}
+
+
+def decode_records(data: pa.Array, verify_crc: bool, max_batch_bytes: int) -> pa.Array:
+    if max_batch_bytes < 1:
+        raise ValueError(f"kafka_records takes max_batch_bytes BIGINT of 1 or more, got {max_batch_bytes}")
+    records = Records(data, verify_crc, max_batch_bytes)
+    return records.lists(struct(record_columns(records)))
+
+
+def _prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]:
+    """Where the payloads lie and what the compressed ones are made of."""
+    n = len(slab.begin)
+    payloads = Payloads(
+        np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n, np.int64)
+    )
+    sound = slab.error.copy()
+    planned = codecs.blocks(n)
+    count = prepare(data, slab, payloads, planned)
+    if count > n:
+        slab.error[:] = sound
+        planned = codecs.blocks(count)
+        prepare(data, slab, payloads, planned)
+    return payloads, Blocks._make(column[:count] for column in planned)
+
+
+def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
+    """The same with room for ``size`` items."""
+    larger = empty(size, column.dtype)
+    larger[:used] = column[:used]
+    return larger
+
+
+def _binary(
+    type: pa.DataType, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], valid: Bools | None
+) -> pa.Array:
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
+    return pa.Array.from_buffers(type, len(offsets) - 1, buffers)
+
+
+def _text(keys: pa.Array) -> pa.Array:
+    """BINARY as STRING; what is not UTF-8 becomes U+FFFD."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        different = pc.dictionary_encode(keys)
+        decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
+        return decoded.take(different.indices)
