@@ -168,13 +168,14 @@ def _write(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_oldest(path.parent.parent)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(content).digest() + content)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _remove_oldest(place: Path) -> None:

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, address
+from sparkwire.kernels.load import Bytes, Int, address
 
 CHUNK = 64  # [bytes]
 SHORT = 256  # [bytes]
@@ -23,7 +23,7 @@ COPY_SLACK = CHUNK  # [bytes] that every destination of `copy` has after the las
 
 
 @kernel
-def copy(dst: Bytes, di: int, src: Bytes, si: int, n: int) -> None:
+def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
     """Copy ``src[si : si + n]`` to ``dst[di : di + n]``; may write up to ``COPY_SLACK`` bytes more.
 
     Reads nothing outside of ``src``: near its end the copy is exact.

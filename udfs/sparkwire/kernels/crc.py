@@ -20,7 +20,7 @@ from sparkwire.kernels import gf2
 from sparkwire.kernels.fold import MACHINES, Machine, checksum_function
 from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.isa import Isa, compiled_isa
-from sparkwire.kernels.load import Bytes, address
+from sparkwire.kernels.load import Bytes, Int, address
 from sparkwire.kernels.tables import table_checksum
 
 ONES = 0xFFFFFFFF
@@ -29,12 +29,12 @@ CRC32_RAW = Checksum("crc32_raw", gf2.IEEE, 0, 0)
 CRC32C = Checksum("crc32c", gf2.CASTAGNOLI, ONES, ONES)
 
 
-def _kernel_of(checksum: Checksum) -> Callable[[Bytes, int, int], np.uint32]:
+def _kernel_of(checksum: Checksum) -> Callable[[Bytes, Int, Int], np.uint32]:
     isa = compiled_isa()
     return table_checksum(checksum) if isa is Isa.PORTABLE else _folded(checksum, MACHINES[isa])
 
 
-def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, int, int], np.uint32]:
+def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, Int, Int], np.uint32]:
     @intrinsic  # type: ignore[untyped-decorator]
     def fold(typing_context: Any, data: Any, start: Any, n: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -254,9 +254,7 @@ def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
     return b.call(_declared(b, shuffle, ir.FunctionType(lanes, [lanes, lanes])), [block, indices])
 
 
-def _store_short(
-    b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)
-) -> None:
+def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)) -> None:
     """Put ``n`` < 16 bytes at the end of a lane: the first and the last ``width`` of them, overlapping."""
     width, *narrower = widths
     if not narrower:

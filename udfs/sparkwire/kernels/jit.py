@@ -39,9 +39,7 @@ def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callabl
 
 def _compiled(function: Kernel, key: str) -> Kernel:
     if function.__closure__ and not key:
-        raise TypeError(
-            f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)"
-        )
+        raise TypeError(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
     dispatcher = numba.njit(
         nogil=True,
         error_model="numpy",  # a division by zero has no business raising in a loop that must not raise

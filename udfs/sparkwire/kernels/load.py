@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sparkwire.kernels.jit import CHECKED
 
 Bytes: TypeAlias = NDArray[np.uint8]
+Int: TypeAlias = int | np.integer[Any]
 
 _BYTE = ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
@@ -50,7 +51,7 @@ def in_order(builder: ir.IRBuilder, value: Any, little: Any) -> Any:
     return builder.select(little, value, builder.bswap(value))
 
 
-def _loader(result: Any) -> Callable[[Bytes, int, bool], int]:
+def _loader(result: Any) -> Callable[[Bytes, Int, bool], int]:
     width = ir.IntType(result.bitwidth)
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -65,7 +66,7 @@ def _loader(result: Any) -> Callable[[Bytes, int, bool], int]:
     return load  # type: ignore[no-any-return]
 
 
-def _byte_loader(result: Any) -> Callable[[Bytes, int], int]:
+def _byte_loader(result: Any) -> Callable[[Bytes, Int], int]:
     @intrinsic  # type: ignore[untyped-decorator]
     def load(typing_context: Any, data: Any, pos: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -76,7 +77,7 @@ def _byte_loader(result: Any) -> Callable[[Bytes, int], int]:
     return load  # type: ignore[no-any-return]
 
 
-def _storer(stored: Any) -> Callable[[Bytes, int, int, bool], None]:
+def _storer(stored: Any) -> Callable[[Bytes, Int, Int, bool], None]:
     width = ir.IntType(stored.bitwidth)
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -92,7 +93,7 @@ def _storer(stored: Any) -> Callable[[Bytes, int, int, bool], None]:
     return store  # type: ignore[no-any-return]
 
 
-def _byte_storer(stored: Any) -> Callable[[Bytes, int, int], None]:
+def _byte_storer(stored: Any) -> Callable[[Bytes, Int, Int], None]:
     @intrinsic  # type: ignore[untyped-decorator]
     def store(typing_context: Any, out: Any, pos: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from sparkwire.kernels import gf2
 from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, u8, u32
+from sparkwire.kernels.load import Bytes, Int, u8, u32
 
 STREAM = 256  # [bytes] of one stream in a block
 BLOCK = 4 * STREAM
 
 
-def table_checksum(checksum: Checksum) -> Callable[[Bytes, int, int], np.uint32]:
+def table_checksum(checksum: Checksum) -> Callable[[Bytes, Int, Int], np.uint32]:
     """``f(data, start, n)``: the checksum of ``data[start : start + n]``."""
     steps = gf2.byte_tables(checksum.poly, 8)
     skips = gf2.shift_tables(checksum.poly, STREAM)
     zero, first, last = np.uint32(0), np.uint32(checksum.init), np.uint32(checksum.xorout)
 
     @kernel(key=checksum.name)
-    def by_table(data: Bytes, start: int, n: int) -> np.uint32:
+    def by_table(data: Bytes, start: Int, n: Int) -> np.uint32:
         register = first
         pos, end = start, start + n
         while pos + BLOCK <= end:
@@ -53,7 +53,7 @@ def table_checksum(checksum: Checksum) -> Callable[[Bytes, int, int], np.uint32]
 
 
 @kernel
-def _step(tables: NDArray[np.uint32], register: np.uint32, data: Bytes, pos: int) -> np.uint32:
+def _step(tables: NDArray[np.uint32], register: np.uint32, data: Bytes, pos: Int) -> np.uint32:
     """The register after the eight bytes at ``pos``; the last four look-ups need not wait for it."""
     x = u32(data, pos, True) ^ register
     near = tables[7, np.uint8(x)] ^ tables[6, np.uint8(x >> 8)]
