@@ -1,0 +1,52 @@
+"""Bytes that end, or begin, exactly at a page that nobody may touch: an access outside kills the process.
+
+A kernel under test is run in this process or, where the access is feared, in a child.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_PROTECT = ctypes.CDLL(None, use_errno=True).mprotect
+_PROTECT.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_NO_ACCESS = 0
+
+
+def guarded(size: int, *, at_end: bool = True) -> NDArray[np.uint8]:
+    """``size`` writable bytes; the byte behind the last (or before the first) faults.
+
+    The array and whatever is made of it without a copy keep the pages alive.
+    """
+    page = mmap.PAGESIZE
+    room = max(-(-size // page), 1) * page
+    pages = np.frombuffer(mmap.mmap(-1, room + 2 * page), np.uint8)
+    address = pages.ctypes.data
+    for guard in (address, address + page + room):
+        if _PROTECT(guard, page, _NO_ACCESS) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
+    start = page + room - size if at_end else page
+    return pages[start : start + size]
+
+
+def guarded_bytes(content: bytes, *, at_end: bool = True) -> NDArray[np.uint8]:
+    """A read-only array of ``content`` beside a guard page."""
+    array = guarded(len(content), at_end=at_end)
+    array[:] = np.frombuffer(content, np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+def guarded_column(rows: Sequence[bytes | None], *, at_end: bool = True) -> pa.Array:
+    """A binary column whose bytes, all rows without a gap, lie beside a guard page."""
+    data = guarded_bytes(b"".join(row or b"" for row in rows), at_end=at_end)
+    ends = itertools.accumulate((len(row or b"") for row in rows), initial=0)
+    offsets = np.fromiter(ends, np.int32, len(rows) + 1)
+    valid = pa.array([row is not None for row in rows], pa.bool_()).buffers()[1] if None in rows else None
+    return pa.BinaryArray.from_buffers(pa.binary(), len(rows), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])

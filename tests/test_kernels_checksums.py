@@ -1,0 +1,97 @@
+"""Checksums on every instruction set that can be forced here, and their constants."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from sparkwire.kernels import gf2
+from sparkwire.kernels.isa import Isa, compiled_isa, isa_of
+from tests import checksums
+from tests.child import run_python
+
+X86_512 = "+pclmul,+ssse3,+avx512f,+avx512bw,+avx512vl,+vpclmulqdq"
+
+# Published by Intel's paper and by many implementations since, in this bit order.
+KNOWN_FOLDS = {
+    gf2.IEEE: {
+        128: (0x65673B4600000000, 0x9BA54C6F00000000),
+        256: (0x9570D49500000000, 0x01B5FD1D00000000),
+        384: (0x69CCFC0D00000000, 0x2A28386200000000),
+        512: (0x653D982200000000, 0xCAD38E8F00000000),
+        2048: (0x7CC8E1E700000000, 0x03F9F86300000000),
+        0: (1, 0xDB71064100000000),
+    },
+    gf2.CASTAGNOLI: {
+        128: (0x3743F7BD00000000, 0x3171D43000000000),
+        256: (0x33CCBBBC00000000, 0xA2158B3400000000),
+        384: (0xA46EF4AA00000000, 0x6051243F00000000),
+        512: (0x1C19243B00000000, 0x75BBA45B00000000),
+        2048: (0xE9A5D8BE00000000, 0x1426A81500000000),
+        0: (1, 0x05EC76F100000000),
+    },
+}
+KNOWN_REDUCTIONS = {
+    gf2.IEEE: (0x0CCAA009E, 0xB4E5B025F7011641, 0x1DB710641),
+    gf2.CASTAGNOLI: (0x14CD00BD6, 0x4869EC38DEA713F1, 0x105EC76F1),
+}
+
+
+@pytest.mark.parametrize("poly", [gf2.IEEE, gf2.CASTAGNOLI])
+def test_constants(poly: int) -> None:
+    for distance, constants in KNOWN_FOLDS[poly].items():
+        assert gf2.fold(distance, poly) == constants
+    assert gf2.barrett(poly) == KNOWN_REDUCTIONS[poly]
+
+
+def test_of_this_process() -> None:
+    assert checksums.wrong_answers() == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "isa", "host"),
+    [
+        ({"NUMBA_ENABLE_AVX": "0"}, Isa.PCLMUL, Isa.PCLMUL),
+        ({"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": "+pclmul,+ssse3"}, Isa.PCLMUL, Isa.PCLMUL),
+        ({"NUMBA_CPU_NAME": "x86-64-v4", "NUMBA_CPU_FEATURES": X86_512}, Isa.VPCLMUL, Isa.VPCLMUL),
+        ({"NUMBA_CPU_NAME": "generic"}, Isa.PORTABLE, Isa.PORTABLE),
+        ({"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}, Isa.PORTABLE, Isa.PCLMUL),
+    ],
+    ids=["without AVX", "nehalem", "x86-64-v4", "generic", "no features named"],
+)
+def test_of_another_target(environment: dict[str, str], isa: Isa, host: Isa) -> None:
+    if host is not Isa.PORTABLE and compiled_isa() not in (host, Isa.VPCLMUL):
+        pytest.skip("this machine cannot run that code")
+    assert run_python("-m", "tests.checksums", environment=environment) == f"{isa.name} 0\n"
+
+
+@pytest.mark.parametrize(
+    ("triple", "features", "isa"),
+    [
+        ("x86_64-unknown-linux-gnu", X86_512, Isa.VPCLMUL),
+        ("x86_64-unknown-linux-gnu", X86_512.replace("+avx512vl", "-avx512vl"), Isa.PCLMUL),
+        ("x86_64-apple-darwin", "+ssse3,+pclmul", Isa.PCLMUL),
+        ("x86_64-unknown-linux-gnu", "+pclmul", Isa.PORTABLE),
+        ("x86_64-unknown-linux-gnu", "", Isa.PORTABLE),
+        ("aarch64-unknown-linux-gnu", "+neon,+aes,+crc", Isa.PMULL),
+        ("arm64-apple-darwin23", "+neon,+aes", Isa.PMULL),
+        ("aarch64-unknown-linux-gnu", "+neon", Isa.PORTABLE),
+        ("powerpc64le-unknown-linux-gnu", "+aes,+neon,+pclmul,+ssse3", Isa.PORTABLE),
+    ],
+)
+def test_choice(triple: str, features: str, isa: Isa) -> None:
+    assert isa_of(triple, features) is isa
+
+
+@pytest.mark.skipif(compiled_isa() is Isa.PORTABLE, reason="tables have no folding constants")
+def test_notices_one_wrong_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = gf2.fold
+    monkeypatch.setattr(gf2, "fold", lambda distance, p: (fold(distance, p)[0] ^ 1 << 40, fold(distance, p)[1]))
+    dispatcher = cast("Any", checksums.all_three)
+    dispatcher.recompile()
+    try:
+        assert checksums.wrong_answers() > 1000
+    finally:
+        monkeypatch.undo()
+        dispatcher.recompile()
