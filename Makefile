@@ -1,0 +1,54 @@
+# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`.
+# PYTHON is any Python from 3.11 on; Spark needs Java 17 or 21.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+
+.PHONY: demo test lint types imports unit bench docs wheel clean java
+
+demo: $(READY) java
+	@$(BIN)/python sql/demo.py
+
+test: lint types imports unit
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY) java
+	$(BIN)/python -m pytest
+
+bench: $(READY) java
+	$(BIN)/python -m benchmarks
+
+docs: $(READY)
+	$(BIN)/python -m sparkwire.reference
+
+wheel: $(READY)
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "sparkwire needs Python 3.11 or later; $(PYTHON) is older: set PYTHON to a newer one."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
+	@touch $@
+
+java:
+	@version=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	if [ -z "$$version" ]; then echo "Spark needs Java 17 or 21, and no java was found: install one, or set JAVA_HOME."; exit 1; fi; \
+	if [ "$$version" -lt 17 ]; then echo "Spark needs Java 17 or 21, and java is version $$version: set JAVA_HOME to a newer one."; exit 1; fi
