@@ -1,0 +1,19 @@
+"""A case is data: bytes, where they come from, and what the functions must answer for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Case(NamedTuple):
+    """Bytes with known answers.
+
+    Timestamps are integers [us since epoch]; everything else is what ``Array.to_pylist`` gives.
+    """
+
+    name: str
+    origin: str
+    data: bytes
+    answers: Mapping[str, Any]
+    """by function name"""

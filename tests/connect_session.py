@@ -1,0 +1,42 @@
+"""What a user does on Spark Connect; run by test_spark as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+import sparkwire
+from sparkwire import sql_functions as W
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def main() -> None:
+    spark = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    sparkwire.register(spark)
+    sparkwire.register(spark)
+    samples = spark.table("sparkwire_samples")
+    answers = [
+        spark.sql("SELECT dbus_opcode(event) FROM sparkwire_samples").first(),
+        samples.select(W.dbus_sequence("event")).first(),
+        samples.selectExpr("size(dbus_events(stream))").first(),
+        spark.sql("SELECT count(*) FROM sparkwire_functions").first(),
+    ]
+    for row in answers:
+        assert row is not None
+        print(row[0])
+    with pytest.raises(PythonException, match=r"TypeError: dbus_opcode takes \(event BINARY\), got \(STRING\)"):
+        spark.sql("SELECT dbus_opcode('text')").collect()
+    spark.stop()
+
+
+main()

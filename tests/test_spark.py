@@ -1,0 +1,159 @@
+"""The same answers through Spark SQL, and what only Spark shows: names, errors, plans, views."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from sparkwire import FUNCTIONS, Function
+from sparkwire import sql_functions as W
+from sparkwire.catalogue import SAMPLES
+from tests import databus_cases
+from tests.arrow import whole
+from tests.cases import Case
+
+ROOT = Path(__file__).parents[1]
+CASES = {"databus": databus_cases.cases}
+
+
+def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
+    """What each function that a case knows answers in one SELECT over all cases, in their order."""
+    names = sorted({name for case in cases for name in case.answers})
+    rows = [(i, case.data) for i, case in enumerate(cases)]
+    frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
+    answers = frame.selectExpr("id", *(f"{name}(data) AS {name}" for name in names)).orderBy("id")
+    return [{name: plain_sql(row[name]) for name in names} for row in answers.toArrow().to_pylist()]
+
+
+def plain_sql(value: Any) -> Any:
+    return whole(value)
+
+
+@pytest.mark.parametrize("format", CASES)
+def test_cases(spark: SparkSession, format: str) -> None:
+    cases = CASES[format]()
+    for case, got in zip(cases, ask_sql(spark, cases), strict=True):
+        expected = {name: got[name] if name not in case.answers else case.answers[name] for name in got}
+        assert got == expected, case.name
+
+
+@pytest.fixture(scope="session")
+def examples(spark: SparkSession) -> dict[str, str | None]:
+    """Every example's answer, all from one query."""
+    columns = [f"CAST({f.example_expression} AS STRING) AS {f.name}" for f in FUNCTIONS.values()]
+    row = spark.table("sparkwire_samples").selectExpr(*columns).first()
+    assert row is not None
+    answers: dict[str, str | None] = row.asDict()
+    return answers
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
+def test_example(examples: dict[str, str | None], function: Function) -> None:
+    answer = examples[function.name]
+    assert ("NULL" if answer is None else answer) == function.example_answer
+
+
+def test_functions_view(spark: SparkSession) -> None:
+    rows = spark.table("sparkwire_functions").collect()
+    assert [tuple(row) for row in rows] == [(f.name, f.signature, f.doc, f.example) for f in sparkwire.functions()]
+
+
+def test_register_twice(spark: SparkSession) -> None:
+    sparkwire.register(spark)
+    assert one(spark.sql("SELECT dbus_opcode(event) FROM sparkwire_samples")) == "UPSERT"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        ("dbus_opcode('text')", "dbus_opcode takes (event BINARY), got (STRING)"),
+        ("dbus_opcode(1)", "dbus_opcode takes (event BINARY), got (INT)"),
+        ("dbus_opcode()", "dbus_opcode takes (event BINARY), got no argument"),
+        ("dbus_opcode(event, 1)", "dbus_opcode takes (event BINARY), got (BINARY, INT)"),
+        ("dbus_opcode(evnt => event)", "dbus_opcode takes (event BINARY), got (evnt => BINARY)"),
+    ],
+)
+def test_wrong_arguments(spark: SparkSession, call: str, sentence: str) -> None:
+    with pytest.raises(PythonException) as refused:
+        spark.sql(f"SELECT {call} FROM sparkwire_samples").collect()
+    lines = [line for line in str(refused.value).splitlines() if line.strip()]
+    assert lines[-1] == f"TypeError: {sentence}"
+
+
+def test_named_argument(spark: SparkSession) -> None:
+    assert one(spark.sql("SELECT dbus_sequence(event => event) FROM sparkwire_samples")) == 77
+
+
+def test_null_literal(spark: SparkSession) -> None:
+    assert one(spark.sql("SELECT dbus_error(NULL)")) is None
+    assert one(spark.sql("SELECT dbus_event(CAST(NULL AS BINARY)) IS NULL")) is True
+
+
+def test_one_crossing(spark: SparkSession) -> None:
+    """Several functions of one column share one crossing to Python."""
+    query = spark.sql(
+        "SELECT max(dbus_sequence(event)), max(dbus_src_id(event)), max(dbus_length(event)) FROM sparkwire_samples"
+    )
+    plan = query._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("ArrowEvalPython") == 1
+
+
+def test_column_functions(spark: SparkSession) -> None:
+    samples = spark.table("sparkwire_samples")
+    assert one(samples.select(W.dbus_opcode("event"))) == "UPSERT"
+    assert one(samples.select(W.dbus_sequence(samples.event))) == 77
+    assert samples.select(W.dbus_opcode("event")).columns == ["dbus_opcode(event)"]
+    with pytest.raises(TypeError, match="dbus_opcode"):
+        W.dbus_opcode()  # type: ignore[call-arg]
+
+
+def test_column_functions_are_documented() -> None:
+    for name, function in FUNCTIONS.items():
+        column_function = getattr(W, name)
+        assert function.doc in column_function.__doc__
+        assert function.signature in column_function.__doc__
+        assert column_function.__name__ == name
+
+
+def test_pandas_interface(spark: SparkSession) -> None:
+    """The same functions over pandas; what a pandas UDF cannot say is a NULL STRUCT."""
+    sparkwire.register(spark, interface="pandas")
+    try:
+        cases = databus_cases.cases()[::9]
+        arrow = [{name: whole(v) for name, v in case.answers.items()} for case in cases]
+        assert [{n: got[n] for n in known} for got, known in zip(ask_sql(spark, cases), arrow, strict=True)] == arrow
+        assert one(spark.sql("SELECT size(dbus_events(stream)) FROM sparkwire_samples")) == 4
+        assert one(spark.sql("SELECT dbus_event(event).sequence FROM sparkwire_samples")) == 77
+    finally:
+        sparkwire.register(spark)
+
+
+def test_interface_is_one_of_two(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="interface is 'arrow' or 'pandas', got 'rdd'"):
+        sparkwire.register(spark, interface="rdd")  # type: ignore[arg-type]
+
+
+def test_connect() -> None:
+    """Registration, SQL and column functions on Spark Connect, which needs a process of its own."""
+    script = ROOT / "tests" / "connect_session.py"
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.split() == ["UPSERT", "77", "4", str(len(FUNCTIONS))]
+
+
+def test_samples_are_binary() -> None:
+    assert pa.array(list(SAMPLES.values()), pa.binary()).null_count == 0
+
+
+def one(frame: DataFrame) -> Any:
+    row = frame.first()
+    assert row is not None
+    return row[0]
