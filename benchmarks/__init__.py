@@ -1,0 +1,1 @@
+"""Every claim of speed, against its peer, in one run: `make bench`."""
