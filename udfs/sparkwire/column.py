@@ -98,9 +98,7 @@ def bitmap(valid: Bools | None) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def primitive(
-    values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None
-) -> pa.Array:
+def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None) -> pa.Array:
     """A column over these values, which it keeps and does not copy (booleans are packed)."""
     rows = len(values)
     type = type or pa.from_numpy_dtype(values.dtype)
@@ -114,9 +112,7 @@ def words(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
     return pa.array(vocabulary, pa.string()).take(primitive(codes, codes >= 0))
 
 
-def timestamps(
-    values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None
-) -> pa.Array:
+def timestamps(values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
     """TIMESTAMP from ``values`` [ms or ns since epoch], rounded toward the past; NULL outside Spark's range."""
     if unit == "ns":
         return primitive(values // 1000, valid, TIMESTAMP)
@@ -142,9 +138,7 @@ def build(
     return pa.Array.from_buffers(type, len(sizes), buffers)
 
 
-def gather(
-    data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], type: pa.DataType
-) -> pa.Array:
+def gather(data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], type: pa.DataType) -> pa.Array:
     """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
 
     The caller has proved that every span lies inside ``data``, and that STRING spans are UTF-8.
@@ -176,6 +170,14 @@ def lists(offsets: npt.NDArray[np.int32], values: pa.Array, valid: Bools | None 
     """ARRAY: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
     buffers = [bitmap(valid), pa.py_buffer(offsets)]
     return pa.Array.from_buffers(pa.list_(values.type), len(offsets) - 1, buffers, children=[values])
+
+
+def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid: Bools | None = None) -> pa.Array:
+    """MAP: row ``i`` has ``keys[offsets[i]:offsets[i + 1]]``, none of them NULL or twice in a row, and their ``items``."""
+    type = pa.map_(keys.type, items.type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field])
+    buffers = [bitmap(valid), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(type, len(offsets) - 1, buffers, children=[entries])
 
 
 def all_null(type: pa.DataType, n: int) -> pa.Array:

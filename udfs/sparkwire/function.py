@@ -99,6 +99,15 @@ class Function:
         """The Arrow type of the answer."""
         return arrow_type(self.returns)
 
+    @property
+    def example_expression(self) -> str:
+        return self.example.rpartition(" -> ")[0]
+
+    @property
+    def example_answer(self) -> str:
+        """As ``CAST(... AS STRING)`` gives it, ``NULL`` for NULL."""
+        return self.example.rpartition(" -> ")[2]
+
     def decode(self, *args: Any, **named: Any) -> pa.Array:
         """Answer for every row.
 
@@ -142,9 +151,7 @@ class Function:
                 columns.append(self._column(argument, given[argument.name], args, named))
         return columns, constants
 
-    def _column(
-        self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]
-    ) -> pa.Array:
+    def _column(self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]) -> pa.Array:
         if not _takes(argument, value.type):
             raise TypeError(self._refusal(args, named))
         if argument.type is None or value.type == argument.type or pa.types.is_null(value.type):
@@ -170,7 +177,11 @@ class Function:
     def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
         got = [_kind(value) for value in args] + [f"{name} => {_kind(value)}" for name, value in named.items()]
         takes = self.signature.partition(" -> ")[0].removeprefix(self.name)
-        return f"{self.name} takes {takes}, got ({', '.join(got)})" if got else f"{self.name} takes {takes}, got no argument"
+        return (
+            f"{self.name} takes {takes}, got ({', '.join(got)})"
+            if got
+            else f"{self.name} takes {takes}, got no argument"
+        )
 
 
 def _kind(value: Any) -> str:
@@ -184,10 +195,10 @@ def _takes(argument: Argument, got: pa.DataType) -> bool:
         return True
     if expected is None:
         inner = got.value_type if argument.sql.startswith("ARRAY") and pa.types.is_list(got) else got
-        return pa.types.is_struct(inner) and (inner is got) == (argument.sql == "STRUCT")
+        return bool(pa.types.is_struct(inner)) and (inner is got) == (argument.sql == "STRUCT")
     if pa.types.is_integer(expected):
-        return pa.types.is_integer(got) and got.bit_width <= expected.bit_width
-    return got == expected or sql_name(got) == sql_name(expected)
+        return bool(pa.types.is_integer(got) and got.bit_width <= expected.bit_width)
+    return sql_name(got) == sql_name(expected)
 
 
 def _argument(text: str) -> Argument:

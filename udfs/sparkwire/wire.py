@@ -1,11 +1,11 @@
 """A fixed wire layout is one table; offsets, widths and ends follow from it.
 
-    HEADER = Layout(
-        "V1",
-        Field("version", "i8", "version of the format"),
-        Field("header_crc", "u32", "checksum of the header"),
-        ...
-    )
+HEADER = Layout(
+    "V1",
+    Field("version", "i8", "version of the format"),
+    Field("header_crc", "u32", "checksum of the header"),
+    ...
+)
 """
 
 from __future__ import annotations

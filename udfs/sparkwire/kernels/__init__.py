@@ -21,6 +21,7 @@ from sparkwire.kernels.load import (
     u16,
     u32,
 )
+from sparkwire.kernels.number import int64, uint64
 
 __all__ = [
     "CHECKED",
@@ -37,6 +38,7 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "int64",
     "kernel",
     "prefetch",
     "put_i16",
@@ -46,4 +48,5 @@ __all__ = [
     "u8",
     "u16",
     "u32",
+    "uint64",
 ]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.number import int64
 
 
 @kernel
@@ -22,4 +23,4 @@ def gather_rows(
     """``out[offsets[i]:] = data[starts[i]:starts[i] + sizes[i]]``; a size of 0 or below copies nothing."""
     for i in range(sizes.size):
         if sizes[i] > 0:
-            copy(out, np.int64(offsets[i]), data, starts[i], sizes[i])
+            copy(out, int64(offsets[i]), data, starts[i], sizes[i])

@@ -6,14 +6,15 @@ import numpy as np
 
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, i64, put_u8, u8
+from sparkwire.kernels.number import int64, uint64
 
-_HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
+_HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 
 
 @kernel
 def utf8_valid(data: Bytes, start: int, size: int) -> bool:
     """Whether ``data[start:start + size]`` is UTF-8: no overlong form, no surrogate, nothing above U+10FFFF."""
-    pos, end = np.int64(start), np.int64(start + size)
+    pos, end = int64(start), int64(start + size)
     while pos < end:
         if pos + 8 <= end and i64(data, pos, True) & _HIGH_BITS == 0:
             pos += 8
@@ -28,7 +29,7 @@ def utf8_valid(data: Bytes, start: int, size: int) -> bool:
 @kernel
 def utf8_step(data: Bytes, pos: int, end: int) -> int:
     """Size of the well-formed character at ``pos`` [bytes], 0 where there is none (Unicode 15, table 3-7)."""
-    lead = np.int64(u8(data, pos))
+    lead = int64(u8(data, pos))
     if lead < 0x80:
         return 1
     if lead < 0xC2 or lead > 0xF4:
@@ -36,7 +37,7 @@ def utf8_step(data: Bytes, pos: int, end: int) -> int:
     size = 2 if lead < 0xE0 else (3 if lead < 0xF0 else 4)
     if pos + size > end:
         return 0
-    second = np.int64(u8(data, pos + 1))
+    second = int64(u8(data, pos + 1))
     lowest, highest = 0x80, 0xBF
     if lead == 0xE0:
         lowest = 0xA0
@@ -59,16 +60,16 @@ def decimal_width(value: int) -> int:
     """Characters of ``value`` in decimal, its sign included."""
     rest = magnitude(value)
     width = 1 if value >= 0 else 2
-    while rest >= np.uint64(10):
+    while rest >= uint64(10):
         width += 1
-        rest //= np.uint64(10)
+        rest //= uint64(10)
     return width
 
 
 @kernel
-def magnitude(value: int) -> np.uint64:
+def magnitude(value: int) -> int:
     """The absolute value, which int64 cannot hold for its lowest number."""
-    return np.uint64(value) if value >= 0 else np.uint64(0) - np.uint64(value)
+    return uint64(value) if value >= 0 else uint64(0) - uint64(value)
 
 
 @kernel
@@ -79,8 +80,8 @@ def put_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
         put_u8(out, pos, ord("-"))
     k = pos + width - 1
     while True:
-        put_u8(out, k, np.uint8(np.uint64(48) + rest % np.uint64(10)))
-        rest //= np.uint64(10)
+        put_u8(out, k, np.uint8(uint64(48) + rest % uint64(10)))
+        rest //= uint64(10)
         k -= 1
-        if rest == np.uint64(0):
+        if rest == uint64(0):
             return

@@ -44,7 +44,6 @@ import numpy as np
 from sparkwire.formats.databus import answers, stream
 from sparkwire.formats.databus.answers import EventAnswer, attribute, crc_computed, crc_valid, fixed, number, span
 from sparkwire.formats.databus.event import (
-    DIGEST,
     KEY,
     KEY_DIGEST,
     KEY_VERSION,

@@ -6,8 +6,6 @@ field is read only after its own bytes have been proved to lie inside the row.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -40,7 +38,7 @@ from sparkwire.formats.databus.layout import (
     V2_METADATA,
     V2_PAYLOAD,
 )
-from sparkwire.kernels import Bytes, crc32_raw, i16, i32, kernel, u8, u16, u32
+from sparkwire.kernels import Bytes, crc32_raw, i16, i32, int64, kernel, u8, u16, u32
 
 Ints = npt.NDArray[np.int64]
 
@@ -75,8 +73,8 @@ def key_type(data: Bytes, start: int, shape: int) -> int:
     """The kind of key, from attributes that are there."""
     little = is_little(shape)
     if is_v2(shape):
-        return ((np.int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
-    attributes = np.int64(u16(data, start + _V1_ATTRIBUTES, little))
+        return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
+    attributes = int64(u16(data, start + _V1_ATTRIBUTES, little))
     return BYTES_KEY if attributes & V1_BYTES_KEY else LONG_KEY
 
 
@@ -84,8 +82,8 @@ def key_type(data: Bytes, start: int, shape: int) -> int:
 def total_length(data: Bytes, start: int, size: int, shape: int) -> int:
     """The length as stored, below any length where its bytes are missing [bytes]."""
     if is_v2(shape):
-        return np.int64(i32(data, start + _V2_LENGTH, is_little(shape))) if size >= V2_LENGTH_END else -(1 << 40)
-    return np.int64(i32(data, start + _V1_LENGTH, is_little(shape))) if size >= _V1_LENGTH + 4 else -(1 << 40)
+        return int64(i32(data, start + _V2_LENGTH, is_little(shape))) if size >= V2_LENGTH_END else -(1 << 40)
+    return int64(i32(data, start + _V1_LENGTH, is_little(shape))) if size >= _V1_LENGTH + 4 else -(1 << 40)
 
 
 @kernel
@@ -94,7 +92,7 @@ def header_end(data: Bytes, start: int, size: int, shape: int) -> int:
     if is_v2(shape):
         if size < _V2_HEADER_LENGTH + 4:
             return UNKNOWN
-        return max(np.int64(i32(data, start + _V2_HEADER_LENGTH, is_little(shape))), UNKNOWN)
+        return max(int64(i32(data, start + _V2_HEADER_LENGTH, is_little(shape))), UNKNOWN)
     if size < V1_ATTRIBUTES_END:
         return UNKNOWN
     return V1_BYTES_HEADER if key_type(data, start, shape) == BYTES_KEY else V1_LONG_HEADER
@@ -104,10 +102,10 @@ def header_end(data: Bytes, start: int, size: int, shape: int) -> int:
 def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int:
     """Checksum of what is there of bytes ``first`` to ``last``; of no bytes it is 0."""
     if last <= first:
-        return np.int64(0)
+        return int64(0)
     if first >= size:
-        return np.int64(UNKNOWN)
-    return np.int64(crc32_raw(data, start + first, min(last, size) - first))
+        return int64(UNKNOWN)
+    return int64(crc32_raw(data, start + first, min(last, size) - first))
 
 
 @kernel
@@ -115,7 +113,7 @@ def header_crc(data: Bytes, start: int, size: int, shape: int) -> int:
     """The header's checksum over the bytes that are there, ``UNKNOWN`` where its range is."""
     if is_v2(shape):
         if size < _V2_HEADER_LENGTH + 4:
-            return np.int64(UNKNOWN)
+            return int64(UNKNOWN)
         return _range_crc(data, start, size, _V2_COVERED, header_end(data, start, size, shape))
     end = header_end(data, start, size, shape)
     # A row that ends before the attributes ends before either header does.
@@ -127,7 +125,7 @@ def value_crc(data: Bytes, start: int, size: int, shape: int) -> int:
     """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
     first = header_end(data, start, size, shape)
     if first == UNKNOWN or (is_v2(shape) and size < V2_LENGTH_END):
-        return np.int64(UNKNOWN)
+        return int64(UNKNOWN)
     return _range_crc(data, start, size, first, total_length(data, start, size, shape))
 
 
@@ -140,7 +138,7 @@ def header_checks(data: Bytes, start: int, size: int, shape: int, computed: int)
         return UNKNOWN
     if max(end, stored + 4) > size:
         return UNKNOWN
-    return 1 if computed == np.int64(u32(data, start + stored, is_little(shape))) else 0
+    return 1 if computed == int64(u32(data, start + stored, is_little(shape))) else 0
 
 
 @kernel
@@ -151,7 +149,7 @@ def value_checks(data: Bytes, start: int, size: int, shape: int, computed: int) 
     stored = _V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC
     if computed == UNKNOWN or size < stored + 4 or last > max(first, size):
         return UNKNOWN
-    return 1 if computed == np.int64(u32(data, start + stored, is_little(shape))) else 0
+    return 1 if computed == int64(u32(data, start + stored, is_little(shape))) else 0
 
 
 @kernel
@@ -219,15 +217,17 @@ def read_part(
     version: int,
 ) -> int:
     """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` if none can tell."""
-    if at < 0 or at + PART_SIZE > size:
-        return np.int64(UNKNOWN)
-    length = np.int64(i32(data, start + at, little))
-    attributes = np.int64(i16(data, start + at + 4, little))
-    numbers[version, row] = attributes >> 2
+    if at < 0 or at + 4 > size:
+        return int64(UNKNOWN)
+    length = int64(i32(data, start + at, little))
     if content == VALUE and length >= 0:
         numbers[VALUE_SIZE, row] = length
+    if at + PART_SIZE > size:
+        return int64(UNKNOWN)
+    attributes = int64(i16(data, start + at + 4, little))
+    numbers[version, row] = attributes >> 2
     if attributes & 3 > 1:
-        return np.int64(UNKNOWN)
+        return int64(UNKNOWN)
     digest_size = MD5_SIZE if attributes & 3 == 0 else CRC32_SIZE
     at += PART_SIZE
     if at + digest_size <= size:
@@ -235,7 +235,7 @@ def read_part(
         sizes[digest, row] = digest_size
     at += digest_size
     if length < 0:
-        return np.int64(UNKNOWN)
+        return int64(UNKNOWN)
     if at + length <= size:
         starts[content, row] = start + at
         sizes[content, row] = length
@@ -278,7 +278,7 @@ def _read_v1_parts(
     if value == V1_BYTES_HEADER:
         if size < V1_BYTES_HEADER:
             return False
-        key_size = np.int64(i32(data, start + V1_KEY, is_little(shape)))
+        key_size = int64(i32(data, start + V1_KEY, is_little(shape)))
         if key_size < 0:
             return False
         if value + key_size <= size:
@@ -314,7 +314,7 @@ def _read_v2_parts(
     sound = 0 <= key_end <= body
     if body < V2_KEY:
         return False
-    attributes = np.int64(u16(data, start + _V2_ATTRIBUTES, little))
+    attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
     end = body
     if attributes & V2_METADATA:
         end = read_part(
@@ -340,19 +340,17 @@ def _read_v2_key(
     kind = key_type(data, start, shape)
     little = is_little(shape)
     if kind == SCHEMA_KEY:
-        return read_part(
-            data, start, size, V2_KEY, little, row, starts, sizes, numbers, KEY, KEY_DIGEST, KEY_VERSION
-        )
+        return read_part(data, start, size, V2_KEY, little, row, starts, sizes, numbers, KEY, KEY_DIGEST, KEY_VERSION)
     if kind == LONG_KEY:
-        return np.int64(V2_KEY + 8)
+        return int64(V2_KEY + 8)
     if kind == NO_KEY:
         # Databus notices only when the key is asked for.
-        return np.int64(V2_KEY)
+        return int64(V2_KEY)
     if size < V2_KEY + 4:
-        return np.int64(UNKNOWN)
-    key_size = np.int64(i32(data, start + V2_KEY, little))
+        return int64(UNKNOWN)
+    key_size = int64(i32(data, start + V2_KEY, little))
     if key_size < 0:
-        return np.int64(UNKNOWN)
+        return int64(UNKNOWN)
     if V2_KEY + 4 + key_size <= size:
         starts[KEY, row] = start + V2_KEY + 4
         sizes[KEY, row] = key_size

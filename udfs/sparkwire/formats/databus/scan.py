@@ -14,7 +14,7 @@ from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
 from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_SHAPE, V2_BIG
-from sparkwire.kernels import Bytes, Place, copy, field_reader, kernel, prefetch
+from sparkwire.kernels import Bytes, Place, copy, field_reader, int64, kernel, prefetch
 from sparkwire.kernels.text import decimal_width, put_decimal, utf8_valid
 from sparkwire.wire import Layout
 
@@ -60,9 +60,9 @@ def read_headers(
     """Shape and fixed fields of every event; with ``check`` also both checksums, ``crcs[0]`` and ``crcs[1]``."""
     rows = shapes.size
     for row in range(rows):
-        start = np.int64(offsets[row])
-        size = np.int64(offsets[row + 1]) - start
-        ahead = np.int64(offsets[min(row + _AHEAD, rows - 1)])
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        ahead = int64(offsets[min(row + _AHEAD, rows - 1)])
         prefetch(data, ahead)
         prefetch(data, ahead + 64)
         shape = event.event_shape(data, start, size)
@@ -90,12 +90,10 @@ def read_spans(
             sizes[k, row] = UNKNOWN
         for k in range(NUMBERS):
             numbers[k, row] = NO_NUMBER
-        start = np.int64(offsets[row])
-        size = np.int64(offsets[row + 1]) - start
-        shape = np.int64(shapes[row])
-        bounded[row] = shape != NO_SHAPE and event.read_parts(
-            data, start, size, shape, row, starts, sizes, numbers
-        )
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        shape = int64(shapes[row])
+        bounded[row] = shape != NO_SHAPE and event.read_parts(data, start, size, shape, row, starts, sizes, numbers)
 
 
 @kernel
@@ -108,9 +106,9 @@ def compare_crcs(
 ) -> None:
     """How the computed checksums compare with the stored ones: 1 right, 0 wrong, ``UNKNOWN``."""
     for row in range(shapes.size):
-        start = np.int64(offsets[row])
-        size = np.int64(offsets[row + 1]) - start
-        shape = np.int64(shapes[row])
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        shape = int64(shapes[row])
         checks[0, row] = checks[1, row] = UNKNOWN
         if shape != NO_SHAPE:
             checks[0, row] = event.header_checks(data, start, size, shape, crcs[0, row])
@@ -128,13 +126,13 @@ def find_errors(
 ) -> None:
     """The first thing wrong with every event."""
     for row in range(shapes.size):
-        start = np.int64(offsets[row])
-        size = np.int64(offsets[row + 1]) - start
-        shape = np.int64(shapes[row])
-        error = event.header_error(data, start, size, shape, np.int64(checks[0, row]))
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        shape = int64(shapes[row])
+        error = event.header_error(data, start, size, shape, int64(checks[0, row]))
         if error == OK:
             length = event.total_length(data, start, size, shape)
-            error = event.body_error(size, length, bounded[row], np.int64(checks[1, row]))
+            error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
         errors[row] = error
 
 
@@ -171,9 +169,9 @@ def write_keys(
     for row in range(texts.size):
         if texts[row] > 0:
             if is_long[row]:
-                put_decimal(out, np.int64(offsets[row]), longs[row], texts[row])
+                put_decimal(out, int64(offsets[row]), longs[row], texts[row])
             else:
-                copy(out, np.int64(offsets[row]), data, starts[row], texts[row])
+                copy(out, int64(offsets[row]), data, starts[row], texts[row])
 
 
 class Header(NamedTuple):
@@ -263,7 +261,7 @@ class Events:
     def long_keys(self) -> Bools:
         """Which rows have a LONG key whose bytes are there."""
         there = self.has("key_long")
-        long = self.key_types == LONG_KEY
+        long: Bools = self.key_types == LONG_KEY
         return long if there is None else long & there
 
     @cached_property

@@ -17,8 +17,8 @@ from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus import event
 from sparkwire.formats.databus.answers import status_codes
 from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import NO_SHAPE, STATUSES, V1_BIG, V2_BIG
-from sparkwire.kernels import Bytes, kernel, u8
+from sparkwire.formats.databus.layout import MIN_LENGTH, NO_SHAPE, STATUSES, V1_BIG, V2_BIG
+from sparkwire.kernels import Bytes, int64, kernel, u8
 
 # A search tries every byte. Without a bound on the header, bytes made to look like one long header
 # after the other would cost the square of their size; keys of this size are not seen in practice.
@@ -67,7 +67,7 @@ def is_header(data: Bytes, start: int, size: int, previous: int) -> bool:
 
 @kernel
 def _v1_length_holds(data: Bytes, start: int, size: int, shape: int) -> bool:
-    return event.total_length(data, start, size, shape) >= event.MIN_LENGTH
+    return event.total_length(data, start, size, shape) >= MIN_LENGTH
 
 
 @kernel
@@ -75,8 +75,8 @@ def next_header(data: Bytes, start: int, end: int, previous: int) -> int:
     """The first place behind ``start`` where an event begins beyond doubt, ``end`` if there is none."""
     for pos in range(start + 1, end):
         if is_header(data, pos, end - pos, previous):
-            return np.int64(pos)
-    return np.int64(end)
+            return int64(pos)
+    return int64(end)
 
 
 @kernel
@@ -84,7 +84,7 @@ def count_events(data: Bytes, offsets: npt.NDArray[Any], counts: npt.NDArray[np.
     """How many rows each stream gives, as ``split_events`` writes them; ``counts[row + 1]`` ends up as its end."""
     counts[0] = 0
     for row in range(offsets.size - 1):
-        pos, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        pos, end = int64(offsets[row]), int64(offsets[row + 1])
         previous, found = NO_SHAPE, 0
         while pos < end:
             pos, previous, _ = step(data, pos, end, previous)
@@ -118,7 +118,7 @@ def split_events(
 ) -> None:
     """Position, span and error of every row of every stream; the last three arrays are one row of scratch."""
     for row in range(offsets.size - 1):
-        first, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        first, end = int64(offsets[row]), int64(offsets[row + 1])
         pos, previous = first, NO_SHAPE
         for k in range(ends[row], ends[row + 1]):
             after, previous, error = step(data, pos, end, previous)
