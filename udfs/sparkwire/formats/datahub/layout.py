@@ -1,0 +1,72 @@
+"""The tables of the DataHub format: where fields stand in a message, what its operations and types are."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sparkwire.kernels.json import paths
+
+PATHS: Final = {
+    "op": "payload.op",
+    "sequence_id": "payload.sequenceId",
+    "event_time": "payload.timestamp.eventTime",
+    "system_time": "payload.timestamp.systemTime",
+    "checkpoint_time": "payload.timestamp.checkpointTime",
+    "db_type": "schema.source.dbType",
+    "db_version": "schema.source.dbVersion",
+    "database": "schema.source.dbName",
+    "schema_name": "schema.source.schemaName",
+    "table": "schema.source.tableName",
+    "primary_key": "schema.primaryKey",
+    "columns": "schema.dataColumn",
+    "before": "payload.before",
+    "before_image": "payload.before.dataColumn",
+    "after": "payload.after",
+    "after_image": "payload.after.dataColumn",
+    "ddl_text": "payload.ddl.text",
+    "ddl_meta": "payload.ddl.ddlMeta",
+    "version": "version",
+}
+SLOTS: Final = {field: slot for slot, field in enumerate(PATHS)}
+MESSAGE: Final = paths(*PATHS.values())
+COLUMN: Final = paths("name", "type")
+"""one item of schema.dataColumn"""
+
+
+class Operation(NamedTuple):
+    """A word of ``payload.op``, case-sensitive, and what it means."""
+
+    op: str
+    canonical: str
+    tuple_type: str = ""
+    """what a TUPLE topic calls it, empty for what such a topic does not carry"""
+    image: str = ""
+    """the image that the message has to have"""
+
+
+# The words of the source's table, of its sample, and UPDATE_BEFORE, which the source misspells.
+OPERATIONS: Final = (
+    Operation("INSERT", "INSERT", "I", "after"),
+    Operation("UPDATE_BEFOR", "UPDATE_BEFORE", "U", "before"),
+    Operation("UPDATE_BEFORE", "UPDATE_BEFORE", "U", "before"),
+    Operation("UPDATE_AFTER", "UPDATE_AFTER", "U", "after"),
+    Operation("UPDATE", "UPDATE_AFTER", "U", "after"),
+    Operation("DELETE", "DELETE", "D", "before"),
+    *(
+        Operation(op, "TRANSACTION")
+        for op in ("TRANSACTION_BEGIN", "TRANSACTION_END", "GTID", "XACOMMIT", "XAROLLBACK")
+    ),
+    *(Operation(op, "DDL") for op in ("CREATE", "ALTER", "ERASE", "QUERY", "TRUNCATE", "RENAME", "CINDEX", "DINDEX")),
+    Operation("MHEARTBEAT", "HEARTBEAT"),
+)
+
+DATE: Final = "DATE"
+SQL_TYPES: Final = {
+    "LONG": "BIGINT",
+    "DOUBLE": "DOUBLE",
+    "BOOLEAN": "BOOLEAN",
+    "STRING": "STRING",
+    DATE: "TIMESTAMP",
+    "BYTES": "BINARY",
+}
+"""SQL type of each type that schema.dataColumn may name"""

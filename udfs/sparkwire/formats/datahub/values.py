@@ -1,0 +1,206 @@
+"""JSON values of a batch, and the columns that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import Bools, binary_of, build, empty, gather
+from sparkwire.kernels import Bytes
+from sparkwire.kernels.base64 import measure_base64, write_base64
+from sparkwire.kernels.json import (
+    ARRAY,
+    ESCAPED,
+    OBJECT,
+    Members,
+    Paths,
+    find_last,
+    list_members,
+    measure_canonical,
+    measure_texts,
+    read_integers,
+    scan_documents,
+    write_canonical,
+    write_texts,
+)
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+
+
+class Values(NamedTuple):
+    """One value a row; see ``sparkwire.kernels.json`` for what spans and kinds are."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    kinds: npt.NDArray[np.int8]
+    counts: Ints
+    """members of a container"""
+
+    def at(self, rows: npt.NDArray[np.int64]) -> Values:
+        """The values of these rows."""
+        return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
+
+    def unless(self, chosen: Bools, other: Values) -> Values:
+        """These values, but where ``chosen`` those of ``other``, from the same data."""
+        return Values(
+            self.data,
+            np.where(chosen, other.starts, self.starts),
+            np.where(chosen, other.sizes, self.sizes),
+            np.where(chosen, other.kinds, self.kinds),
+            np.where(chosen, other.counts, self.counts),
+        )
+
+
+class Documents(NamedTuple):
+    """What a scan finds: a row of spans for each wanted value, a column for each document."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    kinds: npt.NDArray[np.int8]
+    counts: Ints
+    sound: Bools
+
+    def value(self, slot: int) -> Values:
+        return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
+
+
+def documents(data: Bytes, begins: npt.NDArray[np.integer], ends: npt.NDArray[np.integer], tree: Paths) -> Documents:
+    """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
+    rows = len(begins)
+    shape = (int(tree.slot.max()) + 1, rows)
+    starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
+    kinds, sound = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
+    nest = empty(int((ends - begins).max()) if rows else 0, np.uint8)
+    scan_documents(data, begins, ends, tree, nest, starts, sizes, kinds, counts, sound)
+    return Documents(data, starts, sizes, kinds, counts, sound)
+
+
+def texts(values: Values) -> pa.Array:
+    """STRING: what a string says, of anything else its JSON as written; NULL for null and for nothing."""
+    if not (values.kinds == ESCAPED).any():
+        return gather(values.data, values.starts, values.sizes, pa.string())
+    spans = values[:4]
+    sizes = empty(len(values.kinds), np.int64)
+    measure_texts(*spans, sizes)
+    return build(sizes, lambda offsets, out: write_texts(*spans, offsets, out), pa.string())
+
+
+def canonical_texts(values: Values) -> pa.Array:
+    """STRING: JSON that is the same however a string was escaped; ``null`` for null and for nothing."""
+    spans = values[:4]
+    sizes = empty(len(values.kinds), np.int64)
+    measure_canonical(*spans, sizes)
+    return build(sizes, lambda offsets, out: write_canonical(*spans, offsets, out), pa.string())
+
+
+def objects(values: Values) -> pa.Array:
+    """STRING: the JSON of objects as written, NULL for anything else."""
+    return gather(values.data, values.starts, np.where(values.kinds == OBJECT, values.sizes, -1), pa.string())
+
+
+def integers(values: Values) -> tuple[Ints, Bools]:
+    """The integers that a BIGINT holds, and which rows have one."""
+    numbers, valid = empty(len(values.kinds), np.int64), empty(len(values.kinds), np.bool_)
+    read_integers(*values[:4], numbers, valid)
+    return numbers, valid
+
+
+def from_base64(text: pa.Array) -> pa.Array:
+    """BINARY: what the Base64 of a STRING column encodes, NULL for what is no Base64."""
+    source = binary_of(text)
+    sizes = empty(source.rows, np.int64)
+    measure_base64(source.data, source.offsets, sizes)
+    known = sizes if source.valid is None else np.where(source.valid, sizes, -1)
+    return build(
+        known, lambda offsets, out: write_base64(source.data, source.offsets, known, offsets, out), pa.binary()
+    )
+
+
+class Listed(NamedTuple):
+    """The members of one container a row: those of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``."""
+
+    data: Bytes
+    firsts: npt.NDArray[np.int32]
+    members: Members
+
+    @property
+    def keys(self) -> Values:
+        m = self.members
+        return Values(self.data, m.key_starts, m.key_sizes, m.key_kinds, m.key_sizes)
+
+    @property
+    def values(self) -> Values:
+        m = self.members
+        return Values(self.data, m.starts, m.sizes, m.kinds, m.sizes)
+
+
+def members(containers: Values, kind: int) -> Listed:
+    """What the containers of one kind hold (OBJECT or ARRAY), nothing for any other value."""
+    of_kind = containers.kinds == kind
+    firsts = np.zeros(len(of_kind) + 1, np.int32)
+    np.cumsum(np.where(of_kind, containers.counts, 0), out=firsts[1:])
+    total = int(firsts[-1])
+    spans = [empty(total, dtype) for dtype in (np.int64, np.int64, np.int8) * 2]
+    listed = Listed(containers.data, firsts, Members(*spans))
+    list_members(*containers[:4], firsts, listed.members)
+    return listed
+
+
+class Distinct(NamedTuple):
+    """The arrays of a batch, those that are written alike counted once: most messages share a few."""
+
+    codes: Codes
+    """for each row the number of its array, -1 where it has none"""
+    rows: Ints
+    """for each array the first row that has it"""
+
+    def spread(self, answers: pa.Array) -> pa.Array:
+        """The answer of its array for each row, NULL where it has none."""
+        return answers.take(pa.array(self.codes, mask=self.codes < 0))
+
+
+def distinct(values: Values) -> Distinct:
+    sizes = np.where(values.kinds == ARRAY, values.sizes, -1)
+    encoded = gather(values.data, values.starts, sizes, pa.binary()).dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(-1), np.int32)
+    with_array = np.flatnonzero(codes >= 0)[::-1]
+    rows = np.empty(len(encoded.dictionary), np.int64)
+    rows[codes[with_array]] = with_array  # backwards: the first row is written last
+    return Distinct(codes, rows)
+
+
+def numbered(*names: pa.Array) -> tuple[list[Codes], int]:
+    """The same small number for the same name, in every one of these columns; and how many there are."""
+    encoded = pa.concat_arrays(list(names)).dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int32)
+    cuts = np.cumsum([len(column) for column in names])[:-1]
+    return list(np.split(codes, cuts)), len(encoded.dictionary) + 1
+
+
+class Ranges(NamedTuple):
+    """Names by row: those of row ``i`` are ``names[firsts[i]:lasts[i]]``."""
+
+    firsts: npt.NDArray[np.integer]
+    lasts: npt.NDArray[np.integer]
+    names: Codes
+
+
+def last_places(among: Ranges, asked: Ranges, count: int) -> Ints:
+    """Where each name that is asked for stands last among the names of its row, -1 where it does not."""
+    stamp, place = np.full(count, -1, np.int64), empty(count, np.int64)
+    found = empty(len(asked.names), np.int64)
+    find_last(*among, *asked, stamp, place, found)
+    return found
+
+
+def by_row(lists: Sequence[int] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """First and behind-the-last item of each row, of Arrow offsets."""
+    offsets = np.asarray(lists, np.int32)
+    return offsets[:-1], offsets[1:]
