@@ -10,8 +10,9 @@
 Everything else follows from such rows: registration, the column functions for DataFrames, the
 function reference, the tests that every function obeys.
 
-An argument without a default is a *column*: the decoder gets its Arrow array. An argument with a
-default is a *constant*: the decoder gets a Python value, the same for all rows of the query.
+An argument without a default is a *column*: the decoder gets its Arrow array. With the default NULL it
+is a column that may be left out: the decoder gets None. With any other default it is a *constant*: the
+decoder gets a Python value, the same for all rows of the query.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.column import all_null, masked
+from sparkwire.conform import conform, fits
 from sparkwire.sqltype import arrow_type, sql_name
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
@@ -36,14 +38,15 @@ _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": No
 class Argument(NamedTuple):
     """One argument of a function, as its signature declares it.
 
-    A bare ``STRUCT`` or ``ARRAY<STRUCT>`` takes any fields and leaves them to the decoder:
-    ``type`` is None there.
+    A STRUCT takes any of its declared fields, and the decoder gets them all. A bare ``STRUCT`` or
+    ``ARRAY<STRUCT>`` takes any fields and leaves them to the decoder: ``type`` is None there.
     """
 
     name: str
     sql: str
     type: pa.DataType | None
     constant: bool
+    required: bool
     default: Any
 
 
@@ -130,35 +133,37 @@ class Function:
             where a constant has a value that the function does not take.
         """
         columns, constants = self._bind(args, named)
-        if any(pa.types.is_null(column.type) for column in columns) and not self.called_on_null:
-            return all_null(self.return_type, len(columns[0]))
-        answer = self.decoder(*columns, **constants)
-        return answer if self.called_on_null else masked(answer, columns)
+        if self.called_on_null:
+            return self.decoder(*columns, **constants)
+        given = [column for column in columns if column is not None]
+        if any(pa.types.is_null(column.type) for column in given):
+            return all_null(self.return_type, len(given[0]))
+        return masked(self.decoder(*columns, **constants), given)
 
-    def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array], dict[str, Any]]:
+    def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array | None], dict[str, Any]]:
         names = [argument.name for argument in self.arguments]
         given = dict(zip(names, args, strict=False)) | dict(named)
-        missing = [a for a in self.arguments if not a.constant and a.name not in given]
+        missing = [a for a in self.arguments if a.required and a.name not in given]
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
             raise TypeError(self._refusal(args, named))
-        columns: list[pa.Array] = []
+        columns: list[pa.Array | None] = []
         constants: dict[str, Any] = {}
         for argument in self.arguments:
             if argument.constant:
                 constants[argument.name] = self._constant(argument, given.get(argument.name, argument.default))
-            else:
+            elif argument.name in given:
                 columns.append(self._column(argument, given[argument.name], args, named))
+            else:
+                columns.append(None)
         return columns, constants
 
     def _column(self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]) -> pa.Array:
         if not _takes(argument, value.type):
             raise TypeError(self._refusal(args, named))
-        if argument.type is None or value.type == argument.type or pa.types.is_null(value.type):
+        if argument.type is None or pa.types.is_null(value.type):
             return value
-        if pa.types.is_large_binary(value.type) or pa.types.is_large_string(value.type):
-            return value
-        return value.cast(argument.type)
+        return conform(value, argument.type, self.name, argument.name)
 
     def _constant(self, argument: Argument, value: Any) -> Any:
         if isinstance(value, pa.Array):
@@ -189,16 +194,14 @@ def _kind(value: Any) -> str:
 
 
 def _takes(argument: Argument, got: pa.DataType) -> bool:
-    """Whether Spark would pass such a value implicitly: the same type, NULL, or a narrower integer."""
+    """Whether such a column is of the right kind; what is inside of a nested one, `conform` sees."""
     expected = argument.type
     if pa.types.is_null(got):
         return True
     if expected is None:
         inner = got.value_type if argument.sql.startswith("ARRAY") and pa.types.is_list(got) else got
         return bool(pa.types.is_struct(inner)) and (inner is got) == (argument.sql == "STRUCT")
-    if pa.types.is_integer(expected):
-        return bool(pa.types.is_integer(got) and got.bit_width <= expected.bit_width)
-    return sql_name(got) == sql_name(expected)
+    return bool(got.id == expected.id) if pa.types.is_nested(expected) else fits(got, expected)
 
 
 def _argument(text: str) -> Argument:
@@ -206,8 +209,8 @@ def _argument(text: str) -> Argument:
     if match is None:
         raise ValueError(f"not an argument: {text!r}")
     name, sql, default = match.groups()
-    any_fields = sql in ("STRUCT", "ARRAY<STRUCT>")
-    return Argument(name, sql, None if any_fields else arrow_type(sql), default is not None, _literal(default))
+    type = None if sql in ("STRUCT", "ARRAY<STRUCT>") else arrow_type(sql)
+    return Argument(name, sql, type, default not in (None, "NULL"), default is None, _literal(default))
 
 
 def _literal(text: str | None) -> Any:

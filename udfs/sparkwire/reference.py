@@ -82,7 +82,7 @@ def _short(function: Function) -> str:
 
 def _parameter(argument: Argument) -> str:
     if not argument.constant:
-        return f"{argument.name}: Column | str"
+        return f"{argument.name}: Column | str" + ("" if argument.required else " | None = None")
     kind = _PYTHON_TYPES[argument.type]
     default = repr(argument.default)
     return f"{argument.name}: {kind if argument.default is not None else kind + ' | None'} = {default}"

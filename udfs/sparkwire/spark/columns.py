@@ -18,7 +18,7 @@ def column_function(function: Function) -> ColumnFunction:
     """``function`` over columns: names or Columns for its columns, Python values for its constants."""
     arguments = function.arguments
     names = [argument.name for argument in arguments]
-    required = sum(not argument.constant for argument in arguments)
+    required = sum(argument.required for argument in arguments)
 
     def call(*args: Any, **named: Any) -> Column:
         given = dict(zip(names, args, strict=False)) | named
@@ -29,7 +29,7 @@ def column_function(function: Function) -> ColumnFunction:
             raise TypeError(f"{function.name} takes {takes}, got ({', '.join(got)})")
         # All arguments by position: PySpark's UDFs of old versions know no names.
         values = [given.get(a.name, a.default) for a in arguments[: max(required, _last(names, given))]]
-        columns = [F.lit(v) if a.constant else v for a, v in zip(arguments, values, strict=False)]
+        columns = [F.lit(v) if a.constant or v is None else v for a, v in zip(arguments, values, strict=False)]
         column: Column = udf(function.name, best_interface())(*columns)
         return column
 

@@ -1,0 +1,66 @@
+"""Nested arguments: what a caller gives, made into what the signature declares.
+
+A STRUCT may have any of the declared fields, in any order; those left out are NULL. Below it the same
+holds as for plain arguments: a narrower integer is fine, anything else has to be of the declared type.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sparkwire.sqltype import sql_name
+
+
+def conform(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
+    """``array`` as ``declared``, without a copy where it is that already.
+
+    ``taker`` and ``path`` are the function and the argument, for the sentence of the TypeError that
+    anything else raises.
+    """
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), declared)
+    if pa.types.is_struct(declared) and pa.types.is_struct(array.type):
+        return _struct(array, declared, taker, path)
+    if pa.types.is_list(declared) and pa.types.is_list(array.type):
+        items = conform(array.values, declared.value_type, taker, path)
+        return _over(array, pa.list_(items.type), items)
+    if pa.types.is_map(declared) and pa.types.is_map(array.type):
+        return _map(array, declared, taker, path)
+    if not fits(array.type, declared):
+        raise TypeError(f"{taker} takes {path} {sql_name(declared)}, got {sql_name(array.type)}")
+    same = array.type == declared or pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    return array if same else array.cast(declared)
+
+
+def fits(got: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether Spark would pass a plain value implicitly: the same type, or a narrower integer."""
+    if pa.types.is_integer(declared):
+        return bool(pa.types.is_integer(got) and got.bit_width <= declared.bit_width)
+    return sql_name(got) == sql_name(declared)
+
+
+def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: str) -> pa.Array:
+    names = [field.name for field in declared]
+    given = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise TypeError(f"{taker} takes {path} with the fields {', '.join(names)}, got {unknown[0]}")
+    columns = [
+        conform(given[field.name], field.type, taker, f"{path}.{field.name}")
+        if field.name in given
+        else pa.nulls(len(array), field.type)
+        for field in declared
+    ]
+    return pa.StructArray.from_arrays(columns, names, mask=array.is_null() if array.null_count else None)
+
+
+def _map(array: pa.MapArray, declared: pa.MapType, taker: str, path: str) -> pa.Array:
+    keys = conform(array.keys, declared.key_type, taker, path)
+    items = conform(array.items, declared.item_type, taker, path)
+    type = pa.map_(keys.type, items.type)
+    return _over(array, type, pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field]))
+
+
+def _over(array: pa.Array, type: pa.DataType, items: pa.Array) -> pa.Array:
+    """The rows of ``array`` over other items."""
+    return pa.Array.from_buffers(type, len(array), array.buffers()[:2], offset=array.offset, children=[items])
