@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import mmap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,10 +44,14 @@ def guarded_bytes(content: bytes, *, at_end: bool = True) -> NDArray[np.uint8]:
     return array
 
 
-def guarded_column(rows: Sequence[bytes | None], *, at_end: bool = True) -> pa.Array:
+def guarded_column(rows: Sequence[bytes | None], *, at_end: bool = True) -> pa.Array[Any]:
     """A binary column whose bytes, all rows without a gap, lie beside a guard page."""
     data = guarded_bytes(b"".join(row or b"" for row in rows), at_end=at_end)
     ends = itertools.accumulate((len(row or b"") for row in rows), initial=0)
     offsets = np.fromiter(ends, np.int32, len(rows) + 1)
     valid = pa.array([row is not None for row in rows], pa.bool_()).buffers()[1] if None in rows else None
-    return pa.BinaryArray.from_buffers(pa.binary(), len(rows), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pa.BinaryArray.from_buffers(pa.binary(), len(rows), [valid, _buffer(offsets), _buffer(data)])
+
+
+def _buffer(array: NDArray[Any]) -> pa.Buffer:
+    return pa.foreign_buffer(array.ctypes.data, array.nbytes, array)
