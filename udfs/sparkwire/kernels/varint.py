@@ -1,6 +1,6 @@
 """Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
 
-Each reader answers ``(value, next)``: the number, and the position behind it, or -1 where ``data[pos:end]``
+A reader answers ``(value, next)``: the number, and the position behind it, or -1 where ``data[pos:end]``
 holds no whole varint. As in Kafka's own reader, encodings longer than needed are fine, more bytes than the
 type needs are not, and bits beyond the type's width are dropped.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, u8
+from sparkwire.kernels.load import Bytes, put_u8, u8
 
 VARINT_BYTES = 5
 VARLONG_BYTES = 10
@@ -53,3 +53,31 @@ def varlong(data: Bytes, pos: int, end: int) -> tuple[np.int64, int]:
             return (first >> 1) ^ -(first & 1), pos + 1
     raw, pos = unsigned(data, pos, end, VARLONG_BYTES)
     return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), pos
+
+
+@kernel
+def varint_size(value: int) -> int:
+    """Bytes of the shortest encoding of a signed number, 32 or 64 bits wide."""
+    rest = _folded(value) >> np.uint64(7)
+    size = 1
+    while rest != np.uint64(0):
+        rest >>= np.uint64(7)
+        size += 1
+    return size
+
+
+@kernel
+def put_varint(out: Bytes, pos: int, value: int) -> int:
+    """Write the shortest encoding of a signed number, 32 or 64 bits wide, to ``out[pos:]``; the position behind it."""
+    rest = _folded(value)
+    while rest >= np.uint64(128):
+        put_u8(out, pos, np.uint8(rest | np.uint64(128)))
+        rest >>= np.uint64(7)
+        pos += 1
+    put_u8(out, pos, np.uint8(rest))
+    return pos + 1
+
+
+@kernel
+def _folded(value: int) -> np.uint64:
+    return np.uint64((np.int64(value) << 1) ^ (np.int64(value) >> 63))

@@ -54,7 +54,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparkwire.formats.kafka import batches, indexes, records
+from sparkwire.formats.kafka import batches, indexes, records, writer
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.function import Function
 from sparkwire.makers import Answer, struct_function
@@ -248,5 +248,23 @@ FUNCTIONS: Final = (
         "NULL if there is none. Checksums are not computed.",
         batches.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
+    ),
+    Function(
+        "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
+        "One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a "
+        "null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.",
+        writer.encode_message,
+        "CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!",
+        called_on_null=True,
+    ),
+    Function(
+        "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
+        "value BINARY>>>>, base_offset BIGINT, compression STRING, magic INT) -> BINARY",
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression "
+        "is none, gzip, snappy, lz4 or zstd, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since "
+        "epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.",
+        writer.encode_records,
+        "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "
+        "'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]",
     ),
 )
