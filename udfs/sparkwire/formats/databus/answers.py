@@ -25,12 +25,12 @@ def fixed(field: str) -> EventAnswer:
 
 def crc_computed(which: int) -> EventAnswer:
     """The header's (0) or the value's (1) checksum, over the bytes that are there."""
-    return lambda events: primitive(events.crcs[which], events.crcs[which] != UNKNOWN)
+    return lambda events: primitive(events.checked.crcs[which], events.checked.crcs[which] != UNKNOWN)
 
 
 def crc_valid(which: int) -> EventAnswer:
     """Whether the header's (0) or the value's (1) checksum is the stored one."""
-    return lambda events: primitive(events.checks[which] == 1, events.checks[which] != UNKNOWN)
+    return lambda events: primitive(events.checked.checks[which] == 1, events.checked.checks[which] != UNKNOWN)
 
 
 def span(which: int) -> EventAnswer:
@@ -51,12 +51,7 @@ def number(which: int, dtype: npt.DTypeLike) -> EventAnswer:
 
 def attribute(v1_bit: int, v2_bit: int) -> EventAnswer:
     """Whether an attribute bit is set."""
-
-    def answer(events: Events) -> pa.Array:
-        bits = events.header.fields["attributes"]
-        return primitive(np.where(events.is_v2, bits & v2_bit, bits & v1_bit) != 0, events.has("attributes"))
-
-    return answer
+    return lambda events: primitive(events.attribute(v1_bit, v2_bit), events.has("attributes"))
 
 
 def byte_order(events: Events) -> pa.Array:
@@ -66,13 +61,7 @@ def byte_order(events: Events) -> pa.Array:
 
 
 def opcode(events: Events) -> pa.Array:
-    """V1 has two bits, of which UPSERT wins; V2 has a number, of which 3 is no opcode."""
-    bits = events.header.fields["attributes"] & layout.V2_OPCODE_MASK
-    v1 = np.array([-1, 0, 1, 0], np.int8)[bits]
-    v2 = np.array([-1, 0, 1, -1], np.int8)[bits]
-    codes = np.where(events.is_v2, v2, v1)
-    there = events.has("attributes")
-    return words(codes if there is None else np.where(there, codes, np.int8(-1)), layout.OPCODES)
+    return words(events.opcodes, layout.OPCODES)
 
 
 def key_type(events: Events) -> pa.Array:

@@ -109,47 +109,70 @@ def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int
 
 
 @kernel
-def header_crc(data: Bytes, start: int, size: int, shape: int) -> int:
-    """The header's checksum over the bytes that are there, ``UNKNOWN`` where its range is."""
-    if is_v2(shape):
-        if size < _V2_HEADER_LENGTH + 4:
-            return int64(UNKNOWN)
-        return _range_crc(data, start, size, _V2_COVERED, header_end(data, start, size, shape))
-    end = header_end(data, start, size, shape)
-    # A row that ends before the attributes ends before either header does.
-    return _range_crc(data, start, size, _V1_COVERED, V1_LONG_HEADER if end == UNKNOWN else end)
+def header_first(shape: int) -> int:
+    """Where the range of the header's checksum begins [bytes]."""
+    return _V2_COVERED if is_v2(shape) else _V1_COVERED
 
 
 @kernel
-def value_crc(data: Bytes, start: int, size: int, shape: int) -> int:
-    """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
-    first = header_end(data, start, size, shape)
-    if first == UNKNOWN or (is_v2(shape) and size < V2_LENGTH_END):
+def is_whole(size: int, shape: int, end: int, length: int) -> bool:
+    """Whether every byte that both checksums need is there."""
+    fixed = V2_KEY if is_v2(shape) else V1_KEY
+    return shape != NO_SHAPE and fixed <= end <= length <= size
+
+
+@kernel
+def stored_header_crc(data: Bytes, start: int, shape: int) -> int:
+    return int64(u32(data, start + (_V2_CRC if is_v2(shape) else _V1_CRC), is_little(shape)))
+
+
+@kernel
+def stored_value_crc(data: Bytes, start: int, shape: int) -> int:
+    return int64(u32(data, start + (_V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC), is_little(shape)))
+
+
+@kernel
+def header_crc(data: Bytes, start: int, size: int, shape: int, end: int) -> int:
+    """The checksum of a header that ends at ``end``, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    if is_v2(shape) and size < _V2_HEADER_LENGTH + 4:
         return int64(UNKNOWN)
-    return _range_crc(data, start, size, first, total_length(data, start, size, shape))
+    # A V1 row that ends before the attributes ends before either header does.
+    last = V1_LONG_HEADER if end == UNKNOWN and not is_v2(shape) else end
+    return _range_crc(data, start, size, header_first(shape), last)
 
 
 @kernel
-def header_checks(data: Bytes, start: int, size: int, shape: int, computed: int) -> int:
+def value_crc(data: Bytes, start: int, size: int, shape: int, end: int, length: int) -> int:
+    """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    if end == UNKNOWN or (is_v2(shape) and size < V2_LENGTH_END):
+        return int64(UNKNOWN)
+    return _range_crc(data, start, size, end, length)
+
+
+@kernel
+def header_checks(data: Bytes, start: int, size: int, shape: int, end: int, computed: int) -> int:
     """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
-    end = header_end(data, start, size, shape)
-    stored = _V2_CRC if is_v2(shape) else _V1_CRC
     if end == UNKNOWN and not (is_v2(shape) and size >= _V2_HEADER_LENGTH + 4):
         return UNKNOWN
-    if max(end, stored + 4) > size:
+    if max(end, (_V2_CRC if is_v2(shape) else _V1_CRC) + 4) > size:
         return UNKNOWN
-    return 1 if computed == int64(u32(data, start + stored, is_little(shape))) else 0
+    return 1 if computed == stored_header_crc(data, start, shape) else 0
 
 
 @kernel
-def value_checks(data: Bytes, start: int, size: int, shape: int, computed: int) -> int:
+def value_checks(data: Bytes, start: int, size: int, shape: int, end: int, length: int, computed: int) -> int:
     """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
-    first = header_end(data, start, size, shape)
-    last = total_length(data, start, size, shape)
     stored = _V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC
-    if computed == UNKNOWN or size < stored + 4 or last > max(first, size):
+    if computed == UNKNOWN or size < stored + 4 or length > max(end, size):
         return UNKNOWN
-    return 1 if computed == int64(u32(data, start + stored, is_little(shape))) else 0
+    return 1 if computed == stored_value_crc(data, start, shape) else 0
+
+
+@kernel
+def header_is_right(data: Bytes, start: int, size: int, shape: int) -> bool:
+    """Whether the header is whole and its checksum right."""
+    end = header_end(data, start, size, shape)
+    return header_checks(data, start, size, shape, end, header_crc(data, start, size, shape, end)) == 1
 
 
 @kernel
@@ -165,12 +188,10 @@ def magic_shape(data: Bytes, start: int, size: int) -> int:
 @kernel
 def checked_shape(data: Bytes, start: int, size: int, big: int) -> int:
     """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
-    big_checks = header_checks(data, start, size, big, header_crc(data, start, size, big)) == 1
-    little = big + 1
-    little_checks = header_checks(data, start, size, little, header_crc(data, start, size, little)) == 1
-    if big_checks == little_checks:
+    big_checks = header_is_right(data, start, size, big)
+    if big_checks == header_is_right(data, start, size, big + 1):
         return NO_SHAPE
-    return big if big_checks else little
+    return big if big_checks else big + 1
 
 
 @kernel

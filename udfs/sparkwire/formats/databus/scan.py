@@ -14,7 +14,7 @@ from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
 from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_SHAPE, V2_BIG
-from sparkwire.kernels import Bytes, Place, copy, field_reader, int64, kernel, prefetch
+from sparkwire.kernels import Bytes, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
 from sparkwire.kernels.text import decimal_width, put_decimal, utf8_valid
 from sparkwire.wire import Layout
 
@@ -56,9 +56,14 @@ def read_headers(
     shapes: npt.NDArray[np.int8],
     fields: tuple[npt.NDArray[Any], ...],
     crcs: npt.NDArray[np.int64],
-) -> None:
-    """Shape and fixed fields of every event; with ``check`` also both checksums, ``crcs[0]`` and ``crcs[1]``."""
-    rows = shapes.size
+    checks: npt.NDArray[np.int8],
+) -> int:
+    """Shape and fixed fields of every event; with ``check`` also both checksums and how they compare.
+
+    Returns how many events lack bytes that a checksum needs: those are left to ``check_torn``, whose code
+    would slow down every row if it stood in this loop.
+    """
+    rows, torn = shapes.size, 0
     for row in range(rows):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
@@ -68,9 +73,47 @@ def read_headers(
         shape = event.event_shape(data, start, size)
         shapes[row] = shape
         _read_fields(data, start, size, shape, fields, row)
-        if check:
-            crcs[0, row] = event.header_crc(data, start, size, shape) if shape != NO_SHAPE else UNKNOWN
-            crcs[1, row] = event.value_crc(data, start, size, shape) if shape != NO_SHAPE else UNKNOWN
+        if not check:
+            continue
+        # Written out here: a call would pass the arrays again for every row.
+        end = event.header_end(data, start, size, shape)
+        length = event.total_length(data, start, size, shape)
+        if not event.is_whole(size, shape, end, length):
+            torn += 1
+            continue
+        first = event.header_first(shape)
+        header = int64(crc32_raw(data, start + first, end - first))
+        value = int64(crc32_raw(data, start + end, length - end))
+        crcs[0, row], crcs[1, row] = header, value
+        checks[0, row] = header == event.stored_header_crc(data, start, shape)
+        checks[1, row] = value == event.stored_value_crc(data, start, shape)
+    return torn
+
+
+@kernel
+def check_torn(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    shapes: npt.NDArray[np.int8],
+    crcs: npt.NDArray[np.int64],
+    checks: npt.NDArray[np.int8],
+) -> None:
+    """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
+    for row in range(shapes.size):
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        shape = int64(shapes[row])
+        if shape == NO_SHAPE:
+            crcs[0, row] = crcs[1, row] = UNKNOWN
+            checks[0, row] = checks[1, row] = UNKNOWN
+            continue
+        end = event.header_end(data, start, size, shape)
+        length = event.total_length(data, start, size, shape)
+        if not event.is_whole(size, shape, end, length):
+            crcs[0, row] = event.header_crc(data, start, size, shape, end)
+            crcs[1, row] = event.value_crc(data, start, size, shape, end, length)
+            checks[0, row] = event.header_checks(data, start, size, shape, end, crcs[0, row])
+            checks[1, row] = event.value_checks(data, start, size, shape, end, length, crcs[1, row])
 
 
 @kernel
@@ -94,25 +137,6 @@ def read_spans(
         size = int64(offsets[row + 1]) - start
         shape = int64(shapes[row])
         bounded[row] = shape != NO_SHAPE and event.read_parts(data, start, size, shape, row, starts, sizes, numbers)
-
-
-@kernel
-def compare_crcs(
-    data: Bytes,
-    offsets: npt.NDArray[Any],
-    shapes: npt.NDArray[np.int8],
-    crcs: npt.NDArray[np.int64],
-    checks: npt.NDArray[np.int8],
-) -> None:
-    """How the computed checksums compare with the stored ones: 1 right, 0 wrong, ``UNKNOWN``."""
-    for row in range(shapes.size):
-        start = int64(offsets[row])
-        size = int64(offsets[row + 1]) - start
-        shape = int64(shapes[row])
-        checks[0, row] = checks[1, row] = UNKNOWN
-        if shape != NO_SHAPE:
-            checks[0, row] = event.header_checks(data, start, size, shape, crcs[0, row])
-            checks[1, row] = event.value_checks(data, start, size, shape, crcs[1, row])
 
 
 @kernel
@@ -174,6 +198,13 @@ def write_keys(
                 copy(out, int64(offsets[row]), data, starts[row], texts[row])
 
 
+def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
+    """The kind of key that attributes tell: V1 has a bit, V2 a number."""
+    v1 = np.where(bits & layout.V1_BYTES_KEY, BYTES_KEY, LONG_KEY)
+    v2 = ((bits >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
+    return np.where(is_v2, v2, v1).astype(np.int8)
+
+
 class Header(NamedTuple):
     """What ``read_headers`` finds."""
 
@@ -182,6 +213,8 @@ class Header(NamedTuple):
     """the fixed fields, 0 where a row does not have one"""
     crcs: npt.NDArray[np.int64]
     """both checksums over the bytes that are there, (2, rows), ``UNKNOWN`` where their range is"""
+    checks: npt.NDArray[np.int8]
+    """how they compare with the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
 
 
 class Spans(NamedTuple):
@@ -209,17 +242,20 @@ class Events:
         return self._read(self.check)
 
     @cached_property
-    def crcs(self) -> npt.NDArray[np.int64]:
-        return self.header.crcs if self.check else self._read(True).crcs
+    def checked(self) -> Header:
+        """The header with its checksums."""
+        return self.header if self.check else self._read(True)
 
     def _read(self, check: bool) -> Header:
         fields = {
             field: empty(16 * self.rows if dtype is np.uint8 else self.rows, dtype) for field, dtype in _DTYPES.items()
         }
         crcs = empty(2 * self.rows if check else 0, np.int64).reshape(2, -1)
+        checks = empty(2 * self.rows if check else 0, np.int8).reshape(2, -1)
         shapes = empty(self.rows, np.int8)
-        read_headers(self.data, self.offsets, check, shapes, tuple(fields.values()), crcs)
-        return Header(shapes, fields, crcs)
+        if read_headers(self.data, self.offsets, check, shapes, tuple(fields.values()), crcs, checks):
+            check_torn(self.data, self.offsets, shapes, crcs, checks)
+        return Header(shapes, fields, crcs, checks)
 
     @cached_property
     def spans(self) -> Spans:
@@ -230,32 +266,35 @@ class Events:
         return Spans(starts, sizes, numbers, bounded)
 
     @cached_property
-    def checks(self) -> npt.NDArray[np.int8]:
-        """How the checksums compare, (2, rows): 1 right, 0 wrong, ``UNKNOWN``."""
-        checks = empty(2 * self.rows, np.int8).reshape(2, -1)
-        compare_crcs(self.data, self.offsets, self.header.shapes, self.crcs, checks)
-        return checks
-
-    @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
         """The first error of every event, ``OK`` for none."""
         errors = empty(self.rows, np.int8)
-        find_errors(self.data, self.offsets, self.header.shapes, self.checks, self.spans.bounded, errors)
+        find_errors(self.data, self.offsets, self.header.shapes, self.checked.checks, self.spans.bounded, errors)
         return errors
 
     @cached_property
     def is_v2(self) -> Bools:
         return np.asarray(self.header.shapes >= V2_BIG)
 
+    def attribute(self, v1_bit: int, v2_bit: int) -> Bools:
+        """Whether an attribute bit is set, by version; False where the attributes are missing."""
+        bits = self.header.fields["attributes"]
+        return np.asarray(np.where(self.is_v2, bits & v2_bit, bits & v1_bit) != 0)
+
+    @cached_property
+    def opcodes(self) -> npt.NDArray[np.int8]:
+        """Index into ``OPCODES``, -1 for none: V1 has two bits, of which UPSERT wins; V2 a number, of which 3 is no opcode."""
+        bits = self.header.fields["attributes"] & layout.V2_OPCODE_MASK
+        v1 = np.array([-1, 0, 1, 0], np.int8)[bits]
+        v2 = np.array([-1, 0, 1, -1], np.int8)[bits]
+        return np.where(self.is_v2, v2, v1)
+
     @cached_property
     def key_types(self) -> npt.NDArray[np.int8]:
         """The kind of every key, ``NO_KEY`` where the attributes are missing or name none."""
-        bits = self.header.fields["attributes"]
-        v1 = np.where(bits & layout.V1_BYTES_KEY, BYTES_KEY, LONG_KEY)
-        v2 = ((bits >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
-        kinds = np.where(self.is_v2, v2, v1)
+        kinds = key_kinds(self.header.fields["attributes"], self.is_v2)
         there = self.has("attributes")
-        return (kinds if there is None else np.where(there, kinds, NO_KEY)).astype(np.int8)
+        return kinds if there is None else np.where(there, kinds, np.int8(NO_KEY))
 
     @cached_property
     def long_keys(self) -> Bools:

@@ -43,10 +43,7 @@ def stream_shape(data: Bytes, start: int, size: int, previous: int) -> int:
 @kernel
 def stream_header_error(data: Bytes, start: int, size: int, shape: int) -> int:
     """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
-    checks = 0
-    if shape != NO_SHAPE:
-        computed = event.header_crc(data, start, size, shape)
-        checks = event.header_checks(data, start, size, shape, computed)
+    checks = 1 if shape != NO_SHAPE and event.header_is_right(data, start, size, shape) else 0
     return event.header_error(data, start, size, shape, checks)
 
 
@@ -144,8 +141,9 @@ def body_error(
     """The first thing wrong behind the sound header of the event at ``start``."""
     length = event.total_length(data, start, size, shape)
     bounded = event.read_parts(data, start, size, shape, 0, part_starts, part_sizes, numbers)
-    computed = event.value_crc(data, start, size, shape)
-    checks = event.value_checks(data, start, size, shape, computed)
+    end = event.header_end(data, start, size, shape)
+    computed = event.value_crc(data, start, size, shape, end, length)
+    checks = event.value_checks(data, start, size, shape, end, length, computed)
     return event.body_error(size, length, bounded, checks)
 
 

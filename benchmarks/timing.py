@@ -1,0 +1,47 @@
+"""Time candidates in turn, so that a machine that slows down slows all of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+
+class Timing(NamedTuple):
+    """The rounds of one candidate, in order [s]."""
+
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def low(self) -> float:
+        return min(self.samples)
+
+    @property
+    def high(self) -> float:
+        return max(self.samples)
+
+    def per(self, amount: float) -> Timing:
+        """The time for one of ``amount`` things done in each round."""
+        return Timing(tuple(taken / amount for taken in self.samples))
+
+    def over(self, other: Timing) -> Timing:
+        """This candidate's time divided by the other's, round by round."""
+        return Timing(tuple(mine / its for mine, its in zip(self.samples, other.samples, strict=True)))
+
+
+def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9) -> dict[str, Timing]:
+    """Run every candidate once to warm it, then all of them in turn, ``rounds`` times."""
+    for candidate in candidates.values():
+        candidate()
+    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, candidate in candidates.items():
+            began = time.perf_counter()
+            candidate()
+            samples[name].append(time.perf_counter() - began)
+    return {name: Timing(tuple(taken)) for name, taken in samples.items()}
