@@ -55,6 +55,7 @@ from sparkwire.formats.databus.event import (
 )
 from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
 from sparkwire.formats.databus.scan import Events
+from sparkwire.formats.databus.to_json import to_json
 from sparkwire.function import Function
 from sparkwire.makers import Answer, struct_function
 
@@ -340,5 +341,12 @@ FUNCTIONS: Final = (
         "checksum is right; the bytes skipped are one row. A torn tail is the last row.",
         stream.events,
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
+    ),
+    Function(
+        "dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING",
+        "The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also "
+        "spelt JSON_PLAIN). NULL where a field that the text names cannot be read.",
+        to_json,
+        "get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=",
     ),
 )
