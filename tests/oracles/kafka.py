@@ -156,7 +156,10 @@ def lz4_block(data: bytes, largest: int) -> bytes:
                 pos += 1
                 if data[pos - 1] != 255:
                     break
-        copy_back(out, distance, length + 4)
+        if distance == 0:  # not allowed, but liblz4, which Kafka uses as well, gives zeros
+            out += bytes(length + 4)
+        else:
+            copy_back(out, distance, length + 4)
     if len(out) > largest:
         raise Unreadable("DECOMPRESS_FAILED")
     return bytes(out)
