@@ -71,7 +71,7 @@ def _linked(elf: Any, name: str) -> tuple[bytearray, int]:
     addresses: dict[int, int] = {}
     end = 0
     for index, section in enumerate(elf.iter_sections()):
-        if section["sh_flags"] & 2 and section["sh_size"]:  # it takes memory
+        if section["sh_flags"] & 2 and section["sh_size"] and section.name != ".eh_frame":  # it takes memory
             start = -(-end // _PAGE) * _PAGE
             end = start + section["sh_size"]
             image[start:end] = section.data()

@@ -55,31 +55,47 @@ class Machine(NamedTuple):
 
 
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
-    """``uint32 f(uint8 *data, int64 n)`` in ``module``; it is inlined, so that a constant n unrolls."""
+    """``uint32 f(uint8 *data, int64 n)`` in ``module``.
+
+    It is a call, since its code at every place would slow down the rest of a kernel, and its compilation, by
+    more than a call costs; only a constant length of one block stands where it is needed.
+    """
     name = f"sparkwire_{checksum.name}"
     function = module.globals.get(name)
     if function is None:
-        function = ir.Function(module, ir.FunctionType(_WORD, [_POINTER, _LONG]), name)
-        function.linkage = "linkonce_odr"
-        function.attributes.add("alwaysinline")
-        _emit(function, machine, checksum)
+        general = _function(module, f"{name}_general", "noinline")
+        _emit_general(general, machine, checksum)
+        function = _function(module, name, "alwaysinline")
+        _emit_choice(function, machine, checksum, general)
     return function
 
 
-def _emit(function: ir.Function, machine: Machine, checksum: Checksum) -> None:
+def _function(module: ir.Module, name: str, inlining: str) -> ir.Function:
+    function = ir.Function(module, ir.FunctionType(_WORD, [_POINTER, _LONG]), name)
+    function.linkage = "linkonce_odr"
+    function.attributes.add(inlining)
+    return function
+
+
+def _emit_choice(function: ir.Function, machine: Machine, checksum: Checksum, general: ir.Function) -> None:
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    data, n = function.args
+    if machine.few:
+        folder = _Folder(b, machine, checksum)
+        with b.if_then(b.and_(_is_constant(b, n), b.icmp_unsigned("<", b.sub(n, _LONG(1)), _LONG(folder.block_bytes)))):
+            folder.return_few(data, n, 1)
+    b.ret(b.call(general, [data, n]))
+
+
+def _emit_general(function: ir.Function, machine: Machine, checksum: Checksum) -> None:
     b = ir.IRBuilder(function.append_basic_block("entry"))
     data, n = function.args
     folder = _Folder(b, machine, checksum)
     with b.if_then(b.icmp_signed("<=", n, _LONG(0)), likely=False):
         b.ret(_WORD(checksum.init ^ checksum.xorout))
     for count in machine.few:
-        fits = b.icmp_unsigned("<=", n, _LONG(count * folder.block_bytes))
-        if count == 1:  # a branch that pays only where the compiler takes it
-            fits = b.and_(fits, _is_constant(b, n))
-        with b.if_then(fits):
-            register = folder.reduce(folder.few_blocks(data, n, count))
-            register = b.xor(register, folder.start_value(n))
-            b.ret(b.xor(register, _WORD(checksum.xorout)))
+        with b.if_then(b.icmp_unsigned("<=", n, _LONG(count * folder.block_bytes))):
+            folder.return_few(data, n, count)
     shift = _LONG(folder.block_bytes.bit_length() - 1)
     blocks = b.lshr(b.sub(n, _LONG(1)), shift)
     head = b.sub(n, b.shl(blocks, shift))  # 1 ... block_bytes
@@ -98,8 +114,8 @@ class _Folder:
         self.block_bytes = 16 * machine.lanes
         self.register = ir.VectorType(_LONG, 2 * machine.lanes)
 
-    def few_blocks(self, data: Any, n: Any, count: int) -> Any:
-        """The state after 1 to ``count`` blocks, as if they were ``count``."""
+    def return_few(self, data: Any, n: Any, count: int) -> None:
+        """Return the checksum of 1 to ``count`` blocks, treating them all as ``count``."""
         b = self.b
         state = None
         for behind in reversed(range(0, count * self.block_bytes, self.block_bytes)):
@@ -109,7 +125,8 @@ class _Folder:
             self.prefetch(at, _LONG(0))
             block = self.machine.first_block(b, at, size, size)
             state = block if state is None else self.fold(state, self.next_block, block)
-        return state
+        register = b.xor(self.reduce(state), self.start_value(n))
+        b.ret(b.xor(register, _WORD(self.checksum.xorout)))
 
     def whole_blocks(self, data: Any, blocks: Any, first: Any) -> Any:
         """The state ``first`` after ``blocks`` more whole blocks at ``data``."""
@@ -314,7 +331,7 @@ def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: list[int]) -
 
 
 MACHINES = {
-    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block, few=(1, 2, 6)),
+    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block, few=(2, 6)),
     Isa.PCLMUL: Machine(1, _multiply_x86, _shuffled_block("llvm.x86.ssse3.pshuf.b.128"), few=()),
     Isa.PMULL: Machine(1, _multiply_aarch64, _shuffled_block("llvm.aarch64.neon.tbl1.v16i8"), few=()),
 }
