@@ -69,6 +69,7 @@ def session() -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("sparkwire demo")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")

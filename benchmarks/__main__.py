@@ -1,0 +1,46 @@
+"""``make bench``: run every claim of speed, print the table, keep it and a picture of it in docs/.
+
+``python -m benchmarks kernels sql`` runs only those groups and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+from datetime import date
+from pathlib import Path
+
+from benchmarks.picture import draw
+from benchmarks.report import Row, table
+from sparkwire.kernels.isa import compiled_isa
+
+GROUPS = ("databus", "sql", "cold")
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main(chosen: list[str]) -> int:
+    """Exit status 1 if a claim does not hold."""
+    found: dict[str, list[Row]] = {}
+    for group in chosen or GROUPS:
+        found[group] = importlib.import_module(f"benchmarks.{group}").rows()
+        print(f"\n{group}\n\n{table(found[group])}", flush=True)
+    if not chosen:
+        keep(found)
+    return int(not all(row.holds for rows in found.values() for row in rows))
+
+
+def keep(found: dict[str, list[Row]]) -> None:
+    """Write docs/benchmarks.md and its picture."""
+    machine = f"{platform.machine()}, checksums by {compiled_isa().name}, Python {platform.python_version()}"
+    parts = ["# Benchmarks", "", f"One run of `make bench`, {date.today()}, on {machine}.", ""]
+    parts += ["A ratio is the median over rounds in which both ran in turn, with its lowest and highest round.", ""]
+    parts += ["![ratios](benchmarks.png)", ""]
+    for group, rows in found.items():
+        parts += [f"## {group}", "", table(rows), ""]
+    (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
+    draw([row for rows in found.values() for row in rows], DOCS / "benchmarks.png")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

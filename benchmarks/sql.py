@@ -1,0 +1,102 @@
+"""Functions in Spark SQL against the floor: an Arrow UDF that takes the same column and answers zeros."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.sql.functions as F
+from pyspark.sql import SparkSession
+
+import sparkwire
+from benchmarks import databus
+from benchmarks.report import Row, below, no_slower
+from benchmarks.timing import Timing, interleave
+from sparkwire.spark.registration import register
+
+EVENTS = 1_000_000
+SIX = ("dbus_sequence", "dbus_src_id", "dbus_length", "dbus_timestamp_nanos", "dbus_key_long", "dbus_attributes")
+REPEATS = 10  # times the events that a worker reads in the memory test
+MEBIBYTE = 1 << 20
+
+
+def identity(column):  # type: ignore[no-untyped-def]
+    """The floor of an Arrow UDF: the column crosses, zeros come back."""
+    return pa.array(np.zeros(len(column), np.int64))
+
+
+def resident(column):  # type: ignore[no-untyped-def]
+    """Memory of this worker, in every row [bytes]."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pa.array(np.full(len(column), pages * 4096, np.int64))
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """A local Spark on two cores, with every function registered."""
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("sparkwire benchmark")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "OFF")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    try:
+        sparkwire.register(spark)
+        spark.udf.register("identity", F.arrow_udf(identity, "BIGINT"))
+        spark.udf.register("resident", F.arrow_udf(resident, "BIGINT"))
+        yield spark
+    finally:
+        spark.stop()
+
+
+def write_events(folder: str) -> str:
+    """``EVENTS`` events of 260 bytes in Parquet, a column ``value``."""
+    path = f"{folder}/events.parquet"
+    table = pa.table({"value": databus.events(EVENTS)})
+    pq.write_table(table, path, row_group_size=EVENTS // 8, compression="none", use_dictionary=False)
+    return path
+
+
+def rows() -> list[Row]:
+    """The claims about Databus functions in SQL."""
+    with session() as spark, tempfile.TemporaryDirectory() as folder:
+        spark.read.parquet(write_events(folder)).createOrReplaceTempView("events")
+        times = interleave(
+            {
+                "identity": query(spark, "max(identity(value))"),
+                "one": query(spark, "max(dbus_sequence(value))"),
+                "six": query(spark, ", ".join(f"max({name}(value))" for name in SIX)),
+                "native": query(spark, "max(conv(hex(substring(value, 12, 8)), 16, -10))"),
+            }
+        )
+        again = interleave({"register": lambda: register(spark)}, rounds=5)["register"]
+        floor = times["identity"]
+        return [
+            no_slower("SQL, 1 M events: one function", times["one"], "identity Arrow UDF", floor, 1.15),
+            no_slower("SQL, 1 M events: six functions, one aggregate", times["six"], "identity Arrow UDF", floor, 1.3),
+            no_slower("one function, against plain SQL", times["one"], "conv(hex(substring()))", times["native"], 6),
+            below("register, in a session that has it already", again, "s", 1.0),
+            below("worker memory: 10 M events over 1 M", growth(spark), "MiB", 50),
+        ]
+
+
+def query(spark: SparkSession, aggregates: str) -> Callable[[], object]:
+    return lambda: spark.sql(f"SELECT {aggregates} FROM events").collect()
+
+
+def growth(spark: SparkSession) -> Timing:
+    """How much more memory the largest worker has after ten times the events [MiB]."""
+    measured = "SELECT max(dbus_event(value).value_size), max(dbus_key(value)), max(resident(value)) FROM "
+    first = spark.sql(measured + "events").collect()[0][2]
+    repeated = " UNION ALL ".join(["SELECT value FROM events"] * REPEATS)
+    after = spark.sql(f"{measured} ({repeated})").collect()[0][2]
+    return Timing(((after - first) / MEBIBYTE,))
