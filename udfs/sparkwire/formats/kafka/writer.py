@@ -32,7 +32,8 @@ from sparkwire.kernels import COPY_SLACK
 
 Ints = npt.NDArray[np.int64]
 
-_LARGEST = 2**31 - 1
+_LARGEST = 2**31 - 1  # [bytes]
+_LARGEST_OFFSET = 2**63 - 1
 _MESSAGE_SIZES = np.array(MESSAGE_SIZES, np.int64)
 _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SIZE], np.int64)
 """of a compressed set before its payload, by its magic [bytes]"""
@@ -41,15 +42,14 @@ _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SI
 def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None, magic: pa.Array | None) -> pa.Array:
     """One message a row; a NULL key or value is null in the message, too."""
     keys, values = _fields(key), _fields(value)
-    stamped = np.zeros(len(key), np.bool_) if timestamp_ms is None else _valid(timestamp_ms)
-    times = np.zeros(len(key), np.int64) if timestamp_ms is None else _numbers(timestamp_ms, NO_TIMESTAMP)
+    stamps, asked = (pa.nulls(len(key)) if column is None else column for column in (timestamp_ms, magic))
     # Without a magic, a message has the one that can say what there is.
-    magics = np.where(stamped, 1, 0) if magic is None else np.where(_valid(magic), _numbers(magic, 0), stamped)
+    magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
         _refuse("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
     sizes = _MESSAGE_SIZES[magics] + np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
     _check_sizes("to_kafka_message", sizes)
-    magic_bytes = magics.astype(np.int8)
+    magic_bytes, times = magics.astype(np.int8), _numbers(stamps, NO_TIMESTAMP)
     return build(sizes, lambda offsets, out: put_messages(out, offsets, magic_bytes, times, keys, values), pa.binary())
 
 
@@ -58,8 +58,12 @@ def encode_records(records: pa.Array, base_offset: pa.Array, compression: pa.Arr
     codecs, magics = _codecs(compression), _magics(magic)
     if ((codecs == ZSTD) & (magics < 2)).any():
         _refuse("to_kafka_records", "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
-    ends = np.concatenate([[0], np.cumsum(_lengths(records))])
-    sets = Sets(ends[:-1], ends[1:], _numbers(base_offset, 0), magics, codecs)
+    counts, offsets = _lengths(records), _numbers(base_offset, 0)
+    beyond = (offsets < 0) | (offsets > _LARGEST_OFFSET - counts)
+    if beyond.any():
+        _refuse("to_kafka_records", "a base_offset of 0 or more that leaves room for the records", offsets[beyond][0])
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    sets = Sets(ends[:-1], ends[1:], offsets, magics, codecs)
     items = _records(records.flatten())
     headed = (items.headers[sets.last] > items.headers[sets.first]) & (magics < 2)
     if headed.any():
