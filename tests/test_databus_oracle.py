@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sparkwire import FUNCTIONS
 from tests.arrow import ask
-from tests.databus_cases import cases
+from tests.databus_cases import cases, golden_lines
 from tests.databus_damage import damaged_rows, golden_rows, mutants
 from tests.oracles import databus as oracle
 
@@ -25,6 +26,12 @@ def test_oracle_answers_as_java_does() -> None:
     for case in checked:
         answers = {f"dbus_{name}": answer for name, answer in oracle.decode(case.data).items()}
         assert answers == dict(case.answers), case.name
+
+
+def test_crc_is_java_crc() -> None:
+    """Databus's own CRC-32 on Java's vectors."""
+    for vector in golden_lines("crc_vectors"):
+        assert oracle.crc(base64.b64decode(vector["data"])) == vector["crc"]
 
 
 def test_oracle_and_cases_know_every_accessor() -> None:
