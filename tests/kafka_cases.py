@@ -91,7 +91,7 @@ def is_value(stored: Any, value: bytes | None) -> bool:
     if stored is None or value is None:
         return stored is None and value is None
     if isinstance(stored, dict):
-        return len(value) == stored["len"] and hashlib.sha256(value).hexdigest() == stored["sha256"]
+        return bool(len(value) == stored["len"] and hashlib.sha256(value).hexdigest() == stored["sha256"])
     return base64.b64decode(stored) == value
 
 
@@ -114,7 +114,8 @@ def record_answer(batch: Row, java: Row, read: Row) -> Row:
 
     modern = batch["magic"] == 2
     time = no_time(java["timestamp"])
-    headers = [{"key": k, "value": value(v, h["value"])} for (k, v), h in zip(java.get("headers") or [], read["headers"] or [])]
+    stored = zip(java.get("headers") or [], read["headers"] or [], strict=True)
+    headers = [{"key": name, "value": value(content, header["value"])} for (name, content), header in stored]
     # An inner message of magic 0 has no timestamp type, whatever its wrapper's is (KAFKA-4298).
     typed = modern or java.get("magic", batch["magic"]) == 1
     return {

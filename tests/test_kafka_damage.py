@@ -111,10 +111,10 @@ def test_bomb_is_not_allocated(codec: int) -> None:
 def test_bomb_of_gigabytes() -> None:
     """A small batch that becomes 3 GiB, at the default bound."""
     chunk = bytes(cramjam.zstd.compress(bytes(128 * MIB), 1))
-    before = pa.default_memory_pool().max_memory()
+    before = pa.default_memory_pool().max_memory() or 0
     found = rows(batch(chunk * 24, 4))
     assert [row["error"] for row in found] == ["TOO_LARGE"]
-    assert pa.default_memory_pool().max_memory() - before < 600 * MIB
+    assert (pa.default_memory_pool().max_memory() or 0) - before < 600 * MIB
 
 
 @every_codec
@@ -155,7 +155,7 @@ def test_more_than_arrow_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(records, "_INT32_MAX", 3 * MIB)
     data = batch(snappy(record(bytes(MIB))), 2)
     assert [row["error"] for row in rows(data * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
-    with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch"):
+    with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch".replace(".", "[.]")):
         ask("kafka_records", [data] * 4)
 
 
@@ -196,7 +196,9 @@ def entries_of(name: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", ["v0_none", "v1_lz4", "v2_zstd", "mixed"])
-@pytest.mark.parametrize("size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"])
+@pytest.mark.parametrize(
+    "size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"]
+)
 def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
     """Kafka drops all that stands behind a size that is too large; here only the entry with the lie is lost."""
     parts = entries_of(name)[:12]

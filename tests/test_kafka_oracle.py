@@ -48,12 +48,16 @@ def mutated(chance: random.Random) -> bytes:
                 entry[chance.randrange(min(12, len(entry) - 1), len(entry))] = chance.choice((0, 1, 2, 127, 128, 255))
                 entry = bytearray(resealed(bytes(entry)))
             case 2:  # the size
-                size = chance.choice((0, 1, 13, 14, 22, 48, 49, len(entry) - 13, len(entry) - 11, 2 * len(entry), -1, 2**31 - 1))
+                size = chance.choice(
+                    (0, 1, 13, 14, 22, 48, 49, len(entry) - 13, len(entry) - 11, 2 * len(entry), -1, 2**31 - 1)
+                )
                 entry[8:12] = struct.pack(">i", size)
             case 3:  # torn
                 del entry[chance.randrange(len(entry)) :]
             case 4:  # something between
-                entry += chance.choice((bytes(chance.randrange(40)), chance.randbytes(chance.randrange(40)), b"\xff" * 20))
+                entry += chance.choice(
+                    (bytes(chance.randrange(40)), chance.randbytes(chance.randrange(40)), b"\xff" * 20)
+                )
             case 5:  # a number of the header, believed
                 if len(entry) > 61 and entry[16] == 2:
                     at_byte = chance.choice((22, 23, 26, 27, 53, 57, 60))

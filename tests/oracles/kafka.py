@@ -246,8 +246,8 @@ def verdict(data: bytes, pos: int) -> str | None:
 
 def checks(entry: bytes, magic: int) -> bool:
     if magic == 2:
-        return crc32c(entry[21:]) == struct.unpack_from(">I", entry, 17)[0]
-    return zlib.crc32(entry[16:]) == struct.unpack_from(">I", entry, 12)[0]
+        return crc32c(entry[21:]) == int.from_bytes(entry[17:21], "big")
+    return zlib.crc32(entry[16:]) == int.from_bytes(entry[12:16], "big")
 
 
 def entries(data: bytes) -> Iterator[tuple[int, int, str | None, bool]]:
@@ -264,9 +264,7 @@ def entries(data: bytes) -> Iterator[tuple[int, int, str | None, bool]]:
         else:
             named = -1
         sound = next((q for q in range(pos + 1, len(data)) if plausible(data, q) and not verdict(data, q)), len(data))
-        like_an_entry = named >= 0 and (
-            named == len(data) or verdict(data, named) in (None, "CRC_MISMATCH")
-        )
+        like_an_entry = named >= 0 and (named == len(data) or verdict(data, named) in (None, "CRC_MISMATCH"))
         believed = named >= 0 and named <= sound and (like_an_entry or sound == len(data))
         stop = named if believed else sound
         yield pos, stop, error, believed
@@ -343,7 +341,6 @@ def batches(data: bytes) -> list[Row]:
         crc_valid = {None: True, "CRC_MISMATCH": False}.get(error)
         if error is None and known_codec(h["codec"], magic) is None:
             error = "UNKNOWN_CODEC"
-        flag = (lambda bit: False) if legacy else (lambda bit: None if bits is None else bool(bits & bit))
         rows.append(
             {
                 "position": pos,
@@ -363,8 +360,8 @@ def batches(data: bytes) -> list[Row]:
                 "producer_epoch": h["producer_epoch"],
                 "base_sequence": h["base_sequence"],
                 "last_sequence": last_sequence,
-                "is_transactional": flag(16),
-                "is_control": flag(32),
+                "is_transactional": flag_of(h, 16),
+                "is_control": flag_of(h, 32),
                 "delete_horizon_ms": h["base_timestamp_ms"] if magic == 2 and (bits or 0) & 64 else None,
                 "error": error,
             }
@@ -401,7 +398,11 @@ def records(data: bytes, verify_crc: bool = True) -> list[Row]:
             whole["timestamp_ms"] = h["max_timestamp_ms"]
         if error is None:
             try:
-                found = batch_records(data, pos, stop, h) if h["magic"] == 2 else log_records(data, pos, stop, h, verify_crc)
+                found = (
+                    batch_records(data, pos, stop, h)
+                    if h["magic"] == 2
+                    else log_records(data, pos, stop, h, verify_crc)
+                )
             except Unreadable as reason:
                 found = [whole | {"error": str(reason)}]
         else:
@@ -611,7 +612,7 @@ def message_error(msg: bytes, row: Row) -> str | None:
         row["timestamp_type"] = STAMPS[row["attributes"] >> 3 & 1]
     time, row["key"], row["value"], sound = body_of(msg)
     row["timestamp_ms"] = no_minus_one(time)
-    if row["timestamp_ms"] is not None and FIRST_MS <= time <= LAST_MS:
+    if time is not None and time != -1 and FIRST_MS <= time <= LAST_MS:
         row["timestamp"] = time * 1000
     at = 14 if row["magic"] == 1 else 6
     for name in ("key_size", "value_size"):

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import empty
-from sparkwire.kernels import Bytes, i32, i64, kernel, u8, u32
+from sparkwire.kernels import Bytes, i32, i64, int64, kernel, u8, u32
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 """how a payload is compressed, numbered as in Kafka"""
@@ -99,7 +99,7 @@ def _gzip_room(data: Bytes, start: int, end: int) -> int:
     """The size in the last trailer; a guess, because the trailer may be missing or followed by other bytes."""
     if end - start < _GZIP_LEAST:
         return 0
-    return min(np.int64(u32(data, end - 4, True)), (end - start) * _GZIP_GROWTH)
+    return min(int64(u32(data, end - 4, True)), (end - start) * _GZIP_GROWTH)
 
 
 def _gzip(source: memoryview, out: memoryview) -> int:
@@ -131,7 +131,7 @@ def _gzip_members(source: memoryview, out: memoryview) -> int:
 
 # -- snappy
 
-_XERIAL = 0x82534E4150505900
+_XERIAL = int.from_bytes(bytes.fromhex("82534e4150505900"), "big", signed=True)
 _XERIAL_HEADER = 16  # magic, version, compatible version [bytes]
 
 
@@ -147,7 +147,7 @@ def _plan_snappy(data: Bytes, start: int, end: int, out: Blocks, count: int) -> 
             continue
         if end - pos < 4:
             return BAD_FRAME
-        size = np.int64(i32(data, pos, False))
+        size = int64(i32(data, pos, False))
         pos += 4
         if size <= 0 or size > end - pos:
             return BAD_FRAME
@@ -161,17 +161,17 @@ def _plan_snappy(data: Bytes, start: int, end: int, out: Blocks, count: int) -> 
 
 @kernel
 def _is_xerial(data: Bytes, pos: int) -> bool:
-    return np.uint64(i64(data, pos, False)) == np.uint64(_XERIAL)
+    return i64(data, pos, False) == _XERIAL
 
 
 @kernel
 def _snappy_size(data: Bytes, pos: int, end: int) -> int:
     """The size that a raw block states [bytes], negative where it states none that Java could hold."""
-    size = np.int64(0)
+    size = int64(0)
     for shift in range(0, 35, 7):
         if pos >= end:
             return BAD_FRAME
-        byte = np.int64(u8(data, pos))
+        byte = int64(u8(data, pos))
         size |= (byte & 127) << shift
         pos += 1
         if byte < 128:
@@ -200,13 +200,13 @@ _LZ4_RESERVED = 0x03
 def _plan_lz4(data: Bytes, start: int, end: int, header_checked: bool, out: Blocks, count: int) -> int:
     if end - start < 7 or u32(data, start, True) != np.uint32(_LZ4_MAGIC):
         return BAD_FRAME
-    flags = np.int64(u8(data, start + 4))
+    flags = int64(u8(data, start + 4))
     if flags & (_LZ4_VERSION | _LZ4_INDEPENDENT | _LZ4_RESERVED) != 0x40 | _LZ4_INDEPENDENT:
         return BAD_FRAME
-    block_size = np.int64(u8(data, start + 5))
+    block_size = int64(u8(data, start + 5))
     if block_size & 0x8F or block_size < 0x40:
         return BAD_FRAME
-    largest = np.int64(1) << (8 + 2 * (block_size >> 4))
+    largest = int64(1) << (8 + 2 * (block_size >> 4))
     descriptor = 10 if flags & _LZ4_CONTENT_SIZE else 2
     pos = start + 4 + descriptor
     if pos >= end:
@@ -217,7 +217,7 @@ def _plan_lz4(data: Bytes, start: int, end: int, header_checked: bool, out: Bloc
     while True:
         if end - pos < 4:
             return BAD_FRAME
-        size = np.int64(u32(data, pos, True))
+        size = int64(u32(data, pos, True))
         pos += 4
         if size & ~_LZ4_STORED == 0:
             return BAD_FRAME if flags & _LZ4_CONTENT_CHECKSUM and end - pos < 4 else count
@@ -258,10 +258,10 @@ def _xxh32(data: Bytes, start: int, size: int) -> np.uint32:
         c = np.uint32(0)
         d = np.uint32(np.uint32(0) - _P1)
         while pos <= end - 16:
-            a = _round(a, u32(data, pos, True))
-            b = _round(b, u32(data, pos + 4, True))
-            c = _round(c, u32(data, pos + 8, True))
-            d = _round(d, u32(data, pos + 12, True))
+            a = _round(a, np.uint32(u32(data, pos, True)))
+            b = _round(b, np.uint32(u32(data, pos + 4, True)))
+            c = _round(c, np.uint32(u32(data, pos + 8, True)))
+            d = _round(d, np.uint32(u32(data, pos + 12, True)))
             pos += 16
         h = np.uint32(_rotated(a, 1) + _rotated(b, 7) + _rotated(c, 12) + _rotated(d, 18))
     else:
@@ -292,15 +292,15 @@ _ZSTD_BLOCK = 128 << 10
 @kernel
 def _zstd_room(data: Bytes, pos: int, end: int) -> int:
     """What frames become at most by their block headers, as far as they can be read; the library judges them."""
-    room = np.int64(0)
+    room = int64(0)
     while end - pos >= 8:
-        magic = np.int64(u32(data, pos, True))
+        magic = int64(u32(data, pos, True))
         if magic & ~15 == _ZSTD_SKIPPABLE:
-            pos += 8 + np.int64(u32(data, pos + 4, True))
+            pos += 8 + int64(u32(data, pos + 4, True))
             continue
         if magic != _ZSTD_MAGIC:
             return room
-        descriptor = np.int64(u8(data, pos + 4))
+        descriptor = int64(u8(data, pos + 4))
         single = (descriptor >> 5) & 1
         dictionary = descriptor & 3
         content = descriptor >> 6
@@ -311,7 +311,7 @@ def _zstd_room(data: Bytes, pos: int, end: int) -> int:
         while not last:
             if end - pos < 3:
                 return room
-            header = np.int64(u8(data, pos)) | np.int64(u8(data, pos + 1)) << 8 | np.int64(u8(data, pos + 2)) << 16
+            header = int64(u8(data, pos)) | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2)) << 16
             last = header & 1 == 1
             kind = (header >> 1) & 3
             size = header >> 3
@@ -352,7 +352,7 @@ class Arena:
             larger = empty(max(2 * len(self.bytes), self.used + size), np.uint8)
             larger[: self.used] = self.bytes[: self.used]
             self.bytes = larger
-        return memoryview(self.bytes)[self.used : self.used + size]
+        return self.bytes[self.used : self.used + size].data
 
 
 def inflate(source: memoryview, planned: Iterable[tuple[int, int, int, int]], arena: Arena, limit: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, put_u8, u8
+from sparkwire.kernels.number import int64
 
 VARINT_BYTES = 5
 VARLONG_BYTES = 10
@@ -33,26 +34,26 @@ def unsigned(data: Bytes, pos: int, end: int, longest: int) -> tuple[np.uint64, 
 
 
 @kernel
-def varint(data: Bytes, pos: int, end: int) -> tuple[np.int64, int]:
+def varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
     """A signed 32-bit number, widened."""
     if pos < end:
-        first = np.int64(u8(data, pos))
+        first = int64(u8(data, pos))
         if first < 128:
             return (first >> 1) ^ -(first & 1), pos + 1
     raw, pos = unsigned(data, pos, end, VARINT_BYTES)
-    folded = np.int64(raw & np.uint64(0xFFFFFFFF))
+    folded = int64(raw & np.uint64(0xFFFFFFFF))
     return (folded >> 1) ^ -(folded & 1), pos
 
 
 @kernel
-def varlong(data: Bytes, pos: int, end: int) -> tuple[np.int64, int]:
+def varlong(data: Bytes, pos: int, end: int) -> tuple[int, int]:
     """A signed 64-bit number."""
     if pos < end:
-        first = np.int64(u8(data, pos))
+        first = int64(u8(data, pos))
         if first < 128:
             return (first >> 1) ^ -(first & 1), pos + 1
     raw, pos = unsigned(data, pos, end, VARLONG_BYTES)
-    return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), pos
+    return int64(raw >> np.uint64(1)) ^ -int64(raw & np.uint64(1)), pos
 
 
 @kernel
@@ -80,4 +81,4 @@ def put_varint(out: Bytes, pos: int, value: int) -> int:
 
 @kernel
 def _folded(value: int) -> np.uint64:
-    return np.uint64((np.int64(value) << 1) ^ (np.int64(value) >> 63))
+    return np.uint64((int64(value) << 1) ^ (int64(value) >> 63))

@@ -14,7 +14,7 @@ from sparkwire.formats.kafka import headers as header
 from sparkwire.formats.kafka.entries import checks, frame, next_of, slabs
 from sparkwire.formats.kafka.headers import Column, Headers
 from sparkwire.formats.kafka.layout import BATCH, CODECS, DELETE_HORIZON, MAGIC, NO_TIMESTAMP, TIMESTAMP_TYPES
-from sparkwire.kernels import Bytes, i8, i32, i64, kernel
+from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
 
 Ints = npt.NDArray[np.int64]
 
@@ -99,14 +99,14 @@ def _delete_horizon(entries: Headers) -> Column:
 def last_offset(data: Bytes, pos: int) -> int:
     """Of the last record of the well-framed entry at ``pos``."""
     offset = i64(data, pos, False)
-    return offset + np.int64(i32(data, pos + _LAST_DELTA, False)) if i8(data, pos + MAGIC) == 2 else offset
+    return offset + int64(i32(data, pos + _LAST_DELTA, False)) if i8(data, pos + MAGIC) == 2 else offset
 
 
 @kernel
 def sound_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[np.int32], following: Ints) -> None:
     """How many bytes from the front are sound entries [bytes], and the offset behind the last of them."""
     for row in range(sizes.size):
-        start, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        start, end = int64(offsets[row]), int64(offsets[row + 1])
         pos = start
         following[row] = 0
         while pos < end and frame(data, pos, end) == OK and checks(data, pos):

@@ -11,7 +11,7 @@ magic is wrong, the size is believed, unless
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from sparkwire.formats.kafka.layout import (
     SMALLEST,
 )
 from sparkwire.formats.kafka.running import Running, range_crc, running
-from sparkwire.kernels import Bytes, crc32, crc32c, i8, i32, kernel, u32
+from sparkwire.kernels import Bytes, crc32, crc32c, i8, i32, int64, kernel, u32
 
 Ints = npt.NDArray[np.int64]
 
@@ -100,7 +100,7 @@ def frame(data: Bytes, pos: int, end: int) -> int:
     """What is wrong with the entry at ``pos``, its checksum apart."""
     if end - pos < OVERHEAD:
         return TRUNCATED
-    size = np.int64(i32(data, pos + _SIZE_AT, False))
+    size = int64(i32(data, pos + _SIZE_AT, False))
     if size < LEAST_SIZE:
         return BAD_LENGTH
     if size > end - pos - OVERHEAD:
@@ -114,7 +114,7 @@ def frame(data: Bytes, pos: int, end: int) -> int:
 @kernel
 def next_of(data: Bytes, pos: int) -> int:
     """Where the entry at ``pos`` ends by its size."""
-    return pos + OVERHEAD + np.int64(i32(data, pos + _SIZE_AT, False))
+    return pos + OVERHEAD + int64(i32(data, pos + _SIZE_AT, False))
 
 
 @kernel
@@ -123,9 +123,9 @@ def checks(data: Bytes, pos: int) -> bool:
     end = next_of(data, pos)
     if i8(data, pos + MAGIC) == 2:
         covered = pos + _BATCH_COVERED
-        return crc32c(data, covered, end - covered) == u32(data, pos + _BATCH_CRC, False)
+        return bool(crc32c(data, covered, end - covered) == u32(data, pos + _BATCH_CRC, False))
     covered = pos + _MESSAGE_COVERED
-    return crc32(data, covered, end - covered) == u32(data, pos + _MESSAGE_CRC, False)
+    return bool(crc32(data, covered, end - covered) == u32(data, pos + _MESSAGE_CRC, False))
 
 
 @kernel
@@ -133,8 +133,10 @@ def _checks_in_row(data: Bytes, row: int, pos: int, search: Running) -> bool:
     """The same in bounded time, for a search that asks at every position."""
     end = next_of(data, pos)
     if i8(data, pos + MAGIC) == 2:
-        return range_crc(data, row, pos + _BATCH_COVERED, end, True, search) == u32(data, pos + _BATCH_CRC, False)
-    return range_crc(data, row, pos + _MESSAGE_COVERED, end, False, search) == u32(data, pos + _MESSAGE_CRC, False)
+        crc = range_crc(data, row, pos + _BATCH_COVERED, end, True, search)
+        return bool(crc == u32(data, pos + _BATCH_CRC, False))
+    crc = range_crc(data, row, pos + _MESSAGE_COVERED, end, False, search)
+    return bool(crc == u32(data, pos + _MESSAGE_CRC, False))
 
 
 @kernel
@@ -161,13 +163,13 @@ def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 
 @kernel
-def walk(data: Bytes, offsets: Ints, verify: bool, state: Ints, search: Running, out: Slab) -> int:
+def walk(data: Bytes, offsets: npt.NDArray[Any], verify: bool, state: Ints, search: Running, out: Slab) -> int:
     """Fill ``out`` with the entries from ``state`` on; how many there are, 0 at the end."""
     row, pos, found = state[_ROW], state[_POSITION], state[_FOUND]
     count = 0
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < SLAB_BYTES:
-        end = np.int64(offsets[row + 1])
+        end = int64(offsets[row + 1])
         if pos >= end:
             row += 1
             continue
@@ -178,7 +180,7 @@ def walk(data: Bytes, offsets: Ints, verify: bool, state: Ints, search: Running,
             error = CRC_MISMATCH
         if error != OK and not (whole and stop < end and frame(data, stop, end) == OK and checks(data, stop)):
             if found <= pos:
-                found = next_sound(data, np.int64(offsets[row]), pos + 1, end, search)
+                found = next_sound(data, int64(offsets[row]), pos + 1, end, search)
             if not whole or found < stop or (found < end and frame(data, stop, end) != OK):
                 whole = False
                 stop = found

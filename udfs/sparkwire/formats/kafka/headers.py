@@ -182,13 +182,14 @@ class Headers:
 
     @cached_property
     def codec_known(self) -> Bools:
-        known = self.codec.values < np.where(self.is_batch, BATCH_CODECS, LEGACY_CODECS)
-        return self.codec.valid & known
+        known: Bools = self.codec.valid & (self.codec.values < np.where(self.is_batch, BATCH_CODECS, LEGACY_CODECS))
+        return known
 
     @cached_property
     def is_wrapper(self) -> Bools:
         """A message of magic 0 or 1 that stands for a set of others."""
-        return self.is_message & self.codec.valid & (self.codec.values > 0)
+        wrapper: Bools = self.is_message & self.codec.valid & (self.codec.values > 0)
+        return wrapper
 
     def flag(self, bit: int) -> Column:
         """A bit of a batch's attributes, False in magic 0 and 1."""

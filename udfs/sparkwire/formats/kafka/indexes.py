@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sparkwire.column import binary_of, empty, lists, primitive, struct
 from sparkwire.formats.kafka.layout import OFFSET_INDEX, TIME_INDEX
-from sparkwire.kernels import Bytes, i32, i64, kernel, u8
+from sparkwire.kernels import Bytes, i32, i64, int64, kernel, u8
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,8 +24,8 @@ def count_entries(data: Bytes, offsets: npt.NDArray[Any], width: int, ends: npt.
     """``ends[row + 1]``: how many entries of ``width`` bytes this and all rows before have."""
     ends[0] = 0
     for row in range(ends.size - 1):
-        start = np.int64(offsets[row])
-        last = start + (np.int64(offsets[row + 1]) - start) // width * width
+        start = int64(offsets[row])
+        last = start + (int64(offsets[row + 1]) - start) // width * width
         while last > start and u8(data, last - 1) == 0:
             last -= 1
         ends[row + 1] = ends[row] + (last - start + width - 1) // width
@@ -36,9 +36,9 @@ def read_offset_index(
     data: Bytes, offsets: npt.NDArray[Any], bases: Ints, ends: npt.NDArray[np.int32], offset: Ints, position: Any
 ) -> None:
     for row in range(bases.size):
-        pos = np.int64(offsets[row])
+        pos = int64(offsets[row])
         for entry in range(ends[row], ends[row + 1]):
-            offset[entry] = bases[row] + np.int64(i32(data, pos, False))
+            offset[entry] = bases[row] + int64(i32(data, pos, False))
             position[entry] = i32(data, pos + 4, False)
             pos += 8
 
@@ -48,10 +48,10 @@ def read_time_index(
     data: Bytes, offsets: npt.NDArray[Any], bases: Ints, ends: npt.NDArray[np.int32], timestamp: Ints, offset: Ints
 ) -> None:
     for row in range(bases.size):
-        pos = np.int64(offsets[row])
+        pos = int64(offsets[row])
         for entry in range(ends[row], ends[row + 1]):
             timestamp[entry] = i64(data, pos, False)
-            offset[entry] = bases[row] + np.int64(i32(data, pos + 8, False))
+            offset[entry] = bases[row] + int64(i32(data, pos + 8, False))
             pos += 12
 
 

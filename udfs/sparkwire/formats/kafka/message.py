@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sparkwire.formats.kafka.layout import MESSAGE_0, MESSAGE_1
-from sparkwire.kernels import Bytes, i8, i32, kernel
+from sparkwire.kernels import Bytes, i8, i32, int64, kernel
 
 NOWHERE = -1
 """a position that the bytes do not tell"""
@@ -26,12 +24,12 @@ def spans(data: Bytes, start: int, end: int) -> tuple[int, int, int, int]:
     """
     key = start + (_KEY_1 if i8(data, start + MESSAGE_MAGIC) == 1 else _KEY_0) + 4
     if key > end:
-        return NOWHERE, np.int64(0), NOWHERE, np.int64(0)
-    key_size = np.int64(i32(data, key - 4, False))
+        return NOWHERE, int64(0), NOWHERE, int64(0)
+    key_size = int64(i32(data, key - 4, False))
     value = key + max(key_size, 0) + 4
     if value > end:
-        return key, key_size, NOWHERE, np.int64(0)
-    return key, key_size, value, np.int64(i32(data, value - 4, False))
+        return key, key_size, NOWHERE, int64(0)
+    return key, key_size, value, int64(i32(data, value - 4, False))
 
 
 @kernel

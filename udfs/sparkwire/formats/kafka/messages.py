@@ -25,7 +25,7 @@ from sparkwire.formats.kafka.layout import (
     TIMESTAMP_TYPES,
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, NOWHERE, TIMESTAMP, spans, within
-from sparkwire.kernels import Bytes, crc32, i8, i64, kernel, prefetch, u32
+from sparkwire.kernels import Bytes, crc32, i8, i64, int64, kernel, prefetch, u32
 
 Bools = npt.NDArray[np.bool_]
 
@@ -74,7 +74,7 @@ def read_messages(data: Bytes, offsets: npt.NDArray[Any], out: Fields) -> int:
     """Fill ``out``; the bits of ``there`` that all rows have."""
     common = _EVERYTHING
     for row in range(offsets.size - 1):
-        start, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        start, end = int64(offsets[row]), int64(offsets[row + 1])
         for line in range(start, end, _LINE):
             prefetch(data, line + _AHEAD)
         _read(data, start, end, row, out)
@@ -111,7 +111,7 @@ def _read(data: Bytes, start: int, end: int, row: int, out: Fields) -> None:
 
 @kernel
 def _read_known(data: Bytes, start: int, end: int, row: int, out: Fields) -> int:
-    attributes = np.int64(i8(data, start + ATTRIBUTES))
+    attributes = int64(i8(data, start + ATTRIBUTES))
     codec = attributes & CODEC_MASK
     out.attributes[row] = attributes
     out.codec[row] = codec if codec < LEGACY_CODECS else -1

@@ -31,7 +31,7 @@ from sparkwire.formats.kafka.layout import (
     SMALLEST_RECORD,
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, TIMESTAMP, spans, within
-from sparkwire.kernels import Bytes, copy, crc32, i8, i16, i32, i64, kernel, u32
+from sparkwire.kernels import Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, u32
 from sparkwire.kernels.varint import varint, varlong
 
 Ints = npt.NDArray[np.int64]
@@ -115,9 +115,7 @@ def prepare(data: Bytes, slab: Slab, payloads: Payloads, out: Blocks) -> int:
                 slab.error[i] = _locate_message(data, i, slab, payloads)
             if payloads.codec[i] != NONE and slab.error[i] == OK:
                 header_checked = magic != 0
-                planned = plan(
-                    data, payloads.first[i], payloads.last[i], payloads.codec[i], header_checked, out, count
-                )
+                planned = plan(data, payloads.first[i], payloads.last[i], payloads.codec[i], header_checked, out, count)
                 if planned == BAD_FRAME:
                     slab.error[i] = DECOMPRESS_FAILED
                 else:
@@ -149,7 +147,7 @@ def _locate_message(data: Bytes, i: int, slab: Slab, payloads: Payloads) -> int:
         return OK
     if codec >= LEGACY_CODECS:
         return UNKNOWN_CODEC
-    key, key_size, value, value_size = spans(data, start, slab.stop[i])
+    _, _, value, value_size = spans(data, start, slab.stop[i])
     if not within(value, value_size, slab.stop[i]) or value_size < 0:
         return BAD_RECORD
     payloads.first[i] = value
@@ -165,7 +163,7 @@ def most_records(data: Bytes, slab: Slab, payloads: Payloads) -> int:
     for i in range(slab.begin.size):
         size = payloads.last[i] - payloads.first[i]
         if slab.error[i] == OK and i8(data, slab.begin[i] + MAGIC) == 2:
-            total += min(np.int64(i32(data, slab.begin[i] + _COUNT, False)), size // SMALLEST_RECORD)
+            total += min(int64(i32(data, slab.begin[i] + _COUNT, False)), size // SMALLEST_RECORD)
         elif payloads.codec[i] != NONE:
             total += size // (OVERHEAD + LEAST_SIZE)
         total += 1
@@ -218,17 +216,17 @@ def _row(
 def _error_row(data: Bytes, begin: int, reach: int, error: int, out: Out) -> None:
     """One row for an entry that cannot be read: the reason, and what of its header tells of a record."""
     there = 0
-    offset = np.int64(0)
-    timestamp = np.int64(NO_TIMESTAMP)
+    offset = int64(0)
+    timestamp = int64(NO_TIMESTAMP)
     stamp = NO_WORD
     if reach > MAGIC:
         there = HAS_OFFSET
         offset = i64(data, begin, False)
         magic = i8(data, begin + MAGIC)
         if magic == 2 and reach >= _BATCH_ATTRIBUTES + 2:
-            stamp = _timestamp_type(np.int64(i16(data, begin + _BATCH_ATTRIBUTES, False)))
+            stamp = _timestamp_type(int64(i16(data, begin + _BATCH_ATTRIBUTES, False)))
         if magic == 1 and reach > _ATTRIBUTES:
-            stamp = _timestamp_type(np.int64(i8(data, begin + _ATTRIBUTES)))
+            stamp = _timestamp_type(int64(i8(data, begin + _ATTRIBUTES)))
         if magic == 1 and reach >= _TIMESTAMP + 8:
             timestamp = i64(data, begin + _TIMESTAMP, False)
             there |= HAS_TIME
@@ -246,7 +244,7 @@ def _timestamp_type(attributes: int) -> int:
 @kernel
 def _batch(data: Bytes, begin: int, source: Bytes, pos: int, end: int, out: Out) -> None:
     """The records of a batch, up to the first that cannot be read: one row says so."""
-    count = np.int64(i32(data, begin + _COUNT, False))
+    count = int64(i32(data, begin + _COUNT, False))
     done = _batch_records(data, begin, source, pos, end, count, out)
     if count > 0 and done != end:
         _row(0, NO_TIMESTAMP, NO_WORD, 0, NO_WORD, BAD_RECORD, 0, out)
@@ -255,9 +253,9 @@ def _batch(data: Bytes, begin: int, source: Bytes, pos: int, end: int, out: Out)
 @kernel
 def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, count: int, out: Out) -> int:
     """Where the last of ``count`` records ends, or -1."""
-    attributes = np.int64(i16(data, begin + _BATCH_ATTRIBUTES, False))
+    attributes = int64(i16(data, begin + _BATCH_ATTRIBUTES, False))
     base_offset = i64(data, begin, False)
-    base_sequence = np.int64(i32(data, begin + _BASE_SEQUENCE, False))
+    base_sequence = int64(i32(data, begin + _BASE_SEQUENCE, False))
     stamp = _timestamp_type(attributes)
     base_time = i64(data, begin + (_MAX_TIMESTAMP if stamp else _BASE_TIMESTAMP), False)
     for remaining in range(count, 0, -1):
@@ -344,7 +342,7 @@ def _sequence(base: int, delta: int) -> int:
 def _control_type(source: Bytes, key: int, size: int) -> int:
     if size < 4:
         return NO_WORD
-    kind = np.int64(i16(source, key + 2, False))
+    kind = int64(i16(source, key + 2, False))
     return kind if 0 <= kind < _UNKNOWN_CONTROL else _UNKNOWN_CONTROL
 
 
@@ -355,8 +353,8 @@ def _control_type(source: Bytes, key: int, size: int) -> int:
 def _own_time(data: Bytes, begin: int) -> tuple[int, int]:
     """Timestamp type and timestamp of a top-level message."""
     if i8(data, begin + MAGIC) != 1:
-        return NO_WORD, np.int64(NO_TIMESTAMP)
-    return _timestamp_type(np.int64(i8(data, begin + _ATTRIBUTES))), i64(data, begin + _TIMESTAMP, False)
+        return NO_WORD, int64(NO_TIMESTAMP)
+    return _timestamp_type(int64(i8(data, begin + _ATTRIBUTES))), i64(data, begin + _TIMESTAMP, False)
 
 
 @kernel
@@ -368,7 +366,7 @@ def _message(
     ``stamp`` is the type of the top-level entry; with log append time its timestamp replaces that of inner messages.
     """
     magic = i8(source, pos + MESSAGE_MAGIC)
-    timestamp = np.int64(NO_TIMESTAMP)
+    timestamp = int64(NO_TIMESTAMP)
     if magic == 1 and pos + TIMESTAMP + 8 <= end:
         timestamp = i64(source, pos + TIMESTAMP, False)
         if inner and stamp == 1:
@@ -397,7 +395,7 @@ def _wrapper(data: Bytes, begin: int, source: Bytes, pos: int, end: int, verify:
     """The messages of a decompressed set, with absolute offsets."""
     stored = i64(data, begin, False)
     last, whole_end = _last_inner(source, pos, end)
-    base = np.int64(0)
+    base = int64(0)
     relative = i8(data, begin + MAGIC) == 1
     if whole_end == pos or (relative and stored != 0 and stored < last):
         _error_row(data, begin, _TIMESTAMP + 8, BAD_RECORD, out)
@@ -408,7 +406,7 @@ def _wrapper(data: Bytes, begin: int, source: Bytes, pos: int, end: int, verify:
     while pos < whole_end:
         offset = base + i64(source, pos, False)
         start = pos + OVERHEAD
-        pos = start + np.int64(i32(source, start - 4, False))
+        pos = start + int64(i32(source, start - 4, False))
         _inner(source, start, pos, offset, stamp, time, verify, out)
     if whole_end != end:
         _row(0, NO_TIMESTAMP, NO_WORD, 0, NO_WORD, BAD_RECORD, 0, out)
@@ -417,9 +415,9 @@ def _wrapper(data: Bytes, begin: int, source: Bytes, pos: int, end: int, verify:
 @kernel
 def _last_inner(source: Bytes, pos: int, end: int) -> tuple[int, int]:
     """Offset of the last whole message of a set, and where it ends."""
-    last = np.int64(0)
+    last = int64(0)
     while end - pos >= OVERHEAD + LEAST_SIZE:
-        size = np.int64(i32(source, pos + OVERHEAD - 4, False))
+        size = int64(i32(source, pos + OVERHEAD - 4, False))
         if size < LEAST_SIZE or size > end - pos - OVERHEAD:
             break
         last = i64(source, pos, False)

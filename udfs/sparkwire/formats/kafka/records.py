@@ -79,7 +79,7 @@ class Records:
         self.entries = Headers(self.source)
         self._verify = verify
         self._limit = min(max_batch_bytes, _INT32_MAX)
-        self._payload = memoryview(self.source.data)
+        self._payload = self.source.data.data
         self._arena = Arena(_ARENA_BYTES)
         self._row_bytes = (-1, 0)  # of the row last met, what its compressed entries have become
         self._columns = self._first_columns()
@@ -136,8 +136,9 @@ class Records:
     def _first_columns(self) -> Out:
         used = np.zeros(COUNTERS, np.int64)
         used[COMMON] = EVERYTHING
-        columns = {name: np.zeros(1, dtype) for name, dtype in (_RECORD_COLUMNS | _HEADER_COLUMNS).items()}
-        return Out(**columns, **{name: np.zeros(1, np.uint8) for name in _BYTE_COLUMNS}, used=used)
+        dtypes = _RECORD_COLUMNS | _HEADER_COLUMNS | dict.fromkeys(_BYTE_COLUMNS, np.uint8)
+        columns: dict[str, Any] = {name: np.zeros(1, dtype) for name, dtype in dtypes.items()}
+        return Out(**columns, used=used)
 
     def _make_room(self, records: int, size: int, position: int) -> None:
         """See that ``records`` more, of ``size`` bytes in all, fit; ``position`` says how much has been read."""
@@ -172,7 +173,8 @@ class Records:
         """Where an answer is not NULL, None for everywhere."""
         if self._columns.used[COMMON] & bit:
             return None
-        return self._columns.there[: self.rows] & bit != 0
+        there: Bools = self._columns.there[: self.rows] & bit != 0
+        return there
 
     @cached_property
     def _repeats(self) -> npt.NDArray[np.int32]:
