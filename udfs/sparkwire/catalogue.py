@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from sparkwire.formats import databus
+from sparkwire.formats import databus, datahub, kafka
 from sparkwire.function import Function
 
-_FORMATS: Final = (databus,)
+_FORMATS: Final = (databus, kafka, datahub)
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {function.name: function for module in _FORMATS for function in module.FUNCTIONS}
