@@ -6,7 +6,6 @@ package has to be on the executors, and no state of the driver goes there.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Literal
 
 import pandas as pd
@@ -25,9 +24,8 @@ def best_interface() -> Interface:
     return "arrow" if hasattr(F, "arrow_udf") else "pandas"
 
 
-@cache
 def udf(name: str, interface: Interface) -> Any:
-    """The UDF of a function, to be called on columns or registered.
+    """The UDF of a function, to be called on columns or registered. A new one each time: it holds on to its session.
 
     Raises
     ------
