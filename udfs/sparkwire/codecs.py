@@ -381,7 +381,7 @@ def inflate(source: memoryview, planned: Iterable[tuple[int, int, int, int]], ar
 
 def _block(kind: int, source: memoryview, out: memoryview) -> int:
     try:
-        return _DECODERS[kind](source, out)
+        return DECODERS[kind](source, out)
     except cramjam.DecompressionError:
         return FAILED
 
@@ -391,7 +391,7 @@ def _stream(kind: int, source: memoryview, room: int, left: int, arena: Arena) -
     while True:
         room = min(room, left)
         try:
-            return _DECODERS[kind](source, arena.room(room))
+            return DECODERS[kind](source, arena.room(room))
         except Overflow:
             full = True
         except (cramjam.DecompressionError, zlib.error) as error:
@@ -408,7 +408,7 @@ def _stored(source: memoryview, out: memoryview) -> int:
     return len(source)
 
 
-_DECODERS: dict[int, Callable[[memoryview, memoryview], int]] = {
+DECODERS: dict[int, Callable[[memoryview, memoryview], int]] = {
     _STORED: _stored,
     _GZIP: _gzip,
     _SNAPPY: _snappy,

@@ -91,7 +91,7 @@ class Records:
 
     def _take(self, slab: Slab) -> None:
         n = len(slab.begin)
-        payloads, planned = _prepared(self.source.data, slab)
+        payloads, planned = prepared(self.source.data, slab)
         rows = np.empty(n, np.int32)
         compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
         start = 0
@@ -282,7 +282,7 @@ def decode_records(data: pa.Array, verify_crc: bool, max_batch_bytes: int) -> pa
     return records.lists(struct(record_columns(records)))
 
 
-def _prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]:
+def prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]:
     """Where the payloads lie and what the compressed ones are made of."""
     n = len(slab.begin)
     payloads = Payloads(

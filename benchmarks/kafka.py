@@ -1,0 +1,231 @@
+"""Kafka: log bytes to columns against aiokafka and kafka-python, codecs against the library's own time, single messages."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from aiokafka.record._crecords import DefaultRecordBatchBuilder, MemoryRecords
+from kafka.record import MemoryRecords as PythonMemoryRecords
+
+from benchmarks.report import Row, faster, no_slower, table
+from benchmarks.timing import Timing, interleave
+from sparkwire import codecs
+from sparkwire.column import binary_of
+from sparkwire.formats.kafka.entries import slabs
+from sparkwire.formats.kafka.messages import Messages
+from sparkwire.formats.kafka.records import Records, prepared, record_columns
+
+COLUMNS = ("offset", "timestamp", "key", "value")
+MESSAGE_COLUMNS = (
+    "crc", "crc_valid", "magic", "attributes", "compression", "timestamp", "timestamp_type", "key", "key_size", "value",
+    "value_size", "error",
+)  # fmt: skip
+PER_BATCH = 100
+LOG_BYTES = 8 << 20
+PEER_BYTES = 2 << 20  # of which the peers read, and their time is scaled
+PYTHON_BYTES = 1 << 18
+MESSAGES = 500_000
+_WORDS = ("alice", "bob", "carol", "view", "purchase", "search", "add_to_cart", "SKU-1234", "amount")
+
+
+def values(size: int, count: int = 4000) -> list[bytes]:
+    """JSON-like values of ``size`` bytes."""
+    chance = random.Random(5)
+    found = []
+    for _ in range(count):
+        text = f'{{"id":{chance.randrange(10**6)},"user":"{chance.choice(_WORDS)}",'
+        while len(text) < size:
+            text += f'"{chance.choice(_WORDS)}":"{chance.choice(_WORDS)}{chance.randrange(10**4)}",'
+        found.append(text[:size].encode())
+    return found
+
+
+def log(total: int, size: int, codec: int = 0) -> tuple[bytes, int]:
+    """About ``total`` bytes of batches of 100 records before compression, and how many records they have."""
+    out, offset, pool = bytearray(), 0, values(size)
+    while offset * (size + 20) < total:
+        builder = DefaultRecordBatchBuilder(
+            magic=2, compression_type=codec, is_transactional=0, producer_id=-1, producer_epoch=-1, base_sequence=-1,
+            batch_size=1 << 30,
+        )  # fmt: skip
+        for i in range(PER_BATCH):
+            number = offset + i
+            builder.append(i, 1_605_339_932_000 + 3 * number, b"key%05d" % (number % 10**5), pool[number % len(pool)], [])
+        batch = bytearray(builder.build())
+        batch[0:8] = struct.pack(">q", offset)
+        out += batch
+        offset += PER_BATCH
+    return bytes(out), offset
+
+
+def columns(data: pa.Array) -> dict[str, pa.Array]:
+    """Checked, decompressed, offset, timestamp, key and value as Arrow columns."""
+    return record_columns(Records(data), COLUMNS)
+
+
+def everything(data: pa.Array) -> dict[str, pa.Array]:
+    return record_columns(Records(data))
+
+
+def aiokafka_columns(data: bytes) -> list[pa.Array]:
+    """The same four columns by aiokafka's C extension."""
+    found: list[list[Any]] = [[], [], [], []]
+    offset, timestamp, key, value = (column.append for column in found)
+    records = MemoryRecords(data)
+    while (batch := records.next_batch()) is not None:
+        if not batch.validate_crc():
+            raise ValueError("checksum")
+        for record in batch:
+            offset(record.offset)
+            timestamp(record.timestamp)
+            key(record.key)
+            value(record.value)
+    types = (pa.int64(), pa.timestamp("ms", "UTC"), pa.binary(), pa.binary())
+    return [pa.array(column, type) for column, type in zip(found, types, strict=True)]
+
+
+def kafka_python_iterates(data: bytes) -> int:
+    """Checksum, key and value of every record touched, nothing kept."""
+    total = 0
+    records = PythonMemoryRecords(data)
+    while (batch := records.next_batch()) is not None:
+        if not batch.validate_crc():
+            raise ValueError("checksum")
+        for record in batch:
+            total += len(record.key) + len(record.value)
+    return total
+
+
+def library_calls(data: bytes) -> Callable[[], None]:
+    """What the codec library has to do for these bytes, and nothing else: its calls, with everything ready."""
+    calls: list[tuple[Callable[[memoryview, memoryview], int], memoryview, memoryview]] = []
+    source = binary_of(pa.array([data], pa.binary()))
+    for slab in slabs(source, verify=False):
+        _, planned = prepared(source.data, slab)
+        for kind, start, size, room in zip(*planned, strict=True):
+            out = memoryview(bytearray(int(room)))
+            calls.append((codecs.DECODERS[int(kind)], source.data.data[start : start + size], out))
+
+    def run() -> None:
+        for call, payload, out in calls:
+            call(payload, out)
+
+    return run
+
+
+def messages(count: int, size: int = 100) -> pa.Array:
+    """Messages of magic 1 with keys of 10 bytes."""
+    pool = values(size)
+    rows = []
+    for i in range(count):
+        covered = struct.pack(">bbqi10si", 1, 0, 1_605_339_932_000 + i, 10, b"key%07d" % i, size) + pool[i % len(pool)]
+        rows.append(struct.pack(">I", zlib.crc32(covered)) + covered)
+    return pa.array(rows, pa.binary())
+
+
+def message_columns(data: pa.Array) -> list[pa.Array]:
+    found = Messages(data)
+    return [getattr(found, name)() for name in MESSAGE_COLUMNS]
+
+
+_PLAIN = struct.Struct(">Ibbqi")
+
+
+def struct_messages(data: Sequence[bytes]) -> int:
+    """The same fields by struct and zlib, a tuple a message."""
+    found = []
+    for message in data:
+        crc, magic, attributes, timestamp, key_size = _PLAIN.unpack_from(message)
+        key = message[18 : 18 + key_size]
+        (value_size,) = struct.unpack_from(">i", message, 18 + key_size)
+        value = message[22 + key_size : 22 + key_size + value_size]
+        right = zlib.crc32(message[4:]) == crc
+        found.append((crc, right, magic, attributes, timestamp, key, key_size, value, value_size))
+    return len(list(zip(*found, strict=True)))
+
+
+def rows() -> list[Row]:
+    """The claims about Kafka."""
+    return [*plain_rows(100, 8, 60), *plain_rows(1000, 5, 25), *codec_rows(), *message_rows(), *growth_rows()]
+
+
+def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> list[Row]:
+    data, count = log(LOG_BYTES, size)
+    some, some_count = log(PEER_BYTES, size)
+    few, few_count = log(PYTHON_BYTES, size)
+    column = pa.array([data], pa.binary())
+    assert columns(column)["value"].slice(0, some_count) == aiokafka_columns(some)[3]
+    times = interleave(
+        {
+            "ours": lambda: columns(column),
+            "all": lambda: everything(column),
+            "aiokafka": lambda: aiokafka_columns(some),
+            "kafka-python": lambda: kafka_python_iterates(few),
+        }
+    )
+    ours, aiokafka, python = (
+        times[name].per(n) for name, n in (("ours", count), ("aiokafka", some_count), ("kafka-python", few_count))
+    )
+    work = f"batches of 100 x {size} B, CRC checked, to 4 columns"
+    return [
+        faster(work, ours, "aiokafka to the same columns", aiokafka, over_aiokafka, 1, "records"),
+        faster(work, ours, "kafka-python iterating", python, over_kafka_python, 1, "records"),
+        faster(f"batches of 100 x {size} B to all 18 columns", times["all"].per(count), "aiokafka to 4 columns",
+               aiokafka, over_aiokafka / 2, 1, "records"),
+    ]  # fmt: skip
+
+
+def codec_rows() -> list[Row]:
+    """Each codec's cost is that of the library's calls plus that of reading the same records uncompressed."""
+    found = []
+    for size in (100, 1000):
+        plain, count = log(LOG_BYTES // 2, size)
+        plain_column = pa.array([plain], pa.binary())
+        for codec in (codecs.LZ4, codecs.SNAPPY, codecs.ZSTD, codecs.GZIP):
+            data, same = log(LOG_BYTES // 2, size, codec)
+            assert same == count
+            column = pa.array([data], pa.binary())
+            candidates = {
+                "ours": lambda column=column: columns(column),
+                "plain": lambda: columns(plain_column),
+                "library": library_calls(data),
+            }
+            times = interleave(candidates)
+            parts = zip(times["library"].samples, times["plain"].samples, strict=True)
+            whole = Timing(tuple(library + decoding for library, decoding in parts))
+            name = ("none", "gzip", "snappy", "lz4", "zstd")[codec]
+            work = f"batches of 100 x {size} B, {name}, to 4 columns"
+            found.append(no_slower(work, times["ours"], "the library's calls + uncompressed", whole, 1.3))
+    return found
+
+
+def message_rows() -> list[Row]:
+    column = messages(MESSAGES)
+    few = column[: MESSAGES // 10].to_pylist()
+    times = interleave(
+        {"ours": lambda: message_columns(column), "struct": lambda: struct_messages(few)},
+    )
+    ours, peer = times["ours"].per(MESSAGES), times["struct"].per(len(few))
+    work = "messages of magic 1, 132 B, CRC checked, to 12 columns"
+    return [faster(work, ours, "struct + zlib", peer, 10, 1, "messages")]
+
+
+def growth_rows() -> list[Row]:
+    """Ten times the bytes take ten times as long."""
+    small, _ = log(LOG_BYTES // 2, 1000)
+    once, tenfold = pa.array([small], pa.binary()), pa.array([small * 10], pa.binary())
+    times = interleave({"once": lambda: columns(once), "tenfold": lambda: columns(tenfold)})
+    return [no_slower("ten times the log", times["tenfold"].per(10), "once", times["once"], 1.15)]
+
+
+def main() -> None:
+    print(table(rows()))
+
+
+if __name__ == "__main__":
+    main()
