@@ -57,8 +57,11 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
         self.identity = f"{self.name}:{function.__code__.co_firstlineno}:{key}"
 
     def load_overload(self, sig: tuple[Any, ...], target_context: Any) -> Any:
-        """The compile result for these argument types, or None."""
-        target_context.refresh()  # what unpickling needs: the types and functions that numba registers
+        """The compile result for these argument types, or None.
+
+        Numba first registers all that can be compiled, which takes longer than everything else. Code that is
+        ready does not need it, save what manages memory, and kernels allocate none.
+        """
         for directory in _directories():
             content = _read(directory / self._file_name(sig))
             result = None if content is None else _rebuilt(content, target_context)
