@@ -23,7 +23,7 @@ from sparkwire.formats.kafka.layout import (
     NONE,
     OVERHEAD,
 )
-from sparkwire.kernels import Bytes, copy, crc32, crc32c, int64, kernel, put_i16, put_i32, put_i64, put_u8
+from sparkwire.kernels import Bytes, copy, crc32, crc32c, int64, kernel, prefetch, put_i16, put_i32, put_i64, put_u8
 from sparkwire.kernels.varint import put_varint, varint_size
 
 Ints = npt.NDArray[np.int64]
@@ -51,9 +51,11 @@ _COUNT = BATCH["count"].offset
 MESSAGE_SIZES = (MESSAGE_0_SIZE + 4, MESSAGE_1_SIZE + 4)
 """of a message without key and value, by its magic [bytes]"""
 
-_NOBODY = (
-    -1
-)  # producer, epoch and sequence of a batch without a producer's state; a leader epoch before there is a leader
+# What a batch says before a broker has seen it, without a producer's state: of producer, epochs and sequence.
+_NOBODY = -1
+
+_AHEAD = 4096  # [bytes]
+_LINE = 64  # [bytes]
 
 
 class Fields(NamedTuple):
@@ -163,12 +165,19 @@ def _put_message_header(out: Bytes, pos: int, magic: int, codec: int, timestamp:
 
 @kernel
 def _put_sized(out: Bytes, pos: int, fields: Fields, i: int) -> int:
-    size = int64(fields.sizes[i])
-    put_i32(out, pos, np.int32(size), False)
+    put_i32(out, pos, np.int32(fields.sizes[i]), False)
+    return _put_bytes(out, pos + 4, fields, i)
+
+
+@kernel
+def _put_bytes(out: Bytes, pos: int, fields: Fields, i: int) -> int:
+    start, size = int64(fields.starts[i]), int64(fields.sizes[i])
     if size <= 0:
-        return pos + 4
-    copy(out, pos + 4, fields.data, fields.starts[i], size)
-    return pos + 4 + size
+        return pos
+    for line in range(start, start + size, _LINE):
+        prefetch(fields.data, line + _AHEAD)
+    copy(out, pos, fields.data, start, size)
+    return pos + size
 
 
 @kernel
@@ -272,9 +281,4 @@ def _put_record(out: Bytes, pos: int, i: int, first: int, records: Records, bodi
 
 @kernel
 def _put_field(out: Bytes, pos: int, fields: Fields, i: int) -> int:
-    size = int64(fields.sizes[i])
-    pos = put_varint(out, pos, size)
-    if size <= 0:
-        return pos
-    copy(out, pos, fields.data, fields.starts[i], size)
-    return pos + size
+    return _put_bytes(out, put_varint(out, pos, fields.sizes[i]), fields, i)
