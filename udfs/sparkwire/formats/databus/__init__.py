@@ -53,9 +53,12 @@ from sparkwire.formats.databus.event import (
     VALUE,
     VALUE_SIZE,
 )
+from sparkwire.formats.databus.from_json import from_json
+from sparkwire.formats.databus.given import takable
 from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
 from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
+from sparkwire.formats.databus.writer import to_event
 from sparkwire.function import Function
 from sparkwire.makers import Answer, struct_function
 
@@ -325,16 +328,19 @@ _ACCESSORS: Final = (
     ),
 )
 
+_STRUCT: Final = struct_function(
+    "dbus_event(event BINARY)",
+    "dbus_",
+    _checked,
+    _ACCESSORS,
+    "Every field above, in one pass.",
+    "dbus_event(event).sequence -> 77",
+)
+_write: Final = partial(to_event, fields=takable(_STRUCT.return_type))
+
 FUNCTIONS: Final = (
     *_ACCESSORS,
-    struct_function(
-        "dbus_event(event BINARY)",
-        "dbus_",
-        _checked,
-        _ACCESSORS,
-        "Every field above, in one pass.",
-        "dbus_event(event).sequence -> 77",
-    ),
+    _STRUCT,
     Function(
         "dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>",
         "Events as they lie one behind the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose "
@@ -348,5 +354,19 @@ FUNCTIONS: Final = (
         "spelt JSON_PLAIN). NULL where a field that the text names cannot be read.",
         to_json,
         "get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=",
+    ),
+    Function(
+        "dbus_from_json(json STRING) -> BINARY",
+        "A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and "
+        "isReplicated too. NULL for any other text.",
+        partial(from_json, write=_write),
+        "dbus_from_json(dbus_to_json(event)) = event -> true",
+    ),
+    Function(
+        "to_dbus_event(event STRUCT) -> BINARY",
+        "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; "
+        "attributes win over the fields told from them, schema_id over schema_version. What is left out is 0, false or empty.",
+        _write,
+        "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
     ),
 )

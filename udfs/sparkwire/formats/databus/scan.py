@@ -287,7 +287,7 @@ class Events:
         bits = self.header.fields["attributes"] & layout.V2_OPCODE_MASK
         v1 = np.array([-1, 0, 1, 0], np.int8)[bits]
         v2 = np.array([-1, 0, 1, -1], np.int8)[bits]
-        return np.where(self.is_v2, v2, v1)
+        return np.asarray(np.where(self.is_v2, v2, v1))
 
     @cached_property
     def key_types(self) -> npt.NDArray[np.int8]:

@@ -1,0 +1,112 @@
+"""The fields of events that a caller gives, as flat arrays; what cannot be in an event is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.column import Bools, Bytes, binary_of
+from sparkwire.conform import conform
+
+NAME: Final = "to_dbus_event"
+Ints = npt.NDArray[np.int64]
+
+
+class Spans(NamedTuple):
+    """A field of bytes."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    """[bytes], -1 where it is NULL"""
+
+
+def takable(declared: pa.DataType) -> pa.StructType:
+    """The fields of a STRUCT as a caller may give them: integers of any width, SQL's literals are INT; values are checked."""
+    fields = cast("pa.StructType", declared)
+    return pa.struct([(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in fields])
+
+
+class Given:
+    """A column of STRUCTs with any of the fields that `dbus_event` answers."""
+
+    def __init__(self, column: pa.StructArray, fields: pa.StructType) -> None:
+        self.rows = len(column)
+        self.there = _validity(column)
+        event = cast("pa.StructArray", conform(column, fields, NAME, "event"))
+        self._arrays: dict[str, pa.Array[Any]] = {field.name: event.field(field.name) for field in fields}
+        self._there: dict[str, Bools] = {}
+
+    def array(self, field: str) -> pa.Array[Any]:
+        return self._arrays[field]
+
+    def has(self, field: str) -> Bools:
+        """In which rows the field is not NULL."""
+        if field not in self._there:
+            self._there[field] = _validity(self.array(field))
+        return self._there[field]
+
+    def numbers(self, field: str, low: int, high: int) -> Ints:
+        """A field that has to be between two numbers, 0 where it is NULL; a TIMESTAMP [us since epoch]."""
+        array = self.array(field)
+        if array.null_count == self.rows:
+            return np.zeros(self.rows, np.int64)
+        values = np.asarray((array.fill_null(0) if array.null_count else array).cast(pa.int64()))
+        if values.min() < low or values.max() > high:
+            refuse((values < low) | (values > high), f"{field} from {low} to {high}", values)
+        return values
+
+    def flags(self, field: str) -> Bools:
+        """A BOOLEAN, False for NULL."""
+        return bools(self.array(field).fill_null(False))
+
+    def words(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
+        """The place of a word in its vocabulary, -1 for NULL."""
+        array = self.array(field)
+        if array.null_count == self.rows:
+            return np.full(self.rows, -1, np.int8)
+        places = np.asarray(pc.index_in(array, pa.array(vocabulary, array.type)).fill_null(-1)).astype(np.int8)
+        refuse((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
+        return places
+
+    def spans(self, field: str) -> Spans | None:
+        """A field of bytes, None if it is NULL in all rows."""
+        array = self.array(field)
+        return None if array.null_count == self.rows else spans_of(array)
+
+
+def _validity(array: pa.Array[Any]) -> Bools:
+    if array.null_count in (0, len(array)):
+        return np.full(len(array), array.null_count == 0)
+    return bools(array.is_valid())
+
+
+def bools(array: pa.Array[Any]) -> Bools:
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def spans_of(array: pa.Array[Any]) -> Spans:
+    column = binary_of(array)
+    # Of one type whatever the column's offsets are: the kernels are compiled once.
+    offsets = column.offsets.astype(np.int64)
+    sizes = np.diff(offsets)
+    return Spans(column.data, offsets[:-1], sizes if column.valid is None else np.where(column.valid, sizes, -1))
+
+
+def refuse(rows: Bools, takes: str, got: Any) -> None:
+    """One sentence, if there is any such row: what is taken, and what the first of them has.
+
+    ``got`` is the sentence's end, or the column whose value of that row is.
+    """
+    if not rows.any():
+        return
+    value = got if isinstance(got, str) else got[int(rows.argmax())]
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+        value = repr(value) if isinstance(value, str) else value
+    raise ValueError(f"{NAME} takes {takes}, got {value}")

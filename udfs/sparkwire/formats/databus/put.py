@@ -1,0 +1,218 @@
+"""Kernels that write serialized events: how long each becomes, and its bytes."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.formats.databus import layout
+from sparkwire.formats.databus.event import (
+    DIGEST,
+    KEY,
+    KEY_DIGEST,
+    KEY_VERSION,
+    METADATA,
+    METADATA_DIGEST,
+    METADATA_VERSION,
+    VALUE,
+    VERSION,
+    is_little,
+    is_v2,
+)
+from sparkwire.formats.databus.layout import (
+    BYTES_KEY,
+    CRC32_SIZE,
+    LONG_KEY,
+    MAGIC,
+    MD5_SIZE,
+    NO_KEY,
+    PART_SIZE,
+    V1_BYTES_HEADER,
+    V1_KEY,
+    V2_KEY,
+)
+from sparkwire.kernels import Bytes, Place, copy, crc32_raw, i32, i64, int64, kernel, put_i16, put_i32, put_i64, put_u8
+from sparkwire.kernels.put_fields import field_writer
+from sparkwire.wire import Layout
+
+FIXED: Final = (
+    *("length", "attributes", "sequence", "physical_partition_id", "logical_partition_id"),
+    *("timestamp_nanos", "src_id", "key_long"),
+)
+"""The fixed fields that are written from columns."""
+
+_V1_CRC = layout.V1["header_crc"].offset
+_V1_COVERED = layout.V1["length"].offset
+_V1_SCHEMA_ID = layout.V1["schema_id"].offset
+_V1_VALUE_CRC = layout.V1["value_crc"].offset
+_V2_MAGIC = layout.V2["magic"].offset
+_V2_HEADER_LENGTH = layout.V2["header_length"].offset
+_V2_CRC = layout.V2["header_crc"].offset
+_V2_COVERED = layout.V2["value_crc"].offset
+_V2_VALUE_CRC = layout.V2["value_crc"].offset
+
+
+def _places(table: Layout, little: bool) -> tuple[Place, ...]:
+    return tuple(Place(table[name].offset, table[name].field.width, True, little) for name in FIXED)
+
+
+_put_fixed = field_writer(
+    (
+        (),  # of no shape
+        _places(layout.V1, little=False),
+        _places(layout.V1, little=True),
+        _places(layout.V2, little=False),
+        _places(layout.V2, little=True),
+    )
+)
+
+
+class Parts(NamedTuple):
+    """What an event has besides its fixed fields, by the names of `event`: KEY, VALUE, DIGEST …
+
+    A metadata or payload part is there if its data is; a digest that is not there is 16 zeros.
+    """
+
+    data: tuple[Bytes, ...]
+    """by span, the column that its bytes lie in"""
+    starts: npt.NDArray[np.int64]
+    """(SPANS, rows), into the span's ``data``"""
+    sizes: npt.NDArray[np.int64]
+    """(SPANS, rows) [bytes], -1 for none"""
+    versions: npt.NDArray[np.int64]
+    """(NUMBERS, rows): the schema versions"""
+
+
+@kernel
+def measure_events(
+    shapes: npt.NDArray[np.int8], kinds: npt.NDArray[np.int8], parts: Parts, sizes: npt.NDArray[np.int64]
+) -> None:
+    """Size of every event [bytes]."""
+    for row in range(shapes.size):
+        key = _key_size(int64(kinds[row]), parts, row)
+        if is_v2(int64(shapes[row])):
+            sizes[row] = V2_KEY + key + _part_size(parts, row, METADATA, METADATA_DIGEST)
+            sizes[row] += _part_size(parts, row, VALUE, DIGEST)
+        else:
+            sizes[row] = V1_KEY + key + max(parts.sizes[VALUE, row], 0)
+
+
+@kernel
+def put_events(
+    shapes: npt.NDArray[np.int8],
+    kinds: npt.NDArray[np.int8],
+    fixed: tuple[npt.NDArray[np.int64], ...],
+    parts: Parts,
+    offsets: npt.NDArray[np.int32],
+    out: Bytes,
+) -> None:
+    """Write every event that has a size to ``out[offsets[row]:offsets[row + 1]]``.
+
+    Rows are written one behind the other, front to back: a copy may run over into what is not written yet.
+    """
+    for row in range(shapes.size):
+        start, end = int64(offsets[row]), int64(offsets[row + 1])
+        if end > start:
+            shape = int64(shapes[row])
+            _put_fixed(out, start, shape, fixed, row)
+            if is_v2(shape):
+                _put_v2(out, start, end, is_little(shape), int64(kinds[row]), parts, row)
+            else:
+                _put_v1(out, start, end, is_little(shape), int64(kinds[row]), parts, row)
+
+
+@kernel
+def _put_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+    put_u8(out, start, 0)
+    _put_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
+    if parts.sizes[DIGEST, row] < 0:
+        put_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
+    key_end = _put_key(out, start + V1_KEY, little, kind, parts, row)
+    _put_data(out, key_end, parts, row, VALUE)
+    header_end = start + V1_BYTES_HEADER if kind == BYTES_KEY else key_end
+    put_i32(out, start + _V1_VALUE_CRC, crc32_raw(out, header_end, end - header_end), little)
+    covered = start + _V1_COVERED
+    put_i32(out, start + _V1_CRC, crc32_raw(out, covered, header_end - covered), little)
+
+
+@kernel
+def _put_v2(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+    put_u8(out, start, 2)
+    put_i32(out, start + _V2_MAGIC, MAGIC, little)
+    body = _put_key(out, start + V2_KEY, little, kind, parts, row)
+    put_i32(out, start + _V2_HEADER_LENGTH, body - start, little)
+    at = body
+    if parts.sizes[METADATA, row] >= 0:
+        at = _put_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
+    if parts.sizes[VALUE, row] >= 0:
+        _put_part(out, at, little, parts, row, VALUE, DIGEST, VERSION)
+    put_i32(out, start + _V2_VALUE_CRC, crc32_raw(out, body, end - body), little)
+    covered = start + _V2_COVERED
+    put_i32(out, start + _V2_CRC, crc32_raw(out, covered, body - covered), little)
+
+
+@kernel
+def _key_size(kind: int, parts: Parts, row: int) -> int:
+    """What the key takes, its length or its part's head included [bytes]."""
+    if kind == LONG_KEY:
+        return 8
+    if kind == BYTES_KEY:
+        return int64(4 + max(parts.sizes[KEY, row], 0))
+    return 0 if kind == NO_KEY else PART_SIZE + _digest_size(parts, row, KEY_DIGEST) + max(parts.sizes[KEY, row], 0)
+
+
+@kernel
+def _put_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
+    """Where the key ends; a LONG is among the fixed fields and stands already."""
+    if kind == LONG_KEY:
+        return at + 8
+    if kind == BYTES_KEY:
+        put_i32(out, at, max(parts.sizes[KEY, row], 0), little)
+        return _put_data(out, at + 4, parts, row, KEY)
+    return at if kind == NO_KEY else _put_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
+
+
+@kernel
+def _part_size(parts: Parts, row: int, content: int, digest: int) -> int:
+    size = int64(parts.sizes[content, row])
+    return 0 if size < 0 else PART_SIZE + _digest_size(parts, row, digest) + size
+
+
+@kernel
+def _put_part(
+    out: Bytes, at: int, little: bool, parts: Parts, row: int, content: int, digest: int, version: int
+) -> int:
+    """Length, version, kind of digest, digest and data; where the part ends."""
+    put_i32(out, at, max(parts.sizes[content, row], 0), little)
+    digest_kind = 1 if parts.sizes[digest, row] == CRC32_SIZE else 0
+    put_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
+    at = _put_digest(out, at + PART_SIZE, parts, row, digest)
+    return _put_data(out, at, parts, row, content)
+
+
+@kernel
+def _digest_size(parts: Parts, row: int, digest: int) -> int:
+    return CRC32_SIZE if parts.sizes[digest, row] == CRC32_SIZE else MD5_SIZE
+
+
+@kernel
+def _put_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int:
+    """The digest, 16 zeros for none; where it ends."""
+    size, start, data = parts.sizes[digest, row], parts.starts[digest, row], parts.data[digest]
+    if size == CRC32_SIZE:
+        put_i32(out, at, i32(data, start, True), True)
+        return at + CRC32_SIZE
+    put_i64(out, at, i64(data, start, True) if size > 0 else 0, True)
+    put_i64(out, at + 8, i64(data, start + 8, True) if size > 0 else 0, True)
+    return at + MD5_SIZE
+
+
+@kernel
+def _put_data(out: Bytes, at: int, parts: Parts, row: int, content: int) -> int:
+    size = int64(parts.sizes[content, row])
+    if size <= 0:
+        return at
+    copy(out, at, parts.data[content], parts.starts[content, row], size)
+    return at + size

@@ -1,0 +1,271 @@
+"""``to_dbus_event``: serialized events out of the fields that ``dbus_event`` answers, or of any of them.
+
+What is stored in an event wins over what is told from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
+`key_type`, `key_long` and `key_bytes` over `key`, `schema_id` over V1's `schema_version`, `timestamp_nanos` over
+`timestamp`, `src_id` over `is_end_of_period` and `event_type`. Lengths and checksums are computed, and V2's bits that
+announce a metadata and a payload part follow from whether there is one: any of its data, its schema id and its schema
+version. Verdicts (`status`, `error` …) are not looked at.
+
+What is left out or NULL is 0, false or empty, the version 0, the byte order BIG_ENDIAN, a schema id 16 zeros. Without
+`attributes` and `key_type` the key is what its fields say: a LONG by `key_long`, a SCHEMA key by its schema, else
+BYTES by `key_bytes` or `key`; without any of them the LONG 0.
+
+What an event cannot hold is refused with one sentence, not cut or dropped: numbers beyond their fields (V1 has a short
+source id, a part has 14 bits of version), metadata or a SCHEMA key in V1, two partition ids in V2, a schema id of
+another size than 16 (or 4 in V2), a key field that does not fit the kind of key.
+
+`to_dbus_event(dbus_event(x))` is `x` for every sound event but those with bytes that no field shows: behind the
+announced parts, or behind the event.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.column import Bools, binary_of, build, empty
+from sparkwire.formats.databus import event, layout
+from sparkwire.formats.databus.event import NUMBERS, SPANS
+from sparkwire.formats.databus.given import Given, Ints, Spans, bools, refuse, spans_of
+from sparkwire.formats.databus.layout import (
+    BYTES_KEY,
+    CRC32_SIZE,
+    LONG_KEY,
+    MD5_SIZE,
+    NO_KEY,
+    SCHEMA_KEY,
+    V1_BIG,
+    V2_BIG,
+)
+from sparkwire.formats.databus.put import FIXED, Parts, measure_events, put_events
+from sparkwire.formats.databus.scan import key_kinds
+
+_SHORT: Final = (-(2**15), 2**15 - 1)
+_INT: Final = (-(2**31), 2**31 - 1)
+_LONG: Final = (-(2**63), 2**63 - 1)
+_BITS: Final = (0, 2**16 - 1)
+_PART_VERSION: Final = (-(2**13), 2**13 - 1)
+
+# Event types that have one source id.
+_SOURCE_IDS: Final = {
+    "END_OF_PERIOD": layout.END_OF_PERIOD,
+    "CHECKPOINT": layout.CHECKPOINT,
+    "SCN_REGRESS": layout.SCN_REGRESS,
+}
+
+
+_NO_BYTES: Final = binary_of(pa.nulls(0)).data
+
+
+def to_event(column: pa.StructArray, fields: pa.StructType) -> pa.Array[Any]:
+    """BINARY: each STRUCT serialized, NULL for NULL. ``fields`` are those that a caller may give."""
+    given = Given(column, fields)
+    is_v2 = _is_v2(given)
+    kinds = _kinds(given, is_v2)
+    parts = _parts(given, is_v2, kinds)
+    shapes = np.where(is_v2, V2_BIG, V1_BIG).astype(np.int8)
+    shapes += given.words("byte_order", layout.BYTE_ORDERS) == 1
+    sizes = empty(given.rows, np.int64)
+    measure_events(shapes, kinds, parts, sizes)
+    refuse(sizes > _INT[1], f"an event of up to {_INT[1]} bytes", sizes)
+    fixed = _fixed(given, is_v2, kinds, parts, sizes)
+    sizes[~given.there] = -1
+    return build(sizes, lambda offsets, out: put_events(shapes, kinds, fixed, parts, offsets, out), pa.binary())
+
+
+def _is_v2(given: Given) -> Bools:
+    versions = given.numbers("version", *_LONG)
+    refuse((versions != 0) & (versions != 2), "version 0 or 2", versions)
+    return np.asarray(versions == 2)
+
+
+# -- the key
+
+
+def _kinds(given: Given, is_v2: Bools) -> npt.NDArray[np.int8]:
+    """The kind of every key."""
+    kinds = key_kinds(given.numbers("attributes", *_BITS), is_v2)
+    if not given.has("attributes").all():
+        kinds = np.where(given.has("attributes"), kinds, _told_kinds(given))
+    refuse((kinds == SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
+    _refuse_key(kinds, given.has("key_long") & (kinds != LONG_KEY), "key_long")
+    _refuse_key(kinds, given.has("key_bytes") & ((kinds == LONG_KEY) | (kinds == NO_KEY)), "key_bytes")
+    _refuse_key(kinds, given.has("key") & (kinds == NO_KEY), "key")
+    _refuse_key(kinds, _has_key_schema(given) & (kinds != SCHEMA_KEY), "key_schema_id or key_schema_version")
+    return kinds
+
+
+def _told_kinds(given: Given) -> npt.NDArray[np.int8]:
+    """The kind of key that `key_type` tells or, where it is NULL, the key's own fields."""
+    told = given.words("key_type", layout.KEY_TYPES)
+    shown = np.where(given.has("key_bytes") | given.has("key"), BYTES_KEY, LONG_KEY)
+    shown = np.where(_has_key_schema(given), SCHEMA_KEY, shown)
+    shown[given.has("key_long")] = LONG_KEY
+    return np.where(told >= 0, told, shown).astype(np.int8)
+
+
+def _has_key_schema(given: Given) -> Bools:
+    return given.has("key_schema_id") | given.has("key_schema_version")
+
+
+def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
+    if rows.any():
+        kind = kinds[rows.argmax()]
+        takes = "no key with attributes that tell of none"
+        if kind != NO_KEY:
+            takes = f"{'key_long' if kind == LONG_KEY else 'key_bytes'} for a {layout.KEY_TYPES[kind]} key"
+        refuse(rows, takes, field)
+
+
+def _long_keys(given: Given, kinds: npt.NDArray[np.int8]) -> Ints:
+    values = given.numbers("key_long", *_LONG)
+    told = given.has("key") & ~given.has("key_long") & (kinds == LONG_KEY)
+    if told.any():
+        values = values.copy()
+        values[told] = _decimal(given.array("key").filter(pa.array(told)))
+    return values
+
+
+def _decimal(texts: pa.Array[Any]) -> Ints:
+    takes = "a LONG key in decimal"
+    refuse(~bools(pc.match_substring_regex(texts, "^-?[0-9]{1,20}$")), takes, texts)
+    try:
+        return np.asarray(texts.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        refuse(np.array([not _LONG[0] <= int(str(text)) <= _LONG[1] for text in texts.to_pylist()]), takes, texts)
+        raise
+
+
+def _key_bytes(given: Given, kinds: npt.NDArray[np.int8]) -> Spans | None:
+    stored = given.array("key_bytes")
+    told = given.has("key") & ~given.has("key_bytes") & (kinds != LONG_KEY)
+    if not told.any():
+        return given.spans("key_bytes")
+    return spans_of(pc.coalesce(stored, given.array("key").cast(stored.type)))
+
+
+# -- the parts
+
+
+def _parts(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Parts:
+    spans = {
+        event.KEY: _key_bytes(given, kinds),
+        event.VALUE: given.spans("value"),
+        event.METADATA: given.spans("metadata"),
+        event.DIGEST: given.spans("schema_id"),
+        event.METADATA_DIGEST: given.spans("metadata_schema_id"),
+        event.KEY_DIGEST: given.spans("key_schema_id"),
+    }
+    starts, sizes = np.zeros((SPANS, given.rows), np.int64), np.full((SPANS, given.rows), -1)
+    data = [_NO_BYTES] * SPANS
+    for k, span in spans.items():
+        if span is not None:
+            data[k], starts[k], sizes[k] = span
+    _refuse_digests(sizes, is_v2)
+    _announce(given, sizes[event.VALUE], "schema")
+    _announce(given, sizes[event.METADATA], "metadata_schema")
+    refuse((sizes[event.METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
+    versions = np.zeros((NUMBERS, given.rows), np.int64)
+    versions[event.VERSION] = _versions(given, "schema_version", is_v2)
+    versions[event.METADATA_VERSION] = _versions(given, "metadata_schema_version", is_v2)
+    versions[event.KEY_VERSION] = _versions(given, "key_schema_version", is_v2)
+    return Parts(tuple(data), starts, sizes, versions)
+
+
+def _refuse_digests(sizes: Ints, is_v2: Bools) -> None:
+    names = {event.DIGEST: "schema_id", event.METADATA_DIGEST: "metadata_schema_id", event.KEY_DIGEST: "key_schema_id"}
+    for k, name in names.items():
+        unknown = (sizes[k] >= 0) & (sizes[k] != MD5_SIZE) & ~(is_v2 & (sizes[k] == CRC32_SIZE))
+        refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
+
+
+def _announce(given: Given, sizes: Ints, schema: str) -> None:
+    """A part without data but with a schema has empty data."""
+    sizes[(sizes < 0) & (given.has(f"{schema}_id") | given.has(f"{schema}_version"))] = 0
+
+
+def _versions(given: Given, field: str, is_v2: Bools) -> Ints:
+    versions = given.numbers(field, *_SHORT)
+    low, high = _PART_VERSION
+    refuse(is_v2 & ((versions < low) | (versions > high)), f"{field} from {low} to {high} in V2", versions)
+    return versions
+
+
+# -- the fixed fields
+
+
+def _fixed(
+    given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts, sizes: Ints
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """The columns of `put.FIXED`."""
+    physical, logical = _partitions(given, is_v2)
+    columns = {
+        "length": sizes,
+        "attributes": _attributes(given, is_v2, kinds, parts),
+        "sequence": given.numbers("sequence", *_LONG),
+        "physical_partition_id": physical,
+        "logical_partition_id": logical,
+        "timestamp_nanos": _nanos(given),
+        "src_id": _source_ids(given, is_v2),
+        "key_long": _long_keys(given, kinds),
+    }
+    return tuple(np.stack([columns[name] for name in FIXED]))
+
+
+def _attributes(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts) -> Ints:
+    bits, stored = given.numbers("attributes", *_BITS), given.has("attributes")
+    if not stored.all():
+        bits = np.where(stored, bits, _told_attributes(given, is_v2, kinds))
+    announced = (parts.sizes[event.METADATA] >= 0) * layout.V2_METADATA
+    announced |= (parts.sizes[event.VALUE] >= 0) * layout.V2_PAYLOAD
+    return np.where(is_v2, bits & ~(layout.V2_METADATA | layout.V2_PAYLOAD) | announced, bits)
+
+
+def _told_attributes(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Ints:
+    # V1's opcode bits and V2's opcode numbers are the same: 1 UPSERT, 2 DELETE.
+    opcode = given.words("opcode", layout.OPCODES).astype(np.int64) + 1
+    trace, replicated = given.flags("is_trace"), given.flags("is_replicated")
+    v1 = trace * layout.V1_TRACE | replicated * layout.V1_REPLICATED | (kinds == BYTES_KEY) * layout.V1_BYTES_KEY
+    v2 = (
+        trace * layout.V2_TRACE
+        | replicated * layout.V2_REPLICATED
+        | (kinds.astype(np.int64) + 1) << layout.V2_KEY_SHIFT
+    )
+    return opcode | np.where(is_v2, v2, v1)
+
+
+def _partitions(given: Given, is_v2: Bools) -> tuple[Ints, Ints]:
+    """Physical and logical partition; V2's only one is where V1's physical one is."""
+    physical, has_physical = given.numbers("physical_partition_id", *_SHORT), given.has("physical_partition_id")
+    logical, has_logical = given.numbers("logical_partition_id", *_SHORT), given.has("logical_partition_id")
+    two = is_v2 & has_physical & has_logical & (physical != logical)
+    refuse(two, "one partition id in V2", "a physical and another logical one")
+    return np.where(is_v2 & ~has_physical, logical, physical), np.where(is_v2 & ~has_logical, physical, logical)
+
+
+def _nanos(given: Given) -> Ints:
+    nanos, there = given.numbers("timestamp_nanos", *_LONG), given.has("timestamp_nanos")
+    if there.all():
+        return nanos
+    micros = given.numbers("timestamp", *_LONG)
+    first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] whose nanoseconds a BIGINT holds
+    refuse(~there & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", given.array("timestamp"))
+    return np.where(there, nanos, micros * 1000)
+
+
+def _source_ids(given: Given, is_v2: Bools) -> Ints:
+    ids, there = given.numbers("src_id", *_INT), given.has("src_id")
+    low, high = _SHORT
+    refuse(~is_v2 & ((ids < low) | (ids > high)), f"src_id from {low} to {high} in V1", ids)
+    if there.all():
+        return ids
+    told = given.words("event_type", layout.EVENT_TYPES)
+    told[given.flags("is_end_of_period")] = layout.EVENT_TYPES.index("END_OF_PERIOD")
+    named = np.array([_SOURCE_IDS.get(name, 0) for name in (*layout.EVENT_TYPES, "")], np.int64)[told]
+    vague = ~there & (named == 0) & (given.has("event_type") | given.has("source_range"))
+    refuse(vague, "src_id with an event_type or source_range of several ids", "NULL")
+    return np.where(there, ids, named)

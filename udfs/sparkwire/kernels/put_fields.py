@@ -1,0 +1,64 @@
+"""Columns into the fixed fields of a row: `sparkwire.kernels.fields` the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from sparkwire.kernels.fields import Place, Shape
+from sparkwire.kernels.load import address, in_order
+
+_INDEX = ir.IntType(64)
+_ITEM = 8  # [bytes] of a column's int64
+
+
+def field_writer(shapes: Sequence[Shape]) -> Callable[..., None]:
+    """``write(out, start, shape, columns, row)`` for rows of the shapes 0, 1, … of the table.
+
+    It stores ``columns[k][row]``, cut to the field's width, as field ``k`` of the row that begins at ``out[start]``,
+    for every field that the shape has. The fields are numbers, the columns int64. ``shape`` is in the table.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def write(typing_context: Any, out: Any, start: Any, shape: Any, columns: Any, row: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _emit_shapes(context, builder, signature, args, shapes)
+            return context.get_dummy_value()
+
+        index = types.int64
+        return types.void(out, index, index, columns, index), emit
+
+    return write  # type: ignore[no-any-return]
+
+
+def _emit_shapes(context: Any, builder: Any, signature: Any, args: Any, shapes: Sequence[Shape]) -> None:
+    done = builder.append_basic_block("put.done")
+    choice = builder.switch(args[2], done)
+    for number, shape in enumerate(shapes):
+        block = builder.append_basic_block(f"put.shape{number}")
+        choice.add_case(_INDEX(number), block)
+        builder.position_at_end(block)
+        for column, place in enumerate(shape):
+            if place is not None:
+                _emit_field(context, builder, signature, args, column, place)
+        builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _emit_field(context: Any, builder: Any, signature: Any, args: Any, column: int, place: Place) -> None:
+    out, start, _, columns, row = args
+    source = builder.extract_value(columns, column)
+    at = builder.mul(row, _INDEX(_ITEM))
+    item = address(context, builder, signature.args[3].types[column], source, at, _INDEX(_ITEM))
+    value = builder.load(builder.bitcast(item, _INDEX.as_pointer()))
+    number = ir.IntType(8 * place.width)
+    if place.width < _ITEM:
+        value = builder.trunc(value, number)
+    value = in_order(builder, value, ir.Constant(ir.IntType(1), place.little))
+    at = builder.add(start, _INDEX(place.offset))
+    target = address(context, builder, signature.args[0], out, at, _INDEX(place.width))
+    builder.store(value, builder.bitcast(target, number.as_pointer()), align=1)
