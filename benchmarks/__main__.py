@@ -15,7 +15,7 @@ from benchmarks.picture import draw
 from benchmarks.report import Row, table
 from sparkwire.kernels.isa import compiled_isa
 
-GROUPS = ("databus", "sql", "cold")
+GROUPS = ("kernels", "databus", "sql", "cold")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
