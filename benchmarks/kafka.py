@@ -55,7 +55,9 @@ def log(total: int, size: int, codec: int = 0) -> tuple[bytes, int]:
         )  # fmt: skip
         for i in range(PER_BATCH):
             number = offset + i
-            builder.append(i, 1_605_339_932_000 + 3 * number, b"key%05d" % (number % 10**5), pool[number % len(pool)], [])
+            builder.append(
+                i, 1_605_339_932_000 + 3 * number, b"key%05d" % (number % 10**5), pool[number % len(pool)], []
+            )
         batch = bytearray(builder.build())
         batch[0:8] = struct.pack(">q", offset)
         out += batch

@@ -152,7 +152,7 @@ def test_more_than_arrow_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     """What one array cannot hold fails with a sentence; a single row is kept below that by TOO_LARGE."""
     from sparkwire.formats.kafka import records
 
-    monkeypatch.setattr(records, "_INT32_MAX", 3 * MIB)
+    monkeypatch.setattr(records, "INT32_MAX", 3 * MIB)
     data = batch(snappy(record(bytes(MIB))), 2)
     assert [row["error"] for row in rows(data * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
     with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch".replace(".", "[.]")):

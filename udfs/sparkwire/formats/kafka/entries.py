@@ -36,6 +36,7 @@ from sparkwire.kernels import Bytes, crc32, crc32c, i8, i32, int64, kernel, u32
 Ints = npt.NDArray[np.int64]
 
 SLAB_BYTES = 1 << 20  # what is checked by one kernel is read by the next while it is still in the cache
+FIRST_SLAB_BYTES = 1 << 16  # by the first slab readers estimate what all of them will need
 SLAB_ENTRIES = SLAB_BYTES // 64
 
 _SIZE_AT = ENTRY["size"].offset
@@ -78,8 +79,10 @@ def slabs(source: Binary, verify: bool) -> Iterator[Slab]:
         np.empty(SLAB_ENTRIES, np.int8),
     )
     state = np.array([0, source.offsets[0], -1], np.int64)
-    while count := walk(source.data, source.offsets, verify, state, search, slab):
+    budget = FIRST_SLAB_BYTES
+    while count := walk(source.data, source.offsets, verify, budget, state, search, slab):
         yield part(slab, 0, count)
+        budget = SLAB_BYTES
 
 
 def part(slab: Slab, start: int, stop: int) -> Slab:
@@ -163,12 +166,14 @@ def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 
 @kernel
-def walk(data: Bytes, offsets: npt.NDArray[Any], verify: bool, state: Ints, search: Running, out: Slab) -> int:
-    """Fill ``out`` with the entries from ``state`` on; how many there are, 0 at the end."""
+def walk(
+    data: Bytes, offsets: npt.NDArray[Any], verify: bool, budget: int, state: Ints, search: Running, out: Slab
+) -> int:
+    """Fill ``out`` with the entries from ``state`` on, about ``budget`` bytes; how many there are, 0 at the end."""
     row, pos, found = state[_ROW], state[_POSITION], state[_FOUND]
     count = 0
     first = pos
-    while row < offsets.size - 1 and count < out.begin.size and pos - first < SLAB_BYTES:
+    while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = int64(offsets[row + 1])
         if pos >= end:
             row += 1

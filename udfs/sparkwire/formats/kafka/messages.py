@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, gather, primitive, timestamps, words
+from sparkwire.column import binary_of, empty, primitive, timestamps, words
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, TRUNCATED, UNKNOWN_CODEC
 from sparkwire.formats.kafka.layout import (
     CODEC_MASK,
@@ -25,7 +25,8 @@ from sparkwire.formats.kafka.layout import (
     TIMESTAMP_TYPES,
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, NOWHERE, TIMESTAMP, spans, within
-from sparkwire.kernels import Bytes, crc32, i8, i64, int64, kernel, prefetch, u32
+from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i64, int64, kernel, prefetch, u32
 
 Bools = npt.NDArray[np.bool_]
 
@@ -50,110 +51,126 @@ class Fields(NamedTuple):
     timestamp: npt.NDArray[np.int64]
     key: npt.NDArray[np.int64]
     key_size: npt.NDArray[np.int32]
-    key_bytes: npt.NDArray[np.int64]
-    """what there is to copy, negative for nothing [bytes]"""
     value: npt.NDArray[np.int64]
     value_size: npt.NDArray[np.int32]
-    value_bytes: npt.NDArray[np.int64]
     error: npt.NDArray[np.int8]
     there: npt.NDArray[np.uint8]
+    key_ends: npt.NDArray[np.int32]
+    """where the keys end when they lie one behind the other; item 0 is 0"""
+    value_ends: npt.NDArray[np.int32]
 
 
 _DTYPES = (
     np.int64, np.int64, np.int8, np.int8, np.int32, np.int8, np.int8, np.int64,
-    np.int64, np.int32, np.int64, np.int64, np.int32, np.int64, np.int8, np.uint8,
+    np.int64, np.int32, np.int64, np.int32, np.int8, np.uint8,
 )  # fmt: skip
 
 # Bits of `Fields.there`: which answers are not NULL.
-_CRC, _MAGIC, _ATTRIBUTES, _TIME, _KEY_SIZE, _VALUE_SIZE = (1 << bit for bit in range(6))
-_EVERYTHING = 63
+_CRC, _MAGIC, _ATTRIBUTES, _TIME, _KEY_SIZE, _VALUE_SIZE, _KEY, _VALUE = (1 << bit for bit in range(8))
+_EVERYTHING = 255
 
 
 @kernel
 def read_messages(data: Bytes, offsets: npt.NDArray[Any], out: Fields) -> int:
     """Fill ``out``; the bits of ``there`` that all rows have."""
     common = _EVERYTHING
+    keys = values = int64(0)
+    out.key_ends[0] = out.value_ends[0] = 0
     for row in range(offsets.size - 1):
+        # Only here are the arrays of `out` at hand: handing them on costs more than the message.
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         for line in range(start, end, _LINE):
             prefetch(data, line + _AHEAD)
-        _read(data, start, end, row, out)
-        common &= out.there[row]
+        there, magic, attributes, codec, stamp, timestamp = _header(data, start, end)
+        key, key_size, value, value_size = NOWHERE, int64(0), NOWHERE, int64(0)
+        if there & _ATTRIBUTES:
+            key, key_size, value, value_size = spans(data, start, end)
+        there |= (_KEY_SIZE if key != NOWHERE else 0) | (_VALUE_SIZE if value != NOWHERE else 0)
+        if key_size >= 0 and within(key, key_size, end):
+            there |= _KEY
+            keys += key_size
+        if value_size >= 0 and within(value, value_size, end):
+            there |= _VALUE
+            values += value_size
+        error, checks, crc, computed = _verdict(data, start, end, there, key, key_size, value, value_size)
+        out.there[row] = there
+        out.magic[row] = magic
+        out.attributes[row] = attributes
+        out.codec[row] = codec
+        out.stamp[row] = stamp
+        out.timestamp[row] = timestamp
+        out.key[row] = key
+        out.key_size[row] = key_size
+        out.key_ends[row + 1] = keys
+        out.value[row] = value
+        out.value_size[row] = value_size
+        out.value_ends[row + 1] = values
+        out.error[row] = UNKNOWN_CODEC if error == OK and codec < 0 else error
+        out.checks[row] = checks
+        out.crc[row] = crc
+        out.computed[row] = computed
+        common &= there
     return common
 
 
 @kernel
-def _read(data: Bytes, start: int, end: int, row: int, out: Fields) -> None:
-    size = end - start
-    out.crc[row] = u32(data, start, False) if size >= COVERED else 0
-    out.computed[row] = crc32(data, start + COVERED, size - COVERED) if size > COVERED else 0
-    out.checks[row] = -1
-    out.magic[row] = 0
-    out.attributes[row] = 0
-    out.codec[row] = out.stamp[row] = -1
-    out.timestamp[row] = NO_TIMESTAMP
-    out.key[row] = out.value[row] = start
-    out.key_size[row] = out.value_size[row] = 0
-    out.key_bytes[row] = out.value_bytes[row] = -1
-    out.there[row] = _CRC if size >= COVERED else 0
-    out.error[row] = TRUNCATED
-    if size <= MESSAGE_MAGIC:
-        return
-    magic = i8(data, start + MESSAGE_MAGIC)
-    out.magic[row] = magic
-    out.there[row] |= _MAGIC
-    if magic < 0 or magic > 1:
-        out.error[row] = BAD_MAGIC
-        out.checks[row] = out.computed[row] == out.crc[row]
-    elif size > ATTRIBUTES:
-        out.error[row] = _read_known(data, start, end, row, out)
+def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], out: Bytes) -> None:
+    """Keys or values one behind the other, where ``ends`` says."""
+    for row in range(starts.size):
+        size = int64(ends[row + 1]) - int64(ends[row])
+        if size > 0:
+            copy(out, int64(ends[row]), data, starts[row], size)
 
 
 @kernel
-def _read_known(data: Bytes, start: int, end: int, row: int, out: Fields) -> int:
+def _header(data: Bytes, start: int, end: int) -> tuple[int, int, int, int, int, int]:
+    """What is there, magic, attributes, codec, timestamp type, timestamp; nothing behind an unknown magic."""
+    size = end - start
+    there = _CRC if size >= COVERED else 0
+    if size <= MESSAGE_MAGIC:
+        return there, int64(0), int64(0), int64(-1), int64(-1), int64(NO_TIMESTAMP)
+    magic = int64(i8(data, start + MESSAGE_MAGIC))
+    there |= _MAGIC
+    if magic < 0 or magic > 1 or size <= ATTRIBUTES:
+        return there, magic, int64(0), int64(-1), int64(-1), int64(NO_TIMESTAMP)
+    there |= _ATTRIBUTES
     attributes = int64(i8(data, start + ATTRIBUTES))
     codec = attributes & CODEC_MASK
-    out.attributes[row] = attributes
-    out.codec[row] = codec if codec < LEGACY_CODECS else -1
-    there = _ATTRIBUTES
-    if out.magic[row] == 1:
-        out.stamp[row] = 1 if attributes & LOG_APPEND_TIME else 0
-        if end - start >= TIMESTAMP + 8:
-            out.timestamp[row] = i64(data, start + TIMESTAMP, False)
-            there |= 0 if out.timestamp[row] == NO_TIMESTAMP else _TIME
-    key, key_size, value, value_size = spans(data, start, end)
-    if key != NOWHERE:
-        there |= _KEY_SIZE
-        out.key_size[row] = key_size
-        if within(key, key_size, end):
-            out.key[row] = key
-            out.key_bytes[row] = key_size
-    if value != NOWHERE:
-        there |= _VALUE_SIZE
-        out.value_size[row] = value_size
-        if within(value, value_size, end):
-            out.value[row] = value
-            out.value_bytes[row] = value_size
-    out.there[row] |= there
-    return _verdict(data, start, end, key, value, value + max(value_size, 0), row, out)
+    codec = codec if codec < LEGACY_CODECS else int64(-1)
+    if magic == 0:
+        return there, magic, attributes, codec, int64(-1), int64(NO_TIMESTAMP)
+    timestamp = int64(NO_TIMESTAMP)
+    if size >= TIMESTAMP + 8:
+        timestamp = i64(data, start + TIMESTAMP, False)
+    there |= 0 if timestamp == NO_TIMESTAMP else _TIME
+    return there, magic, attributes, codec, int64(1 if attributes & LOG_APPEND_TIME else 0), timestamp
 
 
 @kernel
-def _verdict(data: Bytes, start: int, end: int, key: int, value: int, stop: int, row: int, out: Fields) -> int:
-    """The error of a message, and its checksum."""
-    right = out.computed[row] == out.crc[row]
-    if value == NOWHERE or stop > end:
+def _verdict(
+    data: Bytes, start: int, end: int, there: int, key: int, key_size: int, value: int, value_size: int
+) -> tuple[int, int, int, int]:
+    """Error, whether the checksum is right, the checksum as stored and as computed."""
+    size = end - start
+    if size < COVERED:
+        return int64(TRUNCATED), int64(-1), int64(0), int64(0)
+    crc = int64(u32(data, start, False))
+    computed = int64(crc32(data, start + COVERED, size - COVERED))
+    right = computed == crc
+    if not there & _ATTRIBUTES:
+        if there & _MAGIC and not 0 <= i8(data, start + MESSAGE_MAGIC) <= 1:
+            return int64(BAD_MAGIC), int64(right), crc, computed
+        return int64(TRUNCATED), int64(-1), crc, computed
+    if not within(value, value_size, end):
         # If the checksum covers just these bytes, none is missing: a size is wrong.
-        cut = not right or key == NOWHERE
-        out.checks[row] = -1 if cut else 1
-        return TRUNCATED if cut else BAD_LENGTH
+        if right and key != NOWHERE:
+            return int64(BAD_LENGTH), int64(1), crc, computed
+        return int64(TRUNCATED), int64(-1), crc, computed
+    stop = value + max(value_size, 0)
     if not right and stop < end:
-        out.computed[row] = crc32(data, start + COVERED, stop - start - COVERED)
-        right = out.computed[row] == out.crc[row]
-    out.checks[row] = right
-    if not right:
-        return CRC_MISMATCH
-    return UNKNOWN_CODEC if out.codec[row] < 0 else OK
+        computed = int64(crc32(data, start + COVERED, stop - start - COVERED))
+        right = computed == crc
+    return int64(OK if right else CRC_MISMATCH), int64(right), crc, computed
 
 
 class Messages:
@@ -161,11 +178,20 @@ class Messages:
 
     def __init__(self, data: pa.Array) -> None:
         self.source = binary_of(data)
-        self._fields = Fields._make(empty(self.source.rows, dtype) for dtype in _DTYPES)
+        rows = self.source.rows
+        if self.source.offsets[rows] - self.source.offsets[0] > INT32_MAX:  # only those of a large_binary do
+            raise too_much("messages")
+        columns = (empty(rows, dtype) for dtype in _DTYPES)
+        self._fields = Fields(*columns, key_ends=empty(rows + 1, np.int32), value_ends=empty(rows + 1, np.int32))
         self._common = read_messages(self.source.data, self.source.offsets, self._fields)
 
     def _there(self, bit: int) -> Bools | None:
         return None if self._common & bit else self._fields.there & bit != 0
+
+    def _bytes(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], bit: int) -> pa.Array:
+        out = empty(int(ends[-1]), np.uint8, COPY_SLACK)
+        copy_fields(self.source.data, starts, ends, out)
+        return binary(ends, out, self._there(bit))
 
     def crc(self) -> pa.Array:
         return primitive(self._fields.crc, self._there(_CRC))
@@ -195,13 +221,13 @@ class Messages:
         return words(self._fields.stamp, TIMESTAMP_TYPES)
 
     def key(self) -> pa.Array:
-        return gather(self.source.data, self._fields.key, self._fields.key_bytes, pa.binary())
+        return self._bytes(self._fields.key, self._fields.key_ends, _KEY)
 
     def key_size(self) -> pa.Array:
         return primitive(self._fields.key_size, self._there(_KEY_SIZE))
 
     def value(self) -> pa.Array:
-        return gather(self.source.data, self._fields.value, self._fields.value_bytes, pa.binary())
+        return self._bytes(self._fields.value, self._fields.value_ends, _VALUE)
 
     def value_size(self) -> pa.Array:
         return primitive(self._fields.value_size, self._there(_VALUE_SIZE))

@@ -31,7 +31,7 @@ from sparkwire.formats.kafka.layout import (
     SMALLEST_RECORD,
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, TIMESTAMP, spans, within
-from sparkwire.kernels import Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, u32
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, u32
 from sparkwire.kernels.varint import varint, varlong
 
 Ints = npt.NDArray[np.int64]
@@ -53,6 +53,11 @@ EVERYTHING = 63
 # Counters of `Out.used`; the last are the answers that every record has.
 RECORDS, KEY_BYTES, VALUE_BYTES, HEADERS, HEADER_KEY_BYTES, HEADER_VALUE_BYTES, COMMON = range(7)
 COUNTERS = 7
+
+# How much of a batch was read.
+_ALL, _SOME, _NO_ROOM = range(3)
+
+_SMALLEST_HEADER = 2  # two sizes [bytes]
 
 NO_WORD = -1
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
@@ -171,8 +176,11 @@ def most_records(data: Bytes, slab: Slab, payloads: Payloads) -> int:
 
 
 @kernel
-def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool, out: Out, rows: Offsets) -> None:
-    """Append the records of a slab's entries; ``rows[i]`` is how many rows entry ``i`` became."""
+def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool, out: Out, rows: Offsets) -> int:
+    """Append the records of a slab's entries; ``rows[i]`` is how many rows entry ``i`` became.
+
+    Returns how many entries were read: not all where the next has more headers than there is room for.
+    """
     for i in range(slab.begin.size):
         before = out.used[RECORDS]
         begin = slab.begin[i]
@@ -180,7 +188,8 @@ def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool
         if slab.error[i] != OK:
             _error_row(data, begin, slab.reach[i], slab.error[i], out)
         elif i8(data, begin + MAGIC) == 2:
-            _batch(data, begin, source, payloads.first[i], payloads.last[i], out)
+            if not _batch(data, begin, source, payloads.first[i], payloads.last[i], out):
+                return i
         elif payloads.codec[i] != NONE:
             _wrapper(data, begin, source, payloads.first[i], payloads.last[i], verify, out)
         else:
@@ -188,6 +197,7 @@ def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool
             offset = i64(data, begin, False)
             _message(data, payloads.first[i], payloads.last[i], offset, stamp, wrapper_time, False, True, out)
         rows[i] = out.used[RECORDS] - before
+    return slab.begin.size
 
 
 @kernel
@@ -242,91 +252,103 @@ def _timestamp_type(attributes: int) -> int:
 
 
 @kernel
-def _batch(data: Bytes, begin: int, source: Bytes, pos: int, end: int, out: Out) -> None:
-    """The records of a batch, up to the first that cannot be read: one row says so."""
+def _batch(data: Bytes, begin: int, source: Bytes, pos: int, end: int, out: Out) -> bool:
+    """The records of a batch, up to the first that cannot be read: one row says so. Whether there was room for them."""
     count = int64(i32(data, begin + _COUNT, False))
-    done = _batch_records(data, begin, source, pos, end, count, out)
-    if count > 0 and done != end:
+    found = _batch_records(data, begin, source, pos, end, count, out) if count > 0 else _ALL
+    if found == _SOME:
         _row(0, NO_TIMESTAMP, NO_WORD, 0, NO_WORD, BAD_RECORD, 0, out)
+    return found != _NO_ROOM
 
 
 @kernel
 def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, count: int, out: Out) -> int:
-    """Where the last of ``count`` records ends, or -1."""
+    """Append ``count`` records that take all bytes, or those before the first that cannot be read, or, for want of room, none."""
     attributes = int64(i16(data, begin + _BATCH_ATTRIBUTES, False))
     base_offset = i64(data, begin, False)
     base_sequence = int64(i32(data, begin + _BASE_SEQUENCE, False))
     stamp = _timestamp_type(attributes)
     base_time = i64(data, begin + (_MAX_TIMESTAMP if stamp else _BASE_TIMESTAMP), False)
-    for remaining in range(count, 0, -1):
+    # No call below takes `out`: handing on its arrays costs more than a record.
+    row, keys, values = out.used[RECORDS], out.used[KEY_BYTES], out.used[VALUE_BYTES]
+    headers = out.used[HEADERS]
+    header_keys, header_values = out.used[HEADER_KEY_BYTES], out.used[HEADER_VALUE_BYTES]
+    common = out.used[COMMON]
+    missing = count
+    while missing > 0:
         size, pos = varint(source, pos, end)
         if pos < 0 or size < 0 or size > end - pos:
-            return -1
+            break
         stop = pos + size
-        if remaining == 1 and stop != end:  # the count is too small: Kafka refuses the record at which it finds out
-            return -1
+        if missing == 1 and stop != end:  # the count is too small: Kafka refuses the record at which it finds out
+            break
         time_delta, pos = varlong(source, pos + 1, stop)
         if pos < 0:
-            return -1
+            break
         offset_delta, pos = varint(source, pos, stop)
         if pos < 0:
-            return -1
+            break
         key_size, key = varint(source, pos, stop)
         if key < 0 or key_size > stop - key:
-            return -1
-        pos = key + max(key_size, 0)
-        value_size, value = varint(source, pos, stop)
+            break
+        value_size, value = varint(source, key + max(key_size, 0), stop)
         if value < 0 or value_size > stop - value:
-            return -1
-        pos = _headers(source, value + max(value_size, 0), stop, out)
-        if pos != stop:
-            return -1
-        there = HAS_OFFSET | HAS_TIME | HAS_SEQUENCE | HAS_HEADERS
-        if key_size >= 0:
-            there |= HAS_KEY
-            copy(out.key, out.used[KEY_BYTES], source, key, key_size)
-            out.used[KEY_BYTES] += key_size
-        if value_size >= 0:
-            there |= HAS_VALUE
-            copy(out.value, out.used[VALUE_BYTES], source, value, value_size)
-            out.used[VALUE_BYTES] += value_size
-        control = _control_type(source, key, key_size) if attributes & CONTROL else NO_WORD
+            break
+        header_count, pos = varint(source, value + max(value_size, 0), stop)
+        if pos < 0 or header_count < 0:
+            break
+        if header_count > 0:
+            if header_count > (stop - pos) // _SMALLEST_HEADER:
+                break
+            room = min(out.header_key.size - header_keys, out.header_value.size - header_values) - COPY_SLACK
+            if header_count >= out.header_there.size - headers or stop - pos > room:
+                return _NO_ROOM
+        new_header, new_key, new_value = headers, header_keys, header_values
+        while header_count > 0:
+            name_size, name = varint(source, pos, stop)
+            if name < 0 or name_size < 0 or name_size > stop - name:
+                break
+            content_size, content = varint(source, name + name_size, stop)
+            if content < 0 or content_size > stop - content:
+                break
+            copy(out.header_key, new_key, source, name, name_size)
+            copy(out.header_value, new_value, source, content, max(content_size, 0))
+            new_key += name_size
+            new_value += max(content_size, 0)
+            out.header_there[new_header] = content_size >= 0
+            new_header += 1
+            out.header_key_ends[new_header] = new_key
+            out.header_value_ends[new_header] = new_value
+            pos = content + max(content_size, 0)
+            header_count -= 1
+        if header_count > 0 or pos != stop:
+            break
+        headers, header_keys, header_values = new_header, new_key, new_value
         time = base_time if stamp else base_time + time_delta
-        _row(base_offset + offset_delta, time, stamp, _sequence(base_sequence, offset_delta), control, OK, there, out)
-    return pos
-
-
-@kernel
-def _headers(source: Bytes, pos: int, end: int, out: Out) -> int:
-    """Append a record's headers and count them; where they end, -1 where they cannot be read."""
-    count, pos = varint(source, pos, end)
-    if pos < 0 or count <= 0:
-        return pos if count == 0 else -1
-    header = out.used[HEADERS]
-    keys = out.used[HEADER_KEY_BYTES]
-    values = out.used[HEADER_VALUE_BYTES]
-    for _ in range(count):
-        size, pos = varint(source, pos, end)
-        if pos < 0 or size < 0 or size > end - pos:
-            return -1
-        copy(out.header_key, keys, source, pos, size)
-        keys += size
-        size, pos = varint(source, pos + size, end)
-        if pos < 0 or size > end - pos:
-            return -1
-        out.header_there[header] = size >= 0
-        size = max(size, 0)
-        copy(out.header_value, values, source, pos, size)
-        values += size
-        pos += size
-        header += 1
-        out.header_key_ends[header] = keys
-        out.header_value_ends[header] = values
-    if pos == end:
-        out.used[HEADERS] = header
-        out.used[HEADER_KEY_BYTES] = keys
-        out.used[HEADER_VALUE_BYTES] = values
-    return pos
+        there = HAS_OFFSET | HAS_SEQUENCE | HAS_HEADERS
+        there |= (HAS_TIME if time != NO_TIMESTAMP else 0) | (HAS_KEY if key_size >= 0 else 0)
+        there |= HAS_VALUE if value_size >= 0 else 0
+        copy(out.key, keys, source, key, max(key_size, 0))
+        keys += max(key_size, 0)
+        copy(out.value, values, source, value, max(value_size, 0))
+        values += max(value_size, 0)
+        out.offset[row] = base_offset + offset_delta
+        out.timestamp[row] = time
+        out.stamp[row] = stamp
+        out.sequence[row] = _sequence(base_sequence, offset_delta)
+        out.control[row] = _control_type(source, key, key_size) if attributes & CONTROL else NO_WORD
+        out.error[row] = OK
+        out.there[row] = there
+        row += 1
+        out.key_ends[row] = keys
+        out.value_ends[row] = values
+        out.header_ends[row] = headers
+        common &= there
+        missing -= 1
+    out.used[RECORDS], out.used[KEY_BYTES], out.used[VALUE_BYTES] = row, keys, values
+    out.used[HEADERS], out.used[HEADER_KEY_BYTES], out.used[HEADER_VALUE_BYTES] = headers, header_keys, header_values
+    out.used[COMMON] = common
+    return _SOME if missing else _ALL
 
 
 @kernel

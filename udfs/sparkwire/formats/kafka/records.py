@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from sparkwire import codecs
 from sparkwire.codecs import Arena, Blocks, inflate
-from sparkwire.column import binary_of, bitmap, empty, lists, primitive, struct, timestamps, words
+from sparkwire.column import binary_of, empty, lists, primitive, struct, timestamps, words
 from sparkwire.errors import DECOMPRESS_FAILED, ERRORS, OK, TOO_LARGE
 from sparkwire.formats.kafka import headers as header
 from sparkwire.formats.kafka.entries import Slab, part, slabs
 from sparkwire.formats.kafka.headers import Column, Headers
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, TIMESTAMP_TYPES
+from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
 from sparkwire.formats.kafka.parse import (
     COMMON,
     COUNTERS,
@@ -50,7 +51,6 @@ from sparkwire.kernels import COPY_SLACK
 Bools = npt.NDArray[np.bool_]
 
 MAX_BATCH_BYTES = 268_435_456
-_INT32_MAX = 2**31 - 1
 _ARENA_BYTES = 1 << 20  # as with slabs: what is decompressed is read while it is in the cache
 
 _RECORD_COLUMNS = {
@@ -61,6 +61,11 @@ _HEADER_COLUMNS = {"header_key_ends": np.int32, "header_value_ends": np.int32, "
 _BYTE_COLUMNS = {
     "key": KEY_BYTES, "value": VALUE_BYTES, "header_key": HEADER_KEY_BYTES, "header_value": HEADER_VALUE_BYTES,
 }  # fmt: skip
+COLUMNS_OF = {counter: (name,) for name, counter in _BYTE_COLUMNS.items()} | {
+    RECORDS: tuple(_RECORD_COLUMNS),
+    HEADERS: tuple(_HEADER_COLUMNS),
+}
+"""which columns of `Out` grow with a counter"""
 
 
 class Records:
@@ -78,11 +83,12 @@ class Records:
         self.source = binary_of(data)
         self.entries = Headers(self.source)
         self._verify = verify
-        self._limit = min(max_batch_bytes, _INT32_MAX)
+        self._limit = min(max_batch_bytes, INT32_MAX)
         self._payload = self.source.data.data
         self._arena = Arena(_ARENA_BYTES)
         self._row_bytes = (-1, 0)  # of the row last met, what its compressed entries have become
         self._columns = self._first_columns()
+        self._room = dict.fromkeys(COLUMNS_OF, 1)
         self._counts: list[npt.NDArray[np.int32]] = []
         for slab in slabs(self.source, verify):
             self._take(slab)
@@ -111,7 +117,7 @@ class Records:
         begin = self._arena.used
         row = int(slab.row[entry])
         before = self._row_bytes[1] if self._row_bytes[0] == row else 0
-        size = inflate(self._payload, plan, self._arena, min(self._limit, _INT32_MAX - before))
+        size = inflate(self._payload, plan, self._arena, min(self._limit, INT32_MAX - before))
         if size < 0:
             slab.error[entry] = TOO_LARGE if size == codecs.TOO_LARGE else DECOMPRESS_FAILED
             return
@@ -121,14 +127,19 @@ class Records:
         payloads.last[entry] = begin + size
 
     def _read(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32], start: int, stop: int) -> None:
-        some = part(slab, start, stop)
-        theirs = Payloads._make(column[start:stop] for column in payloads)
-        self._make_room(
-            most_records(self.source.data, some, theirs), int((theirs.last - theirs.first).sum()), slab.begin[start]
-        )
         arena = self._arena.bytes.view()
         arena.flags.writeable = False
-        read(self.source.data, arena, some, theirs, self._verify, self._columns, rows[start:stop])
+        some, theirs = _part(slab, payloads, start, stop)
+        size = int((theirs.last - theirs.first).sum())
+        more = {RECORDS: most_records(self.source.data, some, theirs) + 1}
+        self._make_room(more | dict.fromkeys((KEY_BYTES, VALUE_BYTES), size), slab.begin[start])
+        while start < stop:
+            some, theirs = _part(slab, payloads, start, stop)
+            start += read(self.source.data, arena, some, theirs, self._verify, self._columns, rows[start:stop])
+            if start < stop:
+                size = int(payloads.last[start] - payloads.first[start])
+                more = {HEADERS: size // 2 + 2}
+                self._make_room(more | dict.fromkeys((HEADER_KEY_BYTES, HEADER_VALUE_BYTES), size), slab.begin[start])
         self._arena.clear()
 
     # -- room
@@ -140,26 +151,24 @@ class Records:
         columns: dict[str, Any] = {name: np.zeros(1, dtype) for name, dtype in dtypes.items()}
         return Out(**columns, used=used)
 
-    def _make_room(self, records: int, size: int, position: int) -> None:
-        """See that ``records`` more, of ``size`` bytes in all, fit; ``position`` says how much has been read."""
-        used = self._columns.used
-        done = (position - self.source.offsets[0]) / max(1, self.source.offsets[-1] - self.source.offsets[0])
-        needs = dict.fromkeys(_RECORD_COLUMNS, (RECORDS, records + 1))
-        needs |= dict.fromkeys(_HEADER_COLUMNS, (HEADERS, size // 2 + 1))
-        needs |= {name: (counter, size + COPY_SLACK) for name, counter in _BYTE_COLUMNS.items()}
+    def _make_room(self, more: dict[int, int], position: int) -> None:
+        """See that so many items more fit, by counter; ``position`` says how much has been read."""
+        used = self._columns.used.tolist()
+        if any(used[counter] + items > INT32_MAX for counter, items in more.items()):
+            raise too_much("records")
         larger = {}
-        for name, (counter, more) in needs.items():
-            column = getattr(self._columns, name)
-            least = int(used[counter]) + more
-            if least > len(column):
-                expected = int(used[counter] / done * 1.02) if done else 0
-                larger[name] = _grown(column, int(used[counter]) + 1, max(least, expected + more))
-        for counter in _BYTE_COLUMNS.values():
-            if used[counter] + size > _INT32_MAX:
-                raise ValueError(
-                    "the records of one Arrow batch come to more than 2 GiB, more than an Arrow column holds: "
-                    "lower spark.sql.execution.arrow.maxRecordsPerBatch"
-                )
+        for counter, items in more.items():
+            least = used[counter] + items + COPY_SLACK
+            if least <= self._room[counter]:
+                continue
+            # As much as all will take, if it goes on like this; but no more than twice what is needed now, or than
+            # the source has: what is decompressed may promise anything.
+            total = int(self.source.offsets[-1] - self.source.offsets[0])
+            done = (int(position) - int(self.source.offsets[0])) / max(1, total)
+            expected = int(used[counter] / done * 1.02) + items + COPY_SLACK if done else 0
+            self._room[counter] = max(least, min(expected, max(2 * least, total)))
+            for name in COLUMNS_OF[counter]:
+                larger[name] = _grown(getattr(self._columns, name), used[counter] + 1, self._room[counter])
         if larger:
             self._columns = self._columns._replace(**larger)
 
@@ -190,7 +199,7 @@ class Records:
 
     def _bytes(self, name: str, ends: str, bit: int) -> pa.Array:
         offsets = getattr(self._columns, ends)[: self.rows + 1]
-        return _binary(pa.binary(), offsets, getattr(self._columns, name), self._there(bit))
+        return binary(offsets, getattr(self._columns, name), self._there(bit))
 
     def offset(self) -> pa.Array:
         return primitive(self._columns.offset[: self.rows], self._there(HAS_OFFSET))
@@ -214,8 +223,8 @@ class Records:
         columns = self._columns
         n = int(columns.used[HEADERS])
         there = columns.header_there[:n]
-        keys = _binary(pa.binary(), columns.header_key_ends[: n + 1], columns.header_key, None)
-        values = _binary(pa.binary(), columns.header_value_ends[: n + 1], columns.header_value, there)
+        keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
+        values = binary(columns.header_value_ends[: n + 1], columns.header_value, there)
         return lists(
             columns.header_ends[: self.rows + 1],
             struct({"key": _text(keys), "value": values}),
@@ -298,18 +307,15 @@ def prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]
     return payloads, Blocks._make(column[:count] for column in planned)
 
 
+def _part(slab: Slab, payloads: Payloads, start: int, stop: int) -> tuple[Slab, Payloads]:
+    return part(slab, start, stop), Payloads._make(column[start:stop] for column in payloads)
+
+
 def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
     """The same with room for ``size`` items."""
     larger = empty(size, column.dtype)
     larger[:used] = column[:used]
     return larger
-
-
-def _binary(
-    type: pa.DataType, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], valid: Bools | None
-) -> pa.Array:
-    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
-    return pa.Array.from_buffers(type, len(offsets) - 1, buffers)
 
 
 def _text(keys: pa.Array) -> pa.Array:

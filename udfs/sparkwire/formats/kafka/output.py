@@ -1,0 +1,28 @@
+"""Arrow columns over buffers that kernels have filled."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import bitmap
+
+INT32_MAX = 2**31 - 1
+"""what one Arrow column of bytes can hold [bytes]"""
+
+
+def binary(
+    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None
+) -> pa.Array:
+    """BINARY: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``data`` may have room to spare."""
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+
+
+def too_much(what: str) -> ValueError:
+    """The records of one batch do not fit into one Arrow column."""
+    return ValueError(
+        f"the {what} of one Arrow batch come to more than 2 GiB, more than an Arrow column holds: "
+        "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+    )
