@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, address, put_i32, put_u8, u8, u32
+from sparkwire.kernels.load import Bytes, address, i64, put_i32, put_u8, u8, u32
 from sparkwire.kernels.number import int64, uint64
 from sparkwire.kernels.text import utf8_step
 
@@ -51,6 +51,8 @@ class Paths(NamedTuple):
     """behind the last child of a node"""
     key_start: Ints
     key_size: Ints
+    key_word: Ints
+    """the first bytes of a key as one little-endian number"""
     keys: Bytes
     slot: Ints
     """the number of the wanted value, -1 for a node on the way"""
@@ -75,6 +77,7 @@ def paths(*wanted: str) -> Paths:
         last=_ints([group[-1] + 1 if group else 0 for group in children]),
         key_start=_ints(np.cumsum([0, *map(len, names)])[:-1]),
         key_size=_ints([len(name) for name in names]),
+        key_word=_ints([int.from_bytes(name[:WORD], "little", signed=len(name) >= WORD) for name in names]),
         keys=np.frombuffer(b"".join(names), np.uint8),
         slot=_ints([wanted.index(".".join(node)) if ".".join(node) in wanted else _NONE for node in nodes]),
         below_first=_ints(np.cumsum([0, *map(len, below)])[:-1]),
@@ -234,17 +237,25 @@ def _forget(tree: Paths, node: int, row: int, sizes: Spans, kinds: Kinds) -> Non
 @kernel
 def _child(data: Bytes, start: int, end: int, escaped: bool, tree: Paths, node: int) -> int:
     """The child of ``node`` that has this key, -1 if none."""
-    for child in range(tree.first[node], tree.last[node]):
-        if escaped:
+    if escaped or start + WORD > data.size:
+        for child in range(tree.first[node], tree.last[node]):
             if _unescapes_to(data, start, end, tree.keys, tree.key_start[child], tree.key_size[child]):
                 return child
-        elif tree.key_size[child] == end - start:
-            at, same = tree.key_start[child], 0
-            while same < end - start and u8(data, start + same) == tree.keys[at + same]:
+        return _NONE
+    size, word = end - start, i64(data, start, True)
+    if size < WORD:
+        word &= (1 << (8 * size)) - 1
+    for child in range(tree.first[node], tree.last[node]):
+        if tree.key_word[child] == word and tree.key_size[child] == size:
+            at, same = tree.key_start[child], WORD
+            while same < size and u8(data, start + same) == tree.keys[at + same]:
                 same += 1
-            if same == end - start:
+            if same >= size:
                 return child
     return _NONE
+
+
+WORD = 8  # [bytes] of a key that are compared at once
 
 
 @kernel

@@ -33,12 +33,12 @@ Source: Alibaba Cloud, DataWorks, "Appendix: DataHub message formats".
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from sparkwire.formats.datahub import answers
 from sparkwire.formats.datahub.answers import MessageAnswer, millis, text, time
 from sparkwire.formats.datahub.messages import messages_of
+from sparkwire.formats.datahub.writer import to_blob
 from sparkwire.function import Function
 from sparkwire.makers import Answer, struct_function
 
@@ -62,143 +62,167 @@ SAMPLES: Final = {"blob": _BLOB, "blob_delete": _DELETE, "blob_ddl": _DDL}
 """After the source's own samples; of the DDL's serialized statement only the first bytes."""
 
 
-def _row(
-    declaration: str, returns: str, doc: str, answer: MessageAnswer, example: str, sample: str = "blob"
-) -> Function:
-    name = f"datahub_{declaration}"
-    return Function(
-        f"{name}(blob BINARY) -> {returns}", doc, Answer(messages_of, answer), f"{name}({sample}) -> {example}"
-    )
+def _row(signature: str, doc: str, answer: MessageAnswer, example: str) -> Function:
+    return Function(signature, doc, Answer(messages_of, answer), example)
 
-
-_time_row = partial(_row, returns="TIMESTAMP")
 
 _ACCESSORS: Final = (
-    _row("op", "STRING", "payload.op, as written.", text("op"), "UPDATE_AFTER"),
     _row(
-        "operation",
-        "STRING",
+        "datahub_op(blob BINARY) -> STRING",
+        "payload.op, as written.",
+        text("op"),
+        "datahub_op(blob) -> UPDATE_AFTER",
+    ),
+    _row(
+        "datahub_operation(blob BINARY) -> STRING",
         "What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for "
         "an op that is not known.",
         answers.operation,
-        "UPDATE_AFTER",
+        "datahub_operation(blob) -> UPDATE_AFTER",
     ),
     _row(
-        "sequence_id",
-        "STRING",
+        "datahub_sequence_id(blob BINARY) -> STRING",
         "payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.",
         text("sequence_id"),
-        "1605339516000000005",
+        "datahub_sequence_id(blob) -> 1605339516000000005",
     ),
     _row(
-        "event_time",
-        "TIMESTAMP",
+        "datahub_event_time(blob BINARY) -> TIMESTAMP",
         "When the record changed in the source database.",
         time("event_time"),
-        "2020-11-14 07:45:34",
+        "datahub_event_time(blob) -> 2020-11-14 07:45:34",
     ),
-    _row("event_time_ms", "BIGINT", "The same [ms since epoch].", millis("event_time"), "1605339934000"),
     _row(
-        "system_time",
-        "TIMESTAMP",
+        "datahub_event_time_ms(blob BINARY) -> BIGINT",
+        "When the record changed in the source database [ms since epoch].",
+        millis("event_time"),
+        "datahub_event_time_ms(blob) -> 1605339934000",
+    ),
+    _row(
+        "datahub_system_time(blob BINARY) -> TIMESTAMP",
         "When the synchronization handled the message; not every source has it.",
         time("system_time"),
-        "2020-11-14 07:45:34.951",
+        "datahub_system_time(blob) -> 2020-11-14 07:45:34.951",
     ),
-    _row("system_time_ms", "BIGINT", "The same [ms since epoch].", millis("system_time"), "1605339934951"),
     _row(
-        "checkpoint_time",
-        "TIMESTAMP",
+        "datahub_system_time_ms(blob BINARY) -> BIGINT",
+        "When the synchronization handled the message [ms since epoch].",
+        millis("system_time"),
+        "datahub_system_time_ms(blob) -> 1605339934951",
+    ),
+    _row(
+        "datahub_checkpoint_time(blob BINARY) -> TIMESTAMP",
         "Where a synchronization may start again; not every source has it.",
         time("checkpoint_time"),
-        "2020-11-14 07:45:34",
+        "datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34",
     ),
-    _row("checkpoint_time_ms", "BIGINT", "The same [ms since epoch].", millis("checkpoint_time"), "1605339934000"),
-    _row("db_type", "STRING", "Kind of the source database, as written.", text("db_type"), "MySQL"),
-    _row("db_version", "STRING", "Version of the source database.", text("db_version"), "NULL"),
-    _row("database", "STRING", "Name of the source database.", text("database"), "example_db"),
     _row(
-        "schema_name",
-        "STRING",
+        "datahub_checkpoint_time_ms(blob BINARY) -> BIGINT",
+        "Where a synchronization may start again [ms since epoch].",
+        millis("checkpoint_time"),
+        "datahub_checkpoint_time_ms(blob) -> 1605339934000",
+    ),
+    _row(
+        "datahub_db_type(blob BINARY) -> STRING",
+        "Kind of the source database, as written.",
+        text("db_type"),
+        "datahub_db_type(blob) -> MySQL",
+    ),
+    _row(
+        "datahub_db_version(blob BINARY) -> STRING",
+        "Version of the source database.",
+        text("db_version"),
+        "datahub_db_version(blob) -> NULL",
+    ),
+    _row(
+        "datahub_database(blob BINARY) -> STRING",
+        "Name of the source database.",
+        text("database"),
+        "datahub_database(blob) -> example_db",
+    ),
+    _row(
+        "datahub_schema_name(blob BINARY) -> STRING",
         "Name of the schema within the database, where it has such (PostgreSQL, SQL Server).",
         text("schema_name"),
-        "NULL",
+        "datahub_schema_name(blob) -> NULL",
     ),
-    _row("table", "STRING", "Name of the source table.", text("table"), "example_table_pk"),
     _row(
-        "primary_key",
-        "ARRAY<STRING>",
+        "datahub_table(blob BINARY) -> STRING",
+        "Name of the source table.",
+        text("table"),
+        "datahub_table(blob) -> example_table_pk",
+    ),
+    _row(
+        "datahub_primary_key(blob BINARY) -> ARRAY<STRING>",
         "Names of the primary key's columns; NULL for a table without a key.",
         answers.primary_key,
-        "[id, name]",
+        "datahub_primary_key(blob) -> [id, name]",
     ),
     _row(
-        "columns",
-        "ARRAY<STRUCT<name STRING, type STRING>>",
+        "datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>",
         "The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.",
         answers.columns,
-        "[{id, LONG}, {name, STRING}, {comment, STRING}]",
+        "datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]",
     ),
     _row(
-        "before",
-        "STRING",
+        "datahub_before(blob BINARY) -> STRING",
         "The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
         answers.before,
-        '{ "name": "joe", "comment": "com1", "id": 1 }',
-        "blob_delete",
+        'datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
     _row(
-        "after",
-        "STRING",
+        "datahub_after(blob BINARY) -> STRING",
         "The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
         answers.after,
-        '{ "name": "joe", "comment": "com1", "id": 1 }',
+        'datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
     _row(
-        "before_map",
-        "MAP<STRING, STRING>",
+        "datahub_before_map(blob BINARY) -> MAP<STRING, STRING>",
         "The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
         answers.before_map,
-        "{name -> joe, comment -> com1, id -> 1}",
-        "blob_delete",
+        "datahub_before_map(blob_delete)['id'] -> 1",
     ),
     _row(
-        "after_map",
-        "MAP<STRING, STRING>",
+        "datahub_after_map(blob BINARY) -> MAP<STRING, STRING>",
         "The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
         answers.after_map,
-        "{name -> joe, comment -> com1, id -> 1}",
+        "datahub_after_map(blob)['id'] -> 1",
     ),
     _row(
-        "ddl_text",
-        "STRING",
+        "datahub_ddl_text(blob BINARY) -> STRING",
         "The statement of a DDL message.",
         text("ddl_text"),
-        "alter table example_table_nopk add column holo text",
-        "blob_ddl",
+        "datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text",
     ),
     _row(
-        "ddl_meta",
-        "BINARY",
+        "datahub_ddl_meta(blob BINARY) -> BINARY",
         "The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).",
         answers.ddl_meta,
-        "X'ACED00057372'",
-        "blob_ddl",
+        "hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372",
     ),
-    _row("version", "STRING", "Version of the format, as written; none is refused.", text("version"), "0.0.1"),
     _row(
-        "error",
-        "STRING",
+        "datahub_version(blob BINARY) -> STRING",
+        "Version of the format, as written; none is refused.",
+        text("version"),
+        "datahub_version(blob) -> 0.0.1",
+    ),
+    _row(
+        "datahub_error(blob BINARY) -> STRING",
         "Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime "
         "MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.",
         answers.error,
-        "NULL",
+        "datahub_error(blob) -> NULL",
     ),
-    _row("is_valid", "BOOLEAN", "Whether datahub_error is NULL.", answers.is_valid, "true"),
+    _row(
+        "datahub_is_valid(blob BINARY) -> BOOLEAN",
+        "Whether datahub_error is NULL.",
+        answers.is_valid,
+        "datahub_is_valid(blob) -> true",
+    ),
 )
 
 _CHANGE: Final = struct_function(
@@ -214,20 +238,27 @@ FUNCTIONS: Final = (
     *_ACCESSORS,
     _CHANGE,
     _row(
-        "tuple",
-        "STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, _source_table_ STRING, "
-        "_before_image_ STRING, _after_image_ STRING>",
+        "datahub_tuple(blob BINARY) -> STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, "
+        "_source_table_ STRING, _before_image_ STRING, _after_image_ STRING>",
         "The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's "
         "name, Y or N for each image. NULL for a message that such a topic cannot carry.",
         answers.tuple_columns,
-        "{1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
+        "datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
     ),
     _row(
-        "shard_key",
-        "STRING",
+        "datahub_shard_key(blob BINARY) -> STRING",
         "What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before "
         "image; the table's name where there is no key or no image.",
         answers.shard_key,
-        '[1,"joe"]',
+        'datahub_shard_key(blob) -> [1,"joe"]',
+    ),
+    Function(
+        f"to_datahub_blob(change {_CHANGE.returns}) -> BINARY",
+        "The message that datahub_change reads as this, out of any of its fields. op wins over operation, a time in "
+        "milliseconds over its TIMESTAMP, before and after (JSON objects, inserted as they are) over their maps; error and "
+        "is_valid are not looked at.",
+        to_blob,
+        "CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> "
+        '{"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}',
     ),
 )

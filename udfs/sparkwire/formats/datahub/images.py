@@ -176,16 +176,9 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
     (names, asked), count = values.numbered(images.names, keys.flatten())
     asked_firsts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     place = values.last_places(images.ranges(names), Ranges(*by_row(asked_firsts), asked), count)
-    texts = binary_of(values.canonical_texts(_values_or_null(images.listed.values, place)))
+    texts = binary_of(values.canonical_texts(images.listed.values.found_at(place)))
     starts = texts.offsets.astype(np.int64)
     return joined(texts.data, starts[:-1], np.diff(starts), asked_firsts, _BRACKETS, valid)
-
-
-def _values_or_null(items: Values, place: Ints) -> Values:
-    if len(items.kinds) == 0:
-        items = Values(items.data, *(np.zeros(1, column.dtype) for column in items[1:]))
-    found = items.at(np.maximum(place, 0))
-    return found._replace(kinds=np.where(place >= 0, found.kinds, np.int8(NULL)))
 
 
 @kernel

@@ -137,4 +137,27 @@ class Messages:
 
 
 def messages_of(column: pa.Array) -> Messages:
-    return Messages(column)
+    """The scan of a column, shared by the functions that a query calls on the same batch.
+
+    Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
+    memory cannot become another batch's; what Arrow says may change is never shared.
+    """
+    global _latest
+    identity = _identity(column)
+    known, _, messages = _latest
+    if messages is None or identity is None or identity != known:
+        messages = Messages(column)
+        if identity is not None:
+            _latest = (identity, column, messages)
+    return messages
+
+
+_Identity = tuple[pa.DataType, int, int, tuple[int, ...]]
+_latest: tuple[_Identity | None, pa.Array | None, Messages | None] = (None, None, None)
+
+
+def _identity(column: pa.Array) -> _Identity | None:
+    buffers = [buffer for buffer in column.buffers() if buffer is not None]
+    if any(buffer.is_mutable for buffer in buffers):
+        return None
+    return column.type, column.offset, len(column), tuple(buffer.address for buffer in buffers)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,10 @@ from sparkwire.column import Bools, binary_of, build, empty, gather
 from sparkwire.kernels import Bytes
 from sparkwire.kernels.base64 import measure_base64, write_base64
 from sparkwire.kernels.json import (
+    ABSENT,
     ARRAY,
     ESCAPED,
+    NULL,
     OBJECT,
     Members,
     Paths,
@@ -46,6 +47,18 @@ class Values(NamedTuple):
         """The values of these rows."""
         return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
 
+    def found_at(self, places: Ints) -> Values:
+        """The values at these places, nothing for a place of -1."""
+        if len(self.kinds) == 0:
+            nothing = np.zeros(len(places), np.int64)
+            return Values(self.data, nothing, nothing - 1, nothing.astype(np.int8), nothing)
+        return self.at(np.maximum(places, 0)).only(places >= 0)
+
+    def only(self, chosen: Bools) -> Values:
+        """These values where ``chosen``, nothing elsewhere."""
+        sizes, kinds = np.where(chosen, self.sizes, -1), np.where(chosen, self.kinds, np.int8(ABSENT))
+        return self._replace(sizes=sizes, kinds=kinds)
+
     def unless(self, chosen: Bools, other: Values) -> Values:
         """These values, but where ``chosen`` those of ``other``, from the same data."""
         return Values(
@@ -71,7 +84,7 @@ class Documents(NamedTuple):
         return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
 
 
-def documents(data: Bytes, begins: npt.NDArray[np.integer], ends: npt.NDArray[np.integer], tree: Paths) -> Documents:
+def documents(data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], tree: Paths) -> Documents:
     """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
     rows = len(begins)
     shape = (int(tree.slot.max()) + 1, rows)
@@ -85,7 +98,8 @@ def documents(data: Bytes, begins: npt.NDArray[np.integer], ends: npt.NDArray[np
 def texts(values: Values) -> pa.Array:
     """STRING: what a string says, of anything else its JSON as written; NULL for null and for nothing."""
     if not (values.kinds == ESCAPED).any():
-        return gather(values.data, values.starts, values.sizes, pa.string())
+        sizes = np.where(values.kinds > NULL, values.sizes, -1)
+        return gather(values.data, values.starts, sizes, pa.string())
     spans = values[:4]
     sizes = empty(len(values.kinds), np.int64)
     measure_texts(*spans, sizes)
@@ -187,8 +201,8 @@ def numbered(*names: pa.Array) -> tuple[list[Codes], int]:
 class Ranges(NamedTuple):
     """Names by row: those of row ``i`` are ``names[firsts[i]:lasts[i]]``."""
 
-    firsts: npt.NDArray[np.integer]
-    lasts: npt.NDArray[np.integer]
+    firsts: npt.NDArray[np.integer[Any]]
+    lasts: npt.NDArray[np.integer[Any]]
     names: Codes
 
 
@@ -200,7 +214,6 @@ def last_places(among: Ranges, asked: Ranges, count: int) -> Ints:
     return found
 
 
-def by_row(lists: Sequence[int] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """First and behind-the-last item of each row, of Arrow offsets."""
-    offsets = np.asarray(lists, np.int32)
+def by_row(offsets: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
+    """First and behind-the-last item of each row, of Arrow's offsets."""
     return offsets[:-1], offsets[1:]
