@@ -13,7 +13,8 @@ Four ideas keep short messages short:
   of the first block: a table of one word for each size of it.
 - Where a load can be masked, messages of up to a few blocks are all treated as the longest of them,
   with zeros before: folding nothing costs less than a branch on a length that nobody can predict.
-- The reduction from 128 to 32 bits is three dependent multiplications (Barrett) without masks.
+- The reduction to 32 bits is three dependent multiplications: all halves of a register to 96 bits at once,
+  and from there by Barrett's method, without masks.
 
 Messages lie one behind the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
 notices a sequence of short messages too late.
@@ -172,10 +173,9 @@ class _Folder:
     def prefetch(self, data: Any, index: Any) -> None:
         emit_prefetch(self.b, self._address(data, index, AHEAD))
 
-    def distance(self, *bits: int) -> Any:
-        """The constant that moves lanes up: all by the same distance, or each by its own."""
-        each = bits * self.machine.lanes if len(bits) == 1 else bits
-        return _constant([half for distance in each for half in gf2.fold(distance, self.checksum.poly)])
+    def distance(self, bits: int) -> Any:
+        """The constant that moves all lanes up."""
+        return _constant([*gf2.fold(bits, self.checksum.poly)] * self.machine.lanes)
 
     @property
     def next_block(self) -> Any:
@@ -207,16 +207,14 @@ class _Folder:
     def reduce(self, state: Any) -> Any:
         """The 32-bit register that a state comes to."""
         b = self.b
-        if self.machine.lanes > 1:
-            to_last = self.distance(*(128 * k for k in reversed(range(self.machine.lanes))))
-            state = self.fold(state, to_last, _constant([0] * (2 * self.machine.lanes)))
-        while (lanes := state.type.count // 2) > 1:
+        to_end = range(64 * (2 * self.machine.lanes - 1), -1, -64)  # [bits] of each half
+        narrow = _constant([gf2.narrow(distance, self.checksum.poly) for distance in to_end])
+        remainder = self.fold(state, narrow, ir.Constant(self.register, [0] * self.register.count))
+        while (lanes := remainder.type.count // 2) > 1:
             halves = [[side * lanes + k for k in range(lanes)] for side in (0, 1)]
-            low, high = (b.shuffle_vector(state, state, _constant(half, _WORD)) for half in halves)
-            state = b.xor(low, high)
-        k96, mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.checksum.poly))
-        upper = b.shuffle_vector(state, _constant([0, 0]), _constant([1, 2], _WORD))
-        remainder = b.xor(upper, self.machine.multiply(b, state, k96, 0, 0))
+            low, high = (b.shuffle_vector(remainder, remainder, _constant(half, _WORD)) for half in halves)
+            remainder = b.xor(low, high)
+        mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.checksum.poly))
         quotient = self.machine.multiply(b, remainder, mu, 0, 0)
         remainder = b.xor(remainder, self.machine.multiply(b, quotient, p33, 0, 0))
         return b.extract_element(b.bitcast(remainder, ir.VectorType(_WORD, 4)), _WORD(2))

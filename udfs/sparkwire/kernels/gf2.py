@@ -60,15 +60,20 @@ def reflect(a: int, bits: int) -> int:
 
 
 def fold(distance: int, p: int) -> tuple[int, int]:
-    """(k_low, k_high) that move a reflected 128-bit lane up by ``distance`` bits, modulo p.
+    """(k_low, k_high) that move a reflected 128-bit lane up by ``distance`` > 0 bits, modulo p.
 
     The carry-less product of two reflected 64-bit values is theirs times x, hence the -1:
     ``clmul(lane.low, k_low) ^ clmul(lane.high, k_high) = lane * x^distance (mod p)``.
-    At distance 0 it is the identity.
     """
-    if distance == 0:
-        return 1, reflect(power(-1, p), 64)
     return reflect(power(distance + 63, p), 64), reflect(power(distance - 1, p), 64)
+
+
+def narrow(distance: int, p: int) -> int:
+    """What takes 64 reflected bits, ``distance`` bits before the end of a message, to the 96 bits above x^31.
+
+    ``clmul(half, narrow) = half * x^(distance + 32) * x^32 (mod p)``, a lane whose last dword is 0.
+    """
+    return reflect(power(distance + 32, p), 32) << 1
 
 
 def ahead(register: int, bits: int, p: int) -> int:
@@ -76,13 +81,13 @@ def ahead(register: int, bits: int, p: int) -> int:
     return reflect(divide(product(reflect(register, 32), power(bits, p)), p)[1], 32)
 
 
-def barrett(p: int) -> tuple[int, int, int]:
-    """(k96, mu, p33) that reduce a reflected 128-bit lane to the 32-bit checksum.
+def barrett(p: int) -> tuple[int, int]:
+    """(mu, p33) that reduce a lane from ``narrow`` to the 32-bit checksum.
 
-    ``t = clmul(lane.low, k96) ^ (lane >> 64)``; ``q = clmul(t.low, mu)``; the checksum is dword 2 of
-    ``t ^ clmul(q.low, p33)``. t has degree 95 at most, so the quotient mu has 64 bits exactly.
+    ``q = clmul(lane.low, mu)``; the checksum is dword 2 of ``lane ^ clmul(q.low, p33)``. The lane has degree
+    95 above x^31 at most, so the quotient mu has 64 bits exactly.
     """
-    return reflect(power(96, p), 32) << 1, reflect(divide(1 << 95, p)[0], 64), reflect(p, 33)
+    return reflect(divide(1 << 95, p)[0], 64), reflect(p, 33)
 
 
 def byte_tables(p: int, count: int) -> NDArray[np.uint32]:
