@@ -1,0 +1,167 @@
+"""JSON objects of which any member may be missing: the kernel that writes messages.
+
+What a message looks like is read once into a program of steps, objects opened and closed and members between them. Each
+row walks it, over the members that it has not and the objects that would be empty. Measuring and writing are the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, put_u8
+from sparkwire.kernels.json_text import put_java_text
+from sparkwire.kernels.text import decimal_width, put_decimal
+
+Ints = npt.NDArray[np.int64]
+
+# What a step writes behind its fixed text.
+_OPEN, _CLOSE, TEXT, JSON, NUMBER = range(5)
+"""TEXT is quoted and escaped, JSON goes in as it is, a NUMBER is an integer"""
+
+ALWAYS = 1 << 62
+"""the bit of what every row has"""
+
+_COMMA, _QUOTE = b',"'
+
+Tree: TypeAlias = "Mapping[str, Tree | int]"
+"""members by key: an object, or the number of a field"""
+
+
+class Program(NamedTuple):
+    """Steps, an item each."""
+
+    kind: Ints
+    field: Ints
+    needs: Ints
+    """of these bits a row has to have one, or goes on at ``otherwise``"""
+    otherwise: Ints
+    text_starts: Ints
+    text_sizes: Ints
+    characters: Bytes
+
+
+class Fields(NamedTuple):
+    """What rows have for the fields, which are numbered."""
+
+    there: Ints
+    """by row: ``ALWAYS`` and a bit for each field, ``1 << number``"""
+    data: tuple[Bytes, ...]
+    """by field"""
+    starts: Ints
+    sizes: Ints
+    """(fields, rows): where in its data a TEXT or JSON lies [bytes]"""
+    numbers: Ints
+    """(fields, rows): the NUMBERs"""
+
+
+def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Program:
+    """The steps that write ``tree``; fields have ``kinds``, the objects under the keys ``always`` are never left out."""
+    steps: list[list[int]] = []
+    texts: list[bytes] = []
+
+    def add(kind: int, field: int, needs: int, text: str) -> None:
+        steps.append([kind, field, needs, len(steps) + 1])
+        texts.append(text.encode())
+
+    def write(key: str, node: Tree | int) -> int:
+        name = f'"{key}":' if key else ""
+        if isinstance(node, int):
+            add(kinds[node], node, 1 << node, name)
+            return 1 << node
+        begin = len(steps)
+        add(_OPEN, 0, ALWAYS, name + "{")
+        inside = [write(*member) for member in node.items()]
+        add(_CLOSE, 0, ALWAYS, "}")
+        needs = ALWAYS if key in always else int(np.bitwise_or.reduce(inside))
+        steps[begin][2:] = [needs, len(steps)]
+        return needs
+
+    write("", tree)
+    columns = np.array(steps, np.int64).T.copy()
+    sizes = np.array([len(text) for text in texts], np.int64)
+    characters = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)
+    return Program(*columns, np.cumsum(sizes) - sizes, sizes, characters)
+
+
+@kernel
+def measure_documents(steps: Program, fields: Fields, untouched: Bytes, sizes: Ints) -> None:
+    """Size of each row's document [bytes]; ``untouched`` is any writable memory."""
+    for row in range(sizes.size):
+        sizes[row] = _document(steps, fields, row, untouched, int64(0), False)
+
+
+@kernel
+def write_documents(steps: Program, fields: Fields, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
+    """Write each row's document to ``out[offsets[row]:]``."""
+    for row in range(offsets.size - 1):
+        _document(steps, fields, row, out, int64(offsets[row]), True)
+
+
+@kernel
+def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, writing: bool) -> int:
+    step, first = 0, True
+    while step < steps.kind.size:
+        if fields.there[row] & steps.needs[step] == 0:
+            step = steps.otherwise[step]
+            continue
+        kind = steps.kind[step]
+        if not first and kind != _CLOSE:
+            at = _put_byte(out, at, _COMMA, writing)
+        if writing:
+            copy(out, at, steps.characters, steps.text_starts[step], steps.text_sizes[step])
+        at += steps.text_sizes[step]
+        if kind > _CLOSE:
+            at = _put_value(fields, kind, steps.field[step], row, out, at, writing)
+        first = kind == _OPEN
+        step += 1
+    return at
+
+
+@kernel
+def _put_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
+    if kind == NUMBER:
+        width = decimal_width(fields.numbers[field, row])
+        if writing:
+            put_decimal(out, at, fields.numbers[field, row], width)
+        return at + width
+    start, size = int64(fields.starts[field, row]), int64(fields.sizes[field, row])
+    if kind == TEXT:
+        return _put_quoted(out, at, fields.data[field], start, size, writing)
+    if writing:
+        copy(out, at, fields.data[field], start, size)
+    return at + size
+
+
+@kernel
+def _put_quoted(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+    at = _put_byte(out, at, _QUOTE, writing)
+    at = put_java_text(out, at, data, start, size, writing)
+    return _put_byte(out, at, _QUOTE, writing)
+
+
+@kernel
+def _put_byte(out: Bytes, at: int, byte: int, writing: bool) -> int:
+    if writing:
+        put_u8(out, at, np.uint8(byte))
+    return at + 1
+
+
+@kernel
+def measure_quoted(data: Bytes, offsets: npt.NDArray[Any], untouched: Bytes, sizes: Ints) -> None:
+    """Size of each row as a JSON string [bytes]."""
+    for row in range(sizes.size):
+        start = int64(offsets[row])
+        sizes[row] = _put_quoted(untouched, int64(0), data, start, int64(offsets[row + 1]) - start, False)
+
+
+@kernel
+def write_quoted(data: Bytes, offsets: npt.NDArray[Any], sizes: Ints, at: npt.NDArray[np.int32], out: Bytes) -> None:
+    """Write the rows that have a size to ``out[at[row]:]``."""
+    for row in range(sizes.size):
+        if sizes[row] > 0:
+            start = int64(offsets[row])
+            _put_quoted(out, int64(at[row]), data, start, int64(offsets[row + 1]) - start, True)

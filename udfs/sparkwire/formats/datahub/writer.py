@@ -1,0 +1,237 @@
+"""``to_datahub_blob``: messages out of the fields that ``datahub_change`` answers, or of any of them.
+
+The text is compact, its keys in the order of the source's samples. A field that is NULL is left out, and so is an object
+without any; ``schema`` and ``payload`` are always there.
+
+- `op` is written as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
+  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL stand for several and are refused alone.
+- A time in milliseconds wins over its TIMESTAMP, which is rounded toward the past.
+- `before` and `after` have to be JSON objects and go in as they are. Without them `before_map` and `after_map` say the image: a
+  column declared as LONG, DOUBLE, BOOLEAN or DATE has a number, true or false where its text is one, a DATE in ISO 8601
+  becomes its milliseconds, everything else is a string.
+- `sequence_id` is a string; `error` and `is_valid` are not looked at.
+- Strings are escaped as Jackson does it; bytes that are not UTF-8 become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.column import binary_of, build, empty
+from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
+from sparkwire.formats.datahub.put import (
+    ALWAYS,
+    JSON,
+    NUMBER,
+    TEXT,
+    Fields,
+    Program,
+    measure_documents,
+    measure_quoted,
+    program,
+    write_documents,
+    write_quoted,
+)
+from sparkwire.formats.datahub.values import Ranges, documents, last_places, numbered
+
+# The members of a message in the order of the source's samples.
+_KINDS: Final = {
+    "columns": JSON, "database": TEXT, "db_type": TEXT, "db_version": TEXT, "schema_name": TEXT, "table": TEXT,
+    "primary_key": JSON, "op": TEXT, "before_image": JSON, "after_image": JSON, "sequence_id": TEXT, "ddl_text": TEXT,
+    "ddl_meta": TEXT, "event_time": NUMBER, "system_time": NUMBER, "checkpoint_time": NUMBER, "version": TEXT,
+}  # fmt: skip
+_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
+"""texts that are written as they are given"""
+_BARE: Final = pa.array(["LONG", "DOUBLE", "BOOLEAN", DATE])
+"""types whose values stand without quotes"""
+
+_BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false)\z"
+_ISO: Final = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\z"
+_TO_SECONDS: Final = "%Y-%m-%dT%H:%M:%S"
+_SECONDS_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss")
+_SHOWN: Final = 40  # characters of a text that is refused
+
+_SEVERAL: Final = ("TRANSACTION", "DDL")
+_OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical not in _SEVERAL}
+"""the first op of each operation"""
+
+
+def _program() -> Program:
+    tree: dict[str, Any] = {}
+    for number, field in enumerate(_KINDS):
+        *way, last = PATHS[field].split(".")
+        node = tree
+        for step in way:
+            node = node.setdefault(step, {})
+        node[last] = number
+    return program(tree, dict(enumerate(_KINDS.values())), always=("", "schema", "payload"))
+
+
+_PROGRAM: Final = _program()
+
+
+def to_blob(change: pa.Array) -> pa.Array:
+    """BINARY: one message a row, ``change`` being a STRUCT of all fields."""
+    given = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
+    written = {name: given[name] for name in _GIVEN}
+    written |= {name: _millis(given, name) for name, kind in _KINDS.items() if kind == NUMBER}
+    written["op"] = pc.coalesce(given["op"], _op_of(given))
+    written["ddl_meta"] = _to_base64(given["ddl_meta"])
+    written["primary_key"] = _array(given["primary_key"], _quoted(given["primary_key"].flatten()))
+    written["columns"] = _array(given["columns"], _columns(given["columns"].flatten()))
+    for image in ("before", "after"):
+        written[f"{image}_image"] = pc.coalesce(_checked(given[image], image), _image(given, image))
+    fields = _fields(written, len(change))
+    sizes = empty(len(change), np.int64)
+    measure_documents(_PROGRAM, fields, empty(0, np.uint8), sizes)
+    return build(sizes, lambda offsets, out: write_documents(_PROGRAM, fields, offsets, out), pa.binary())
+
+
+def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
+    there = np.full(rows, ALWAYS, np.int64)
+    starts, sizes, numbers = (np.zeros((len(_KINDS), rows), np.int64) for _ in range(3))
+    data = []
+    for number, (field, kind) in enumerate(_KINDS.items()):
+        column = written[field]
+        there[np.asarray(column.is_valid())] |= 1 << number
+        source = binary_of(pa.nulls(0) if kind == NUMBER else column)
+        data.append(source.data)
+        if kind == NUMBER:
+            numbers[number] = column.fill_null(0)
+        else:
+            starts[number], sizes[number] = source.offsets[:-1], np.diff(source.offsets)
+    return Fields(there, tuple(data), starts, sizes, numbers)
+
+
+def _array(lists: pa.Array, items: pa.Array) -> pa.Array:
+    """The items of each list, which are JSON, in brackets; a NULL among them is null."""
+    ends = _ends(lists)
+    joined = pc.binary_join(pa.ListArray.from_arrays(ends, items.fill_null("null")), ",")
+    return pc.if_else(lists.is_valid(), _concatenated("[", joined, "]"), None)
+
+
+def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:
+    """Where the rows of ``lists.flatten()`` end, 0 before them."""
+    counts = np.asarray(lists.value_lengths().fill_null(0))
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
+def _columns(columns: pa.Array) -> pa.Array:
+    """Each item of ``schema.dataColumn``: a name, a type, both or none."""
+    members = zip(("name", "type"), columns.flatten(), strict=True)
+    name, type = (_concatenated(f'"{key}":', _quoted(values)) for key, values in members)
+    both = _concatenated(name, ",", type)
+    return pc.if_else(columns.is_valid(), _concatenated("{", pc.coalesce(both, name, type, ""), "}"), None)
+
+
+def _concatenated(*parts: Any) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, "")
+
+
+# -- plain fields
+
+
+def _op_of(given: Mapping[str, pa.Array]) -> pa.Array:
+    """The op that ``operation`` means, where no op is given."""
+    operation = pc.if_else(given["op"].is_null(), given["operation"], None)
+    place = pc.index_in(operation, pa.array(list(_OPS)))
+    unknown = operation.filter(pc.and_(operation.is_valid(), place.is_null()))
+    if len(unknown):
+        *names, last = sorted(_OPS)
+        _refuse(f"operation {', '.join(names)} or {last} without op", repr(unknown[0].as_py()))
+    return pa.array(list(_OPS.values())).take(place)
+
+
+def _millis(given: Mapping[str, pa.Array], field: str) -> pa.Array:
+    """[ms since epoch]"""
+    moments = given[field]
+    micros = np.asarray(moments.cast(pa.int64()).fill_null(0))
+    return pc.coalesce(given[f"{field}_ms"], pa.array(micros // 1000, mask=np.asarray(moments.is_null())))
+
+
+def _to_base64(column: pa.Array) -> pa.Array:
+    # One by one: only DDL messages have such a field, and they are rare.
+    texts = [None if data is None else base64.b64encode(data).decode() for data in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    """STRING as JSON strings."""
+    source = binary_of(texts)
+    sizes = empty(source.rows, np.int64)
+    measure_quoted(source.data, source.offsets, empty(0, np.uint8), sizes)
+    if source.valid is not None:
+        sizes[~source.valid] = -1
+    return build(sizes, lambda at, out: write_quoted(source.data, source.offsets, sizes, at, out), pa.string())
+
+
+# -- images
+
+
+def _checked(texts: pa.Array, field: str) -> pa.Array:
+    """The texts, each proved to be a JSON object."""
+    source = binary_of(texts)
+    # Any tree does: it is about the proof.
+    sound = documents(source.data, source.offsets[:-1], source.offsets[1:], COLUMN).sound
+    marked = np.asarray(pc.starts_with(texts, "\ufeff").fill_null(False))
+    refused = (~sound | marked) & np.asarray(texts.is_valid())
+    if refused.any():
+        text = texts[int(refused.argmax())].as_py()
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+        _refuse(f"{field} as the text of a JSON object", repr(shown))
+    return texts
+
+
+def _image(given: Mapping[str, pa.Array], image: str) -> pa.Array:
+    """The image that a map says, where there is a map and no text."""
+    maps = given[f"{image}_map"]
+    wanted = np.asarray(pc.and_(given[image].is_null(), maps.is_valid()))
+    if not wanted.any():
+        return pa.nulls(len(maps), pa.string())
+    rows = pa.array(np.flatnonzero(wanted))
+    chosen = maps.take(rows)
+    keys, items = chosen.keys, chosen.items
+    types = _declared(given["columns"].take(rows), chosen)
+    members = _concatenated(_quoted(keys), ":", _values(items, types))
+    texts = _concatenated("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
+    return texts.take(pa.array(np.cumsum(wanted) - 1, mask=~wanted))
+
+
+def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
+    """The type that each entry's column is declared with, NULL for none."""
+    names, types = columns.flatten().flatten()
+    ends, offsets = _ends(columns), np.asarray(maps.offsets)
+    (among, asked), count = numbered(names, maps.keys)
+    place = last_places(Ranges(ends[:-1], ends[1:], among), Ranges(offsets[:-1], offsets[1:], asked), count)
+    return types.take(pa.array(place, mask=place < 0))
+
+
+def _values(items: pa.Array, types: pa.Array) -> pa.Array:
+    """The values of an image out of their texts."""
+    bare = pc.and_(pc.is_in(types, _BARE), pc.match_substring_regex(items, _BARE_TEXT))
+    plain = pc.if_else(bare.fill_null(False), items, _quoted(items))
+    dates = pc.if_else(pc.equal(types, DATE), items, None)
+    return pc.coalesce(_date_millis(dates), plain, "null")
+
+
+def _date_millis(texts: pa.Array) -> pa.Array:
+    """STRING: the milliseconds of those that are an instant in ISO 8601, NULL for the others."""
+    iso = pc.if_else(pc.match_substring_regex(texts, _ISO), texts, None)
+    to_seconds = pc.utf8_slice_codeunits(iso, 0, _SECONDS_SIZE)
+    seconds = pc.strptime(to_seconds, _TO_SECONDS, "s", error_is_null=True)
+    # The 30th of February parses, but reads back as another day.
+    real = pc.equal(pc.strftime(seconds, _TO_SECONDS), to_seconds)
+    millis = pc.utf8_slice_codeunits(iso, _SECONDS_SIZE + 1, _SECONDS_SIZE + 4).cast(pa.int64())
+    total = pc.add(pc.multiply(seconds.cast(pa.int64()), 1000), millis)
+    return pc.if_else(real, total, None).cast(pa.string())
+
+
+def _refuse(takes: str, got: str) -> NoReturn:
+    raise ValueError(f"to_datahub_blob takes {takes}, got {got}")
