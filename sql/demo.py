@@ -46,7 +46,10 @@ class Example(NamedTuple):
         return list(split((EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8")))
 
 
-EXAMPLE_FILES = (Example("databus", "stream", "*.bin"),)
+EXAMPLE_FILES = (
+    Example("databus", "stream", "*.bin"),
+    Example("kafka", "segments", "*.log"),
+)
 
 
 def split(text: str) -> Iterator[Statement]:
