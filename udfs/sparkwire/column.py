@@ -56,7 +56,7 @@ def binary_of(array: pa.Array) -> Binary:
     if not (large or pa.types.is_binary(array.type) or pa.types.is_string(array.type)):
         raise TypeError(f"a column of bytes is expected, got {array.type}")
     _, offsets, data = array.buffers()
-    valid = _bools(array.is_valid()) if array.null_count else None
+    valid = bools_of(array.is_valid()) if array.null_count else None
     return Binary(_data(data), _offsets(offsets, array.offset, n, np.int64 if large else np.int32), valid)
 
 
@@ -79,7 +79,8 @@ def _readonly(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def _bools(array: pa.BooleanArray) -> Bools:
+def bools_of(array: pa.BooleanArray) -> Bools:
+    """The values of a BOOLEAN column without NULLs."""
     return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
 
 
@@ -109,7 +110,14 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
 
 def words(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
     """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
-    return pa.array(vocabulary, pa.string()).take(primitive(codes, codes >= 0))
+    return strings(vocabulary).take(primitive(codes, codes >= 0))
+
+
+def strings(texts: Sequence[str]) -> pa.Array:
+    """A STRING column of a few texts. Unlike ``pa.array`` it does not import pandas, which no worker needs."""
+    data = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(data))])
 
 
 def timestamps(values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
@@ -190,9 +198,9 @@ def masked(answer: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
     nullable = [column for column in columns if column.null_count]
     if not nullable:
         return answer
-    valid = _bools(answer.is_valid())
+    valid = bools_of(answer.is_valid())
     for column in nullable:
-        valid &= _bools(column.is_valid())
+        valid &= bools_of(column.is_valid())
     if answer.offset:
         # Buffers are shared whole, and the new bitmap starts at bit 0.
         answer = pa.concat_arrays([answer])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, binary_of, lists, struct
+from sparkwire.column import Bools, binary_of, lists, strings, struct
 from sparkwire.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Declared, Images
@@ -18,7 +18,7 @@ from sparkwire.formats.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.formats.datahub.values import Distinct, Documents, Ints, Values
 from sparkwire.kernels.json import ABSENT, ARRAY, OBJECT
 
-_OPS: Final = pa.array([operation.op for operation in OPERATIONS])
+_OPS: Final = strings([operation.op for operation in OPERATIONS])
 _NEEDS: Final = {
     image: np.array([*(operation.image == image for operation in OPERATIONS), False]) for image in ("before", "after")
 }

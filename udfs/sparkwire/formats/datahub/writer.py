@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import binary_of, build, empty
+from sparkwire.column import binary_of, build, empty, strings
 from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.formats.datahub.put import (
     ALWAYS,
@@ -49,7 +49,7 @@ _KINDS: Final = {
 }  # fmt: skip
 _GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
 """texts that are written as they are given"""
-_BARE: Final = pa.array(["LONG", "DOUBLE", "BOOLEAN", DATE])
+_BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
 """types whose values stand without quotes"""
 
 _BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false)\z"
