@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, put_u8, u8
+from sparkwire.kernels.load import Bytes, i64, put_i16, put_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
 _HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
+_TWO_DIGITS = np.frombuffer(b"".join(b"%02d" % number for number in range(100)), np.int16)
 
 
 @kernel
@@ -60,10 +61,10 @@ def decimal_width(value: int) -> int:
     """Characters of ``value`` in decimal, its sign included."""
     rest = magnitude(value)
     width = 1 if value >= 0 else 2
-    while rest >= uint64(10):
-        width += 1
-        rest //= uint64(10)
-    return width
+    while rest >= uint64(10_000):
+        width += 4
+        rest //= uint64(10_000)
+    return width + (rest >= uint64(10)) + (rest >= uint64(100)) + (rest >= uint64(1000))
 
 
 @kernel
@@ -78,10 +79,11 @@ def put_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
     rest = magnitude(value)
     if value < 0:
         put_u8(out, pos, ord("-"))
-    k = pos + width - 1
-    while True:
-        put_u8(out, k, np.uint8(uint64(48) + rest % uint64(10)))
-        rest //= uint64(10)
-        k -= 1
-        if rest == uint64(0):
-            return
+    k = pos + width
+    while rest >= uint64(10):
+        k -= 2
+        put_i16(out, k, _TWO_DIGITS[rest % uint64(100)], True)
+        rest //= uint64(100)
+    # Of an odd number of digits the first one is left.
+    if k > pos + (value < 0):
+        put_u8(out, k - 1, np.uint8(uint64(48) + rest))
