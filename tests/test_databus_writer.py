@@ -22,7 +22,7 @@ from tests.databus_json_cases import golden
 from tests.guard import guarded_column
 
 WRITE = FUNCTIONS["to_dbus_event"]
-FIELDS = FUNCTIONS["dbus_event"].return_type
+FIELDS: Any = FUNCTIONS["dbus_event"].return_type
 
 # Sound golden events that do not come back as they were, and why.
 NOT_CANONICAL = {
@@ -48,6 +48,11 @@ def write(*events: dict[str, Any] | None) -> list[bytes | None]:
     return answers
 
 
+def fields_of(rows: list[bytes] | list[bytes | None]) -> Any:
+    """A column of STRUCTs, as `dbus_event` answers it."""
+    return FUNCTIONS["dbus_event"].decode(pa.array(rows, pa.binary()))
+
+
 def read(event: bytes | None) -> dict[str, Any]:
     [answers] = ask("dbus_event", [event])
     assert answers["error"] is None
@@ -60,10 +65,10 @@ def read(event: bytes | None) -> dict[str, Any]:
 
 def test_golden_events_come_back() -> None:
     events = list(golden())
-    column = pa.array([event.event for event in events], pa.binary())
+    column = fields_of([event.event for event in events])
     changed = [
         event.name.partition(": ")[2]
-        for event, again in zip(events, WRITE.decode(FUNCTIONS["dbus_event"].decode(column)).to_pylist(), strict=True)
+        for event, again in zip(events, WRITE.decode(column).to_pylist(), strict=True)
         if event.event != again
     ]
     assert changed == 2 * list(NOT_CANONICAL)  # one in either byte order
@@ -72,7 +77,7 @@ def test_golden_events_come_back() -> None:
 def test_bytes_that_no_field_shows_are_left_out() -> None:
     for file in ("events_v1_le", "events_v2_be"):
         _, event = next(golden_events(file))
-        column = FUNCTIONS["dbus_event"].decode(pa.array([event + b"left over"], pa.binary()))
+        column = fields_of([event + b"left over"])
         assert WRITE.decode(column).to_pylist() == [event]
 
 
@@ -91,7 +96,7 @@ def test_stored_fields_are_enough() -> None:
     ignored = {"length", "value_size", "status", "error", "is_valid", "key"}
     ignored |= {f"{crc}_crc{ending}" for crc in ("header", "value") for ending in ("", "_computed", "_valid")}
     rows = golden_rows()
-    column = FUNCTIONS["dbus_event"].decode(pa.array(rows, pa.binary()))
+    column = fields_of(rows)
     kept = [field.name for field in FIELDS if field.name not in told | ignored]
     less = pa.StructArray.from_arrays([column.field(name) for name in kept], kept)
     assert WRITE.decode(less).equals(WRITE.decode(column))
@@ -101,7 +106,7 @@ def test_stored_fields_are_enough() -> None:
 def test_any_subset_of_the_fields(seed: int) -> None:
     """What is given is read again, whatever is left out; what cannot be is refused."""
     chance = random.Random(seed)
-    column = FUNCTIONS["dbus_event"].decode(pa.array(golden_rows()[seed::11], pa.binary()))
+    column = fields_of(golden_rows()[seed::11])
     written = 0
     for event in column.to_pylist():
         names = chance.sample(GIVEN_BACK, chance.randrange(len(GIVEN_BACK)))
@@ -191,7 +196,7 @@ def test_random_fields(fields: list[dict[str, Any]]) -> None:
         assert got["length"] == len(data or b"")
         for name in ("key_long", "key_bytes", "key_schema_id", "value", "metadata", "metadata_schema_id"):
             assert event.get(name) == got[name]
-    assert WRITE.decode(FUNCTIONS["dbus_event"].decode(pa.array(written, pa.binary()))).to_pylist() == written
+    assert WRITE.decode(fields_of(written)).to_pylist() == written
 
 
 # -- defaults
@@ -283,7 +288,9 @@ def test_v2_without_a_kind_of_key() -> None:
 
 
 def test_nulls_slices_and_types() -> None:
-    fields = [{"key_bytes": b"%d" % i, "value": b"v" * i, "sequence": i} if i % 3 else None for i in range(50)]
+    fields: list[Any] = [
+        {"key_bytes": b"%d" % i, "value": b"v" * i, "sequence": i} if i % 3 else None for i in range(50)
+    ]
     expected = write(*fields)
     assert [event is None for event in expected] == [i % 3 == 0 for i in range(50)]
     types = pa.struct([("key_bytes", pa.binary()), ("value", pa.binary()), ("sequence", pa.int64())])
@@ -291,7 +298,9 @@ def test_nulls_slices_and_types() -> None:
     assert WRITE.decode(column[7:31]).to_pylist() == expected[7:31]
     narrow = pa.struct([("sequence", pa.int8()), ("value", pa.large_binary()), ("key_bytes", pa.large_binary())])
     assert WRITE.decode(pa.array(fields, narrow)).to_pylist() == expected
-    texts = [fields and {**fields, "key_bytes": None, "key": fields["key_bytes"].decode()} for fields in fields]
+    texts: list[Any] = [
+        fields and {**fields, "key_bytes": None, "key": fields["key_bytes"].decode()} for fields in fields
+    ]
     for text in (pa.string(), pa.large_string()):
         for data in (pa.binary(), pa.large_binary()):
             with_text = pa.struct([("sequence", pa.int64()), ("value", data), ("key_bytes", data), ("key", text)])
@@ -418,7 +427,7 @@ def test_guard_pages() -> None:
 def write_beside_guard_pages() -> None:
     """Bytes that are copied, and texts made of them, beside a page that nobody may touch."""
     rows = golden_rows()[::7]
-    whole = FUNCTIONS["dbus_event"].decode(pa.array(rows, pa.binary()))
+    whole = fields_of(rows)
     for at_end in (True, False):
         event = guarded_column(rows, at_end=at_end)
         for encoding in ("JSON", "JSON_PLAIN"):
@@ -441,7 +450,7 @@ def test_checked_build() -> None:
 def write_checked() -> None:
     assert CHECKED
     for event in golden_rows()[::5]:
-        column = FUNCTIONS["dbus_event"].decode(pa.array([event], pa.binary()))
+        column = fields_of([event])
         text = FUNCTIONS["dbus_to_json"].decode(pa.array([event], pa.binary()))
         plain = FUNCTIONS["dbus_to_json"].decode(pa.array([event], pa.binary()), "JSON_PLAIN")
         assert text.is_valid().to_pylist() == plain.is_valid().to_pylist() == [True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -33,57 +34,68 @@ def takable(declared: pa.DataType) -> pa.StructType:
 
 
 class Given:
-    """A column of STRUCTs with any of the fields that `dbus_event` answers."""
+    """A column of STRUCTs with any of the fields that `dbus_event` answers.
+
+    ``fields`` are all that a caller may give; what is NULL in all rows is as if it were not given.
+    """
 
     def __init__(self, column: pa.StructArray, fields: pa.StructType) -> None:
+        _check(column.type, fields)
         self.rows = len(column)
         self.there = _validity(column)
-        event = cast("pa.StructArray", conform(column, fields, NAME, "event"))
-        self._arrays: dict[str, pa.Array[Any]] = {field.name: event.field(field.name) for field in fields}
+        self._fields = fields
+        self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
         self._there: dict[str, Bools] = {}
 
-    def array(self, field: str) -> pa.Array[Any]:
-        return self._arrays[field]
+    def array(self, field: str) -> pa.Array[Any] | None:
+        """The field as it is given, None if it is not."""
+        return self._arrays.get(field)
 
     def has(self, field: str) -> Bools:
         """In which rows the field is not NULL."""
         if field not in self._there:
-            self._there[field] = _validity(self.array(field))
+            array = self.array(field)
+            self._there[field] = np.zeros(self.rows, np.bool_) if array is None else _validity(array)
         return self._there[field]
 
     def numbers(self, field: str, low: int, high: int) -> Ints:
         """A field that has to be between two numbers, 0 where it is NULL; a TIMESTAMP [us since epoch]."""
         array = self.array(field)
-        if array.null_count == self.rows:
+        if array is None:
             return np.zeros(self.rows, np.int64)
-        values = np.asarray((array.fill_null(0) if array.null_count else array).cast(pa.int64()))
+        values = np.asarray(array.cast(self._fields.field(field).type).cast(pa.int64()).fill_null(0))
         if values.min() < low or values.max() > high:
             refuse((values < low) | (values > high), f"{field} from {low} to {high}", values)
         return values
 
     def flags(self, field: str) -> Bools:
         """A BOOLEAN, False for NULL."""
-        return bools(self.array(field).fill_null(False))
+        array = self.array(field)
+        return np.zeros(self.rows, np.bool_) if array is None else bools(array.fill_null(False))
 
     def words(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
         """The place of a word in its vocabulary, -1 for NULL."""
         array = self.array(field)
-        if array.null_count == self.rows:
+        if array is None:
             return np.full(self.rows, -1, np.int8)
         places = np.asarray(pc.index_in(array, pa.array(vocabulary, array.type)).fill_null(-1)).astype(np.int8)
         refuse((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
         return places
 
     def spans(self, field: str) -> Spans | None:
-        """A field of bytes, None if it is NULL in all rows."""
+        """A field of bytes, None if it is not given."""
         array = self.array(field)
-        return None if array.null_count == self.rows else spans_of(array)
+        return None if array is None else spans_of(array)
+
+
+@cache
+def _check(given: pa.DataType, fields: pa.StructType) -> None:
+    """Refuse a STRUCT that has other fields, or other types; it takes as long as writing a thousand events."""
+    conform(pa.array([], given), fields, NAME, "event")
 
 
 def _validity(array: pa.Array[Any]) -> Bools:
-    if array.null_count in (0, len(array)):
-        return np.full(len(array), array.null_count == 0)
-    return bools(array.is_valid())
+    return bools(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
 
 
 def bools(array: pa.Array[Any]) -> Bools:

@@ -122,11 +122,11 @@ def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
 
 
 def _long_keys(given: Given, kinds: npt.NDArray[np.int8]) -> Ints:
-    values = given.numbers("key_long", *_LONG)
+    values, texts = given.numbers("key_long", *_LONG), given.array("key")
     told = given.has("key") & ~given.has("key_long") & (kinds == LONG_KEY)
-    if told.any():
+    if texts is not None and told.any():
         values = values.copy()
-        values[told] = _decimal(given.array("key").filter(pa.array(told)))
+        values[told] = _decimal(texts.filter(pa.array(told)))
     return values
 
 
@@ -141,11 +141,11 @@ def _decimal(texts: pa.Array[Any]) -> Ints:
 
 
 def _key_bytes(given: Given, kinds: npt.NDArray[np.int8]) -> Spans | None:
-    stored = given.array("key_bytes")
+    stored, texts = given.array("key_bytes"), given.array("key")
     told = given.has("key") & ~given.has("key_bytes") & (kinds != LONG_KEY)
-    if not told.any():
+    if texts is None or not told.any():
         return given.spans("key_bytes")
-    return spans_of(pc.coalesce(stored, given.array("key").cast(stored.type)))
+    return spans_of(texts if stored is None else pc.coalesce(stored, texts.cast(stored.type)))
 
 
 # -- the parts
