@@ -19,6 +19,7 @@ KEY = 16  # [bytes]
 FIRST = 1_600_000_000_000  # [ms since epoch]
 LOOPED = 1_000  # records that the builder's loop writes, its time is scaled
 COMPRESSED = 10_000  # records that codecs get
+CODECS = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 _SHORT = 32  # what values repeat, so that they shrink [bytes]
 
 
@@ -94,15 +95,14 @@ def compressed() -> list[Row]:
     """Compressed batches against the codec alone, given the same bytes in one piece a batch."""
     records = batches(*columns(shrink=True))[: COMPRESSED // BATCH]
     sections = [memoryview(batch)[61:] for batch in written(records, 2, "none").to_pylist()]
-    found = []
-    for codec, number in {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}.items():
-        times = interleave(
-            {
-                "ours": lambda codec=codec: written(records, 2, codec),
-                "alone": lambda number=number: [compress(number, section, 2) for section in sections],
-            },
-            rounds=5,
-        )
-        ours, alone = (times[name].per(COMPRESSED) for name in ("ours", "alone"))
-        found.append(faster(f"to batches compressed with {codec}", ours, "the codec alone", alone, 0.25, 1, "records"))
-    return found
+    return [against_codec(records, sections, *codec) for codec in CODECS.items()]
+
+
+def against_codec(records: pa.Array, sections: list[memoryview], codec: str, number: int) -> Row:
+    candidates = {
+        "ours": lambda: written(records, 2, codec),
+        "alone": lambda: [compress(number, section, 2) for section in sections],
+    }
+    times = interleave(candidates, rounds=5)
+    ours, alone = (times[name].per(COMPRESSED) for name in candidates)
+    return faster(f"to batches compressed with {codec}", ours, "the codec alone", alone, 0.25, 1, "records")

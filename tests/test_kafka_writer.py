@@ -45,7 +45,8 @@ def write_messages(key: Any, value: Any, *rest: Any) -> list[Any]:
 
 
 def read(data: bytes) -> list[Row]:
-    return plain(FUNCTIONS["kafka_records"].decode(pa.array([data], pa.binary())))[0]
+    rows: list[Row] = plain(FUNCTIONS["kafka_records"].decode(pa.array([data], pa.binary())))[0]
+    return rows
 
 
 def record(key: bytes | None = None, value: bytes | None = None, timestamp_ms: int | None = None, **more: Any) -> Row:

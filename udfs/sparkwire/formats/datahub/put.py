@@ -81,10 +81,10 @@ def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Pr
         return needs
 
     write("", tree)
-    columns = np.array(steps, np.int64).T.copy()
+    kind, field, needs, otherwise = np.array(steps, np.int64).T.copy()
     sizes = np.array([len(text) for text in texts], np.int64)
     characters = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)
-    return Program(*columns, np.cumsum(sizes) - sizes, sizes, characters)
+    return Program(kind, field, needs, otherwise, np.cumsum(sizes) - sizes, sizes, characters)
 
 
 @kernel

@@ -91,7 +91,7 @@ def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Fields
     compressed = np.zeros(len(sizes), np.int64)
     for row in np.flatnonzero(sizes).tolist():
         put_section(plain, 0, row, sets, records, bodies)
-        made.append(compress(int(sets.codec[row]), memoryview(plain)[: sizes[row]], int(sets.magic[row])))
+        made.append(compress(int(sets.codec[row]), plain.data[: sizes[row]], int(sets.magic[row])))
         compressed[row] = len(made[-1])
     data = np.frombuffer(b"".join(made) or bytes(1), np.uint8)
     return Fields(data, np.cumsum(compressed) - compressed, compressed)
