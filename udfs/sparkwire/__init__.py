@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from sparkwire import datahub
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.function import Function
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["FUNCTIONS", "Function", "functions", "register"]
+__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "register"]
 __version__ = "0.1.0"
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, binary_of, build, empty, maps
+from sparkwire.column import Bools, binary_of, build, empty, maps, primitive
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.layout import DATE
 from sparkwire.formats.datahub.values import Ints, Listed, Ranges, Values, by_row
@@ -110,7 +110,7 @@ def json_text(images: Images) -> pa.Array:
     starts, ends = listed.members.key_starts - 1, listed.members.starts + listed.members.sizes
     ends += (listed.members.kinds == STRING) | (listed.members.kinds == ESCAPED)
     texts = joined(listed.data, starts[chosen], (ends - starts)[chosen], firsts, _BRACES, rewritten)
-    return pc.if_else(pa.array(rewritten), texts, as_written)
+    return pc.if_else(primitive(rewritten, type=pa.bool_()), texts, as_written)
 
 
 def joined(
@@ -136,7 +136,7 @@ def text_map(images: Images, declared: Declared) -> pa.Array:
     kept = np.flatnonzero(~images.superseded)
     firsts = np.concatenate(([0], np.cumsum(~images.superseded)))[listed.firsts].astype(np.int32)
     items = _map_texts(listed.values.at(kept), None if dates is None else dates[kept])
-    return maps(firsts, names.take(pa.array(kept)), items, images.there)
+    return maps(firsts, names.take(primitive(kept)), items, images.there)
 
 
 def _dates(images: Images, declared: Declared) -> Bools | None:

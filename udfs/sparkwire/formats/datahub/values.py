@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, binary_of, build, empty, gather
+from sparkwire.column import Bools, binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bytes
 from sparkwire.kernels.base64 import measure_base64, write_base64
 from sparkwire.kernels.json import (
@@ -84,7 +84,9 @@ class Documents(NamedTuple):
         return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
 
 
-def documents(data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], tree: Paths) -> Documents:
+def documents(
+    data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], tree: Paths
+) -> Documents:
     """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
     rows = len(begins)
     shape = (int(tree.slot.max()) + 1, rows)
@@ -177,7 +179,7 @@ class Distinct(NamedTuple):
 
     def spread(self, answers: pa.Array) -> pa.Array:
         """The answer of its array for each row, NULL where it has none."""
-        return answers.take(pa.array(self.codes, mask=self.codes < 0))
+        return answers.take(primitive(self.codes, self.codes >= 0))
 
 
 def distinct(values: Values) -> Distinct:

@@ -1,0 +1,71 @@
+"""The messages of a DataHub topic as DataFrames: typed rows of one table.
+
+rows = sparkwire.datahub.rows(messages, "value", table="shop.orders")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["columns", "rows"]
+
+
+def rows(
+    messages: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The changes of one table, with a typed column for each column of it.
+
+    Parameters
+    ----------
+    messages
+        a DataFrame with a BINARY column of BLOB messages, a batch or (with ``columns`` given) a stream
+    column
+        the name of that column
+    table
+        ``table``, ``database.table`` or ``database.schema.table``; names with dots in them in back quotes
+    columns
+        name to DataHub type (LONG, DOUBLE, BOOLEAN, STRING, DATE, BYTES), in order. By default what the messages declare,
+        for which they are read once more now: every column that any message of the table has, with the type that the
+        latest one gives it.
+
+    Returns
+    -------
+    DataFrame
+        a row for each change, with the columns
+
+        - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
+          ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
+          rows of one sequence id; so has the one message UPDATE if it brings both images;
+        - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any other type but the six as text;
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of columns that are not in the schema, of those that the message
+          declares with another type, and of values that are not of the column's type, which is NULL then. NULL where
+          everything is as expected: a changed table is never overlooked, and nothing of it is lost;
+        - ``_error_``: ``datahub_error``. A damaged message that may be of this table has a row, with what can be read.
+
+        DDL, heartbeats and transaction marks have none. The plan crosses to Python once.
+
+    Raises
+    ------
+    ValueError
+        where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, or no message
+        declares columns for the table.
+    TypeError
+        where the column is not BINARY.
+    """
+    from sparkwire.spark import datahub
+
+    return datahub.rows(messages, column, table, columns)
+
+
+def columns(messages: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
+    """The columns of a table, name to DataHub type, as its messages declare them: what ``rows`` takes by default.
+
+    Runs a query over all messages.
+    """
+    from sparkwire.spark import datahub
+
+    return datahub.columns(messages, column, table)
