@@ -17,7 +17,7 @@ from sparkwire.kernels import CHECKED
 from tests.arrow import ask
 from tests.child import run_python
 from tests.databus_cases import golden_events
-from tests.databus_damage import golden_rows
+from tests.databus_damage import damaged_rows, golden_rows, mutants
 from tests.databus_json_cases import golden
 from tests.guard import guarded_column
 
@@ -79,6 +79,16 @@ def test_bytes_that_no_field_shows_are_left_out() -> None:
         _, event = next(golden_events(file))
         column = fields_of([event + b"left over"])
         assert WRITE.decode(column).to_pylist() == [event]
+
+
+def test_damaged_events_become_sound() -> None:
+    """Out of whatever can be read of them, as long as the version is known."""
+    rows = [row for row in [*damaged_rows(), *mutants(seed=11, count=3000)] if row[:1] in (b"\0", b"\2")]
+    written = WRITE.decode(fields_of(rows))
+    assert set(ask("dbus_error", written.to_pylist())) == {None}
+    for name in ("dbus_sequence", "dbus_key_bytes", "dbus_value", "dbus_metadata"):
+        for was, now in zip(ask(name, rows), ask(name, written.to_pylist()), strict=True):
+            assert was is None or was == now
 
 
 def test_stored_fields_are_enough() -> None:

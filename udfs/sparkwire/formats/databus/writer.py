@@ -14,8 +14,9 @@ What an event cannot hold is refused with one sentence, not cut or dropped: numb
 source id, a part has 14 bits of version), metadata or a SCHEMA key in V1, two partition ids in V2, a schema id of
 another size than 16 (or 4 in V2), a key field that does not fit the kind of key.
 
-`to_dbus_event(dbus_event(x))` is `x` for every sound event but those with bytes that no field shows: behind the
-announced parts, or behind the event.
+`to_dbus_event(dbus_event(x))` is `x` for every sound event but those with bytes that no field shows: behind the key in
+V2's header, behind the announced parts, behind the event. Of a damaged event it makes a sound one out of what can be
+read, unless its version is unknown, which is refused.
 """
 
 from __future__ import annotations
@@ -56,8 +57,6 @@ _SOURCE_IDS: Final = {
     "CHECKPOINT": layout.CHECKPOINT,
     "SCN_REGRESS": layout.SCN_REGRESS,
 }
-
-
 _NO_BYTES: Final = binary_of(pa.nulls(0)).data
 
 
