@@ -17,7 +17,6 @@ import sparkwire
 from benchmarks import databus
 from benchmarks.report import Row, below, no_slower
 from benchmarks.timing import Timing, interleave
-from sparkwire.spark.registration import register
 
 EVENTS = 1_000_000
 SIX = ("dbus_sequence", "dbus_src_id", "dbus_length", "dbus_timestamp_nanos", "dbus_key_long", "dbus_attributes")
@@ -37,8 +36,8 @@ def resident(column):  # type: ignore[no-untyped-def]
 
 
 @contextmanager
-def session() -> Iterator[SparkSession]:
-    """A local Spark on two cores, with every function registered."""
+def local_spark() -> Iterator[SparkSession]:
+    """A local Spark on two cores, with nothing registered."""
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("sparkwire benchmark")
@@ -50,12 +49,15 @@ def session() -> Iterator[SparkSession]:
         .getOrCreate()
     )
     try:
-        sparkwire.register(spark)
-        spark.udf.register("identity", F.arrow_udf(identity, "BIGINT"))
-        spark.udf.register("resident", F.arrow_udf(resident, "BIGINT"))
         yield spark
     finally:
         spark.stop()
+
+
+def register_floor(spark: SparkSession) -> None:
+    """The UDFs of the benchmark itself."""
+    spark.udf.register("identity", F.arrow_udf(identity, "BIGINT"))
+    spark.udf.register("resident", F.arrow_udf(resident, "BIGINT"))
 
 
 def write_events(folder: str) -> str:
@@ -68,7 +70,9 @@ def write_events(folder: str) -> str:
 
 def rows() -> list[Row]:
     """The claims about Databus functions in SQL."""
-    with session() as spark, tempfile.TemporaryDirectory() as folder:
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        sparkwire.register(spark)
+        register_floor(spark)
         spark.read.parquet(write_events(folder)).createOrReplaceTempView("events")
         times = interleave(
             {
@@ -78,7 +82,7 @@ def rows() -> list[Row]:
                 "native": query(spark, "max(conv(hex(substring(value, 12, 8)), 16, -10))"),
             }
         )
-        again = interleave({"register": lambda: register(spark)}, rounds=5)["register"]
+        again = interleave({"register": lambda: sparkwire.register(spark)}, rounds=5)["register"]
         floor = times["identity"]
         return [
             no_slower("SQL, 1 M events: one function", times["one"], "identity Arrow UDF", floor, 1.15),
