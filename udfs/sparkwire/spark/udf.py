@@ -72,7 +72,11 @@ class PandasCall(Call):
 
 def _array(series: pd.Series | pd.DataFrame, expected: pa.DataType | None) -> pa.Array:
     if isinstance(series, pd.DataFrame):  # a STRUCT
-        return pa.Table.from_pandas(series, preserve_index=False).to_struct_array().combine_chunks()
+        types = {} if expected is None else {field.name: field.type for field in expected}
+        columns = [_array(series[name], types.get(name)) for name in series]
+        return pa.StructArray.from_arrays(columns, list(series))
+    if expected is not None and pa.types.is_map(expected):
+        return pa.array([pairs if pairs is None else list(pairs.items()) for pairs in series], expected)
     array = pa.Array.from_pandas(series)
     if expected is not None and pa.types.is_integer(expected) and pa.types.is_floating(array.type):
         # Integers with a NULL among them come as floats.
