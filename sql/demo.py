@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 
 EXAMPLES = Path(__file__).parent / "examples"
+RECIPES = Path(__file__).parent / "recipes"
 ROWS = 30  # of an answer that are printed
 WIDTH = 44  # of a column [characters]
 
@@ -30,11 +31,12 @@ class Statement(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A file of queries and the view that they read."""
+    """A file of queries, the view that they read, and the recipes that go on from there."""
 
     name: str
     view: str
     glob: str
+    recipes: tuple[str, ...] = ()
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """One file a row: path STRING, content BINARY."""
@@ -43,12 +45,14 @@ class Example(NamedTuple):
 
     @property
     def statements(self) -> list[Statement]:
-        return list(split((EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8")))
+        files = [EXAMPLES / f"{self.name}.sql", *(RECIPES / f"{recipe}.sql" for recipe in self.recipes)]
+        return [statement for file in files for statement in split(file.read_text(encoding="utf-8"))]
 
 
 EXAMPLE_FILES = (
     Example("databus", "stream", "*.bin"),
     Example("kafka", "segments", "*.log"),
+    Example("datahub", "datahub", "*.jsonl", ("datahub_current_table",)),
 )
 
 
