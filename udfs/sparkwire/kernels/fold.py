@@ -22,7 +22,7 @@ notices a sequence of short messages too late.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -193,7 +193,7 @@ class _Folder:
             return _WORD(0)
         longest = self.block_bytes * max((1, *self.machine.few))
         sizes = range(-4, longest + 1)
-        words = [gf2.ahead(self.checksum.init, 8 * size, self.checksum.poly) for size in sizes]
+        words = gf2.after_zeros(self.checksum.init, sizes, self.checksum.poly)
         table = _table(self.b, f"sparkwire_{self.checksum.name}_start", _WORD, words)
         return self.b.load(self.b.gep(table, [self.b.sub(n, _LONG(sizes.start))]))
 
@@ -316,7 +316,7 @@ def _constant(values: list[int], element: ir.IntType = _LONG) -> ir.Constant:
     return ir.Constant(ir.VectorType(element, len(values)), values)
 
 
-def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: list[int]) -> Any:
+def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: Sequence[int]) -> Any:
     """Pointer to the first element of a constant array."""
     table = b.module.globals.get(name)
     if table is None:

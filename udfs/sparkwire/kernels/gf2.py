@@ -5,6 +5,8 @@ A polynomial is a Python int: bit i is the coefficient of x^i. Runs once, when t
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +81,13 @@ def narrow(distance: int, p: int) -> int:
 def ahead(register: int, bits: int, p: int) -> int:
     """The 32-bit register after ``bits`` zero bits more (fewer, if negative)."""
     return reflect(divide(product(reflect(register, 32), power(bits, p)), p)[1], 32)
+
+
+@functools.cache
+def after_zeros(register: int, sizes: range, p: int) -> tuple[int, ...]:
+    """The 32-bit register after each of ``sizes`` zero bytes, one more at a time."""
+    first = ahead(register, 8 * sizes.start, p)
+    return tuple(itertools.accumulate(sizes[1:], lambda before, _: ahead(before, 8, p), initial=first))
 
 
 def barrett(p: int) -> tuple[int, int]:
