@@ -222,11 +222,13 @@ for place in {[str(place) for place in house.places]}:
     assert house.run(f"{TOTAL}\n{lose}\nreport()") == [[100, 0]]
 
 
-def test_full_disk(house: House) -> None:
+def test_full_disk_is_read_and_not_written(house: House) -> None:
     # A limit on the size of files fails a write half-way, as a full disk does.
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
     assert house.run(f"{limit}\n{CALL}") == [[100, 0]]
     assert house.files() == []
+    house.run()
+    assert house.run(f"{limit}\n{CALL}") == [[100, 1]]
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "not ours"])
