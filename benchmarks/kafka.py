@@ -153,7 +153,7 @@ def struct_messages(data: Sequence[bytes]) -> int:
 
 def rows() -> list[Row]:
     """The claims about Kafka."""
-    return [*plain_rows(100, 8, 60), *plain_rows(1000, 5, 25), *codec_rows(), *message_rows(), *growth_rows()]
+    return [*plain_rows(100, 8, 60), *plain_rows(1000, 5, 10), *codec_rows(), *message_rows(), *growth_rows()]
 
 
 def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> list[Row]:
@@ -194,7 +194,7 @@ def codec_rows() -> list[Row]:
             column = pa.array([data], pa.binary())
             candidates = {
                 "ours": lambda column=column: columns(column),
-                "plain": lambda: columns(plain_column),
+                "plain": lambda plain_column=plain_column: columns(plain_column),
                 "library": library_calls(data),
             }
             times = interleave(candidates)

@@ -117,7 +117,9 @@ class Records:
         begin = self._arena.used
         row = int(slab.row[entry])
         before = self._row_bytes[1] if self._row_bytes[0] == row else 0
-        size = inflate(self._payload, plan, self._arena, min(self._limit, INT32_MAX - before))
+        # Whatever a row holds, its own records fit into one Arrow column.
+        left = INT32_MAX - before - int(self.source.offsets[row + 1] - self.source.offsets[row])
+        size = inflate(self._payload, plan, self._arena, min(self._limit, max(0, left)))
         if size < 0:
             slab.error[entry] = TOO_LARGE if size == codecs.TOO_LARGE else DECOMPRESS_FAILED
             return
