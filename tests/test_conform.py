@@ -63,6 +63,10 @@ def test_other_fields_are_refused(array: pa.Array, sentence: str) -> None:
 def test_another_kind_is_refused() -> None:
     with pytest.raises(TypeError, match=r"f takes \(x ARRAY<INT>\), got \(BIGINT\)"):
         seen_by("ARRAY<INT>", pa.array([1]))
+    with pytest.raises(TypeError, match=r"f takes \(x STRUCT\), got \(BIGINT\)"):
+        seen_by(DECLARED, pa.array([1]))
+    with pytest.raises(TypeError, match=r"f takes \(x ARRAY<ARRAY<STRUCT>>\), got \(BIGINT\)"):
+        seen_by(f"ARRAY<ARRAY<{DECLARED}>>", pa.array([1]))
 
 
 def test_a_column_may_be_left_out() -> None:

@@ -181,12 +181,19 @@ class Function:
 
     def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
         got = [_kind(value) for value in args] + [f"{name} => {_kind(value)}" for name, value in named.items()]
-        takes = self.signature.partition(" -> ")[0].removeprefix(self.name)
+        arguments = self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")")
+        takes = f"({', '.join(_brief(text.strip()) for text in _split(arguments))})"
         return (
             f"{self.name} takes {takes}, got ({', '.join(got)})"
             if got
             else f"{self.name} takes {takes}, got no argument"
         )
+
+
+def _brief(argument: str) -> str:
+    """An argument's declaration without the fields of its STRUCT."""
+    around, struct, _ = argument.partition("STRUCT<")
+    return around + "STRUCT" + ">" * around.count("<") if struct else argument
 
 
 def _kind(value: Any) -> str:
