@@ -1,0 +1,178 @@
+"""DataHub: ten fields of a message to columns, against JSON libraries; six of them in SQL, against Spark's own JSON."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import sparkwire
+from benchmarks.report import Row, below, faster, no_slower, table
+from benchmarks.sql import local_spark
+from benchmarks.timing import Timing, interleave
+from sparkwire import FUNCTIONS
+from sparkwire.makers import Answer
+
+MESSAGES = 100_000
+IN_SQL = 1_000_000
+FIELDS = {
+    "op": "payload.op",
+    "sequence_id": "payload.sequenceId",
+    "event_time_ms": "payload.timestamp.eventTime",
+    "system_time_ms": "payload.timestamp.systemTime",
+    "db_type": "schema.source.dbType",
+    "database": "schema.source.dbName",
+    "table": "schema.source.tableName",
+    "before": "payload.before.dataColumn",
+    "after": "payload.after.dataColumn",
+    "version": "version",
+}
+SIX = ("op", "sequence_id", "event_time_ms", "database", "table", "after")
+SCHEMA = """
+    payload STRUCT<op STRING, sequenceId STRING, timestamp STRUCT<eventTime BIGINT>, after STRUCT<dataColumn STRING>>,
+    schema STRUCT<source STRUCT<dbName STRING, tableName STRING>>
+"""
+
+
+def messages(n: int) -> pa.Array:
+    """``n`` sound messages of about 550 bytes, of four tables, no two alike."""
+    return pa.array((message(i) for i in range(n)), pa.binary())
+
+
+def message(i: int) -> bytes:
+    op = ("INSERT", "UPDATE_BEFOR", "UPDATE_AFTER", "DELETE")[i % 7 % 4]
+    types = {"id": "LONG", "name": "STRING", "amount": "DOUBLE", "created": "DATE"}
+    row = {"id": i, "name": f"customer {i}", "amount": i % 9973 / 100, "created": 1590315269000 + i}
+    time = 1605339932000 + i
+    change = {
+        "schema": {
+            "dataColumn": [{"name": name, "type": type} for name, type in types.items()],
+            "primaryKey": ["id"],
+            "source": {"dbType": "MySQL", "dbVersion": "8.0", "dbName": "shop", "tableName": f"orders_{i % 4}"},
+        },
+        "payload": {
+            "op": op,
+            "before" if op in ("UPDATE_BEFOR", "DELETE") else "after": {"dataColumn": row},
+            "sequenceId": str(1605339516000000000 + i),
+            "timestamp": {"eventTime": time, "systemTime": time + 736, "checkpointTime": time},
+        },
+        "version": "0.0.1",
+    }
+    return json.dumps(change, separators=(",", ":")).encode()
+
+
+# ---------------------------------------------------------------- the decoder alone
+
+
+def ours(column: pa.Array) -> list[pa.Array]:
+    """The ten columns, from one scan."""
+    decoders: list[Answer[Any]] = [FUNCTIONS[f"datahub_{field}"].decoder for field in FIELDS]  # type: ignore[misc]
+    scan = decoders[0].scan(column)
+    return [decoder.answer(scan) for decoder in decoders]
+
+
+def with_library(read: Callable[[bytes], list[Any]], blobs: list[bytes]) -> list[pa.Array]:
+    """The ten columns, out of ten values a message."""
+    return [pa.array(values) for values in zip(*map(read, blobs), strict=True)]
+
+
+def libraries() -> Iterator[tuple[str, Callable[[bytes], list[Any]]]]:
+    """JSON libraries, as readers of the ten values: the standard library's, and what else is installed."""
+    yield "json", reader(json.loads, json.dumps)
+    with suppress(ImportError):
+        orjson = importlib.import_module("orjson")
+        yield "orjson", reader(orjson.loads, orjson.dumps)
+    with suppress(ImportError):
+        msgspec = importlib.import_module("msgspec")
+        yield "msgspec", reader(msgspec.json.decode, msgspec.json.encode)
+    with suppress(ImportError):
+        # Its objects are views: nothing becomes Python that is not asked for, and an image stays text.
+        yield "pysimdjson", reader(importlib.import_module("simdjson").Parser().parse, lambda image: image.mini)
+
+
+def reader(parse: Callable[[bytes], Any], text: Callable[[Any], Any]) -> Callable[[bytes], list[Any]]:
+    """Reads the ten values of a message; an image becomes text again."""
+    paths = [(field in ("before", "after"), path.split(".")) for field, path in FIELDS.items()]
+
+    def read(blob: bytes) -> list[Any]:
+        document = parse(blob)
+        found = []
+        for is_image, path in paths:
+            value = document
+            for key in path:
+                value = value.get(key) if value is not None else None
+            found.append(text(value) if is_image and value is not None else value)
+        return found
+
+    return read
+
+
+def decoder_rows() -> list[Row]:
+    column = messages(MESSAGES)
+    few = column[: MESSAGES // 10].to_pylist()
+    peers: dict[str, Callable[[], object]] = {name: partial(with_library, read, few) for name, read in libraries()}
+    times = interleave({"ours": lambda: ours(column)} | peers, rounds=7)
+    each = times["ours"].per(MESSAGES)
+    size = sum(map(len, few)) // len(few)
+    work = f"messages of {size} B: ten fields to columns"
+    nanoseconds = Timing(tuple(taken * 1e9 for taken in each.samples))
+    found = [below(f"{work}, each (1 M a second)", nanoseconds, "ns", 1000)]
+    for name in peers:
+        bound = 3 if name == "json" else 1
+        found.append(faster(work, each, f"{name} and pa.array", times[name].per(len(few)), bound, 1, "messages"))
+    return found
+
+
+# ---------------------------------------------------------------- in SQL
+
+
+def sql_rows() -> list[Row]:
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        sparkwire.register(spark)
+        path = f"{folder}/messages.parquet"
+        blobs = pa.table({"blob": messages(IN_SQL)})
+        pq.write_table(blobs, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
+        spark.read.parquet(path).createOrReplaceTempView("messages")
+        times = interleave({name: discarded(spark, sql) for name, sql in queries().items()}, rounds=7)
+    work = "SQL, 1 M messages: six fields"
+    return [
+        no_slower(work, times["ours"], "get_json_object", times["get_json_object"], 0.5),
+        no_slower(work, times["ours"], "from_json", times["from_json"], 0.7),
+    ]
+
+
+def queries() -> dict[str, str]:
+    """Six fields as SELECTs, by three means."""
+    text = "CAST(blob AS STRING)"
+    return {
+        "ours": f"SELECT {', '.join(f'datahub_{field}(blob)' for field in SIX)} FROM messages",
+        "get_json_object": f"SELECT {', '.join(f'''get_json_object({text}, '$.{FIELDS[f]}')''' for f in SIX)} FROM messages",
+        "from_json": f"SELECT {', '.join(f'm.{FIELDS[field]}' for field in SIX)} "
+        f"FROM (SELECT from_json({text}, '{SCHEMA}') AS m FROM messages)",
+    }
+
+
+def discarded(spark: SparkSession, sql: str) -> Callable[[], object]:
+    """Run a query to its end, every column of every row, and keep nothing."""
+    return lambda: spark.sql(sql).write.format("noop").mode("overwrite").save()
+
+
+def rows() -> list[Row]:
+    """The claims about DataHub messages."""
+    return decoder_rows() + sql_rows()
+
+
+def main() -> None:
+    print(table(rows()))
+
+
+if __name__ == "__main__":
+    main()
