@@ -61,6 +61,7 @@ from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event
 from sparkwire.function import Function
 from sparkwire.makers import Answer, struct_function
+from sparkwire.sqltype import sql_name
 
 _EVENT: Final = bytes.fromhex(
     "00328136c6000000420001000000000000004dffff0003136dcc951d8c0001002801020304"
@@ -336,7 +337,6 @@ _STRUCT: Final = struct_function(
     "Every field above, in one pass.",
     "dbus_event(event).sequence -> 77",
 )
-_write: Final = partial(to_event, fields=takable(_STRUCT.return_type))
 
 FUNCTIONS: Final = (
     *_ACCESSORS,
@@ -359,14 +359,14 @@ FUNCTIONS: Final = (
         "dbus_from_json(json STRING) -> BINARY",
         "A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and "
         "isReplicated too. NULL for any other text.",
-        partial(from_json, write=_write),
+        from_json,
         "dbus_from_json(dbus_to_json(event)) = event -> true",
     ),
     Function(
-        "to_dbus_event(event STRUCT) -> BINARY",
+        f"to_dbus_event(event {sql_name(takable(_STRUCT.return_type))}) -> BINARY",
         "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; "
         "attributes win over the fields told from them, schema_id over schema_version. What is left out is 0, false or empty.",
-        _write,
+        to_event,
         "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
     ),
 )

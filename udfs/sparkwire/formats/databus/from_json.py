@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 import pyarrow as pa
 
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.to_json import ENCODINGS, PLAIN
+from sparkwire.formats.databus.writer import to_event
 
 _FIELDS: Final = pa.struct(
     [
@@ -53,9 +53,10 @@ class Refused(ValueError):
     """Why no event can be made of a text."""
 
 
-def from_json(column: pa.Array[Any], write: Callable[[pa.Array[Any]], pa.Array[Any]]) -> pa.Array[Any]:
-    """BINARY: the event of each text; ``write`` serializes STRUCTs of fields."""
-    return write(pa.array([None if text is None else _read(text) for text in column.to_pylist()], _FIELDS))
+def from_json(column: pa.Array[Any]) -> pa.Array[Any]:
+    """BINARY: the event of each text, NULL where there is none."""
+    fields = [None if text is None else _read(text) for text in column.to_pylist()]
+    return to_event(cast("pa.StructArray", pa.array(fields, _FIELDS)))
 
 
 def _read(text: str) -> dict[str, Any] | None:

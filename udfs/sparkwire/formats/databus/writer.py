@@ -60,9 +60,9 @@ _SOURCE_IDS: Final = {
 _NO_BYTES: Final = binary_of(pa.nulls(0)).data
 
 
-def to_event(column: pa.StructArray, fields: pa.StructType) -> pa.Array[Any]:
-    """BINARY: each STRUCT serialized, NULL for NULL. ``fields`` are those that a caller may give."""
-    given = Given(column, fields)
+def to_event(column: pa.StructArray) -> pa.Array[Any]:
+    """BINARY: each STRUCT serialized, NULL for NULL."""
+    given = Given(column)
     is_v2 = _is_v2(given)
     kinds = _kinds(given, is_v2)
     parts = _parts(given, is_v2, kinds)
