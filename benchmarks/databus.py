@@ -6,6 +6,7 @@ import struct
 import zlib
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.report import Row, faster
@@ -33,8 +34,8 @@ def events(n: int) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), n, [None, pa.py_buffer(offsets), pa.py_buffer(rows.ravel())])
 
 
-def _crc(covered: np.ndarray) -> int:
-    return zlib.crc32(covered, 0xFFFFFFFF) ^ 0xFFFFFFFF
+def _crc(covered: npt.NDArray[np.uint8]) -> int:
+    return zlib.crc32(covered.tobytes(), 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def headers(column: pa.Array) -> int:

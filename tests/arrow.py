@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from sparkwire import FUNCTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -20,11 +18,9 @@ def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = 
     return plain(FUNCTIONS[function].decode(pa.array(rows, type or pa.binary())))
 
 
-def plain(answers: pa.Array[Any]) -> list[Any]:
+def plain(answers: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(answers.type):
-        return answers.cast(pa.int64()).to_pylist()
-    if not pa.types.is_nested(answers.type):
-        return answers.to_pylist()
+        answers = answers.cast(pa.int64())
     return [whole(answer) for answer in answers.to_pylist()]
 
 

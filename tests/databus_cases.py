@@ -10,14 +10,12 @@ import base64
 import hashlib
 import json
 import lzma
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tests.cases import Case
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DATA = Path(__file__).parent / "data" / "databus"
 EVENTS = ("events_v1_be", "events_v1_le", "events_v2_be", "events_v2_le")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tests.databus_cases import DAMAGED, EVENTS, damaged, golden_events
 from tests.oracles import databus as oracle
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FIELDS = (0, 1, 5, 9, 13, 17, 21, 31, 45, 49, 53, 57)  # where sizes, magic, attributes and CRCs begin
 LENGTHS = (0, 1, 4, 8, 44, 45, 48, 49, 52, 53, 56, 57, 60, 61, 62, 64, 100, 0x01000001, 2**31 - 1, 2**31)

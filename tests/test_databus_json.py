@@ -19,7 +19,8 @@ ENCODINGS = tuple(JAVA_NAMES)
 def to_json(rows: list[bytes] | list[bytes | None], encoding: str = "JSON") -> list[Any]:
     array = FUNCTIONS["dbus_to_json"].decode(pa.array(rows, pa.binary()), encoding)
     array.validate(full=True)
-    return array.to_pylist()
+    texts: list[Any] = array.to_pylist()
+    return texts
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

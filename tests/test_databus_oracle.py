@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,9 +12,6 @@ from tests.arrow import ask
 from tests.databus_cases import cases, golden_lines
 from tests.databus_damage import damaged_rows, golden_rows, mutants
 from tests.oracles import databus as oracle
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ACCESSORS = [f"dbus_{name}" for name in oracle.NAMES]
 

@@ -6,14 +6,11 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.kafka_cases import archive
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SQL = Path(__file__).parent.parent / "sql"
 INPUT = SQL / "examples" / "data" / "kafka"

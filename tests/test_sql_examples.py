@@ -6,15 +6,13 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.databus_cases import golden_bytes, golden_events
 from tests.oracles import databus as oracle
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SQL = Path(__file__).parent.parent / "sql"
 INPUT = SQL / "examples" / "data" / "databus"
