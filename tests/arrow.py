@@ -33,3 +33,18 @@ def whole(answer: Any) -> Any:
     if isinstance(answer, list):
         return [whole(item) for item in answer]
     return answer
+
+
+def enlarged(array: pa.Array) -> pa.Array:
+    """The same with 64-bit offsets in its strings and bytes, as Spark sends them under useLargeVarTypes."""
+    return pa.array(array.to_pylist(), large(array.type))
+
+
+def large(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type):
+        return pa.struct([(field.name, large(field.type)) for field in type])
+    if pa.types.is_list(type):
+        return pa.list_(large(type.value_type))
+    if pa.types.is_map(type):
+        return pa.map_(large(type.key_type), large(type.item_type))
+    return {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(type, type)

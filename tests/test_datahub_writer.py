@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
 from tests import datahub_messages
-from tests.arrow import plain
+from tests.arrow import enlarged, plain
 from tests.datahub_cases import samples
 
 CHANGE = FUNCTIONS["datahub_change"].return_type
@@ -237,6 +237,13 @@ def test_a_slice_is_its_rows() -> None:
         assert FUNCTIONS["to_datahub_blob"].decode(some[7:40]).equals(whole[7:40])
         one_by_one = [FUNCTIONS["to_datahub_blob"].decode(some[k : k + 1])[0] for k in range(0, 61, 6)]
         assert one_by_one == [whole[k] for k in range(0, 61, 6)]
+
+
+def test_large_types_are_the_same() -> None:
+    changes = change(some_messages(4, 60))
+    for names in ([field.name for field in CHANGE], ["after_map", "columns"]):
+        some = only(changes, names)
+        assert FUNCTIONS["to_datahub_blob"].decode(enlarged(some)).equals(FUNCTIONS["to_datahub_blob"].decode(some))
 
 
 def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
 from tests import kafka_cases as golden
-from tests.arrow import plain
+from tests.arrow import enlarged, plain
 from tests.kafka_cases import Row
 from tests.oracles import kafka as oracle
 
@@ -272,6 +272,11 @@ def test_a_slice_is_its_rows(magic: int, codec: str) -> None:
     whole = write(rows, magic, codec)
     assert [write([row], magic, codec)[0] for row in rows] == whole
     assert write_array(array[2:7], magic, codec) == whole[2:7]
+
+
+def test_large_types_are_the_same() -> None:
+    rows = [some_records(2)[:20], None]
+    assert write_array(enlarged(pa.array(rows, pa.list_(RECORD))), 2) == write(rows, 2)
 
 
 def test_null_arrays_may_have_items() -> None:

@@ -197,7 +197,7 @@ def _image(given: Mapping[str, pa.Array], image: str) -> pa.Array:
         return pa.nulls(len(maps), pa.string())
     rows = pa.array(np.flatnonzero(wanted))
     chosen = maps.take(rows)
-    keys, items = chosen.keys, chosen.items
+    keys, items = chosen.keys, chosen.items.cast(pa.string())
     types = _declared(given["columns"].take(rows), chosen)
     members = _concatenated(_quoted(keys), ":", _values(items, types))
     texts = _concatenated("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
