@@ -31,6 +31,8 @@ What the original leaves open: of a row whose version is unknown only the versio
 A V2 key type of 0 is no error, such an event has no key. Resuming in a damaged stream (`dbus_events`) believes only
 headers of up to 64 KiB.
 
+The way back, and what it does where the original is silent or unsafe: `writer`, `to_json`, `from_json`.
+
 Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
 """
 
