@@ -12,20 +12,23 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, put_u8
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, put_i32, put_i64, put_u8
 from sparkwire.kernels.json_text import put_java_text
 from sparkwire.kernels.text import decimal_width, put_decimal
 
 Ints = npt.NDArray[np.int64]
 
 # What a step writes behind its fixed text.
-_OPEN, _CLOSE, TEXT, JSON, NUMBER = range(5)
-"""TEXT is quoted and escaped, JSON goes in as it is, a NUMBER is an integer"""
+_OPEN, _CLOSE, TEXT, JSON, NUMBER, TEXTS, COLUMNS = range(7)
+"""TEXT is quoted and escaped, JSON goes in as it is, a NUMBER is an integer; arrays of TEXT, and of columns"""
 
 ALWAYS = 1 << 62
 """the bit of what every row has"""
 
-_COMMA, _QUOTE = b',"'
+_COMMA, _QUOTE, _LEFT_BRACE, _RIGHT_BRACE, _LEFT_BRACKET, _RIGHT_BRACKET = b',"{}[]'
+_NULL = int.from_bytes(b"null", "little")
+_NAME, _TYPE = (int.from_bytes(key, "little") for key in (b'"name":', b'"type":'))
+_KEY_SIZE = len(b'"name":')
 
 Tree: TypeAlias = "Mapping[str, Tree | int]"
 """members by key: an object, or the number of a field"""
@@ -44,6 +47,15 @@ class Program(NamedTuple):
     characters: Bytes
 
 
+class Items(NamedTuple):
+    """Texts in the arrays of all rows, one behind the other."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    """-1 for null [bytes]"""
+
+
 class Fields(NamedTuple):
     """What rows have for the fields, which are numbered."""
 
@@ -53,9 +65,15 @@ class Fields(NamedTuple):
     """by field"""
     starts: Ints
     sizes: Ints
-    """(fields, rows): where in its data a TEXT or JSON lies [bytes]"""
+    """(fields, rows): where in its data a TEXT or JSON lies [bytes], which items an array has"""
     numbers: Ints
     """(fields, rows): the NUMBERs"""
+    texts: Items
+    """of TEXTS"""
+    names: Items
+    types: Items
+    objects: npt.NDArray[np.bool_]
+    """of COLUMNS, and which of them are not null"""
 
 
 def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Program:
@@ -131,9 +149,68 @@ def _put_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: 
     start, size = int64(fields.starts[field, row]), int64(fields.sizes[field, row])
     if kind == TEXT:
         return _put_quoted(out, at, fields.data[field], start, size, writing)
+    if kind == TEXTS:
+        return _put_texts(fields.texts, start, start + size, out, at, writing)
+    if kind == COLUMNS:
+        return _put_columns(fields, start, start + size, out, at, writing)
     if writing:
         copy(out, at, fields.data[field], start, size)
     return at + size
+
+
+@kernel
+def _put_texts(items: Items, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+    at = _put_byte(out, at, _LEFT_BRACKET, writing)
+    for i in range(first, last):
+        if i > first:
+            at = _put_byte(out, at, _COMMA, writing)
+        at = _put_item(items, i, out, at, writing)
+    return _put_byte(out, at, _RIGHT_BRACKET, writing)
+
+
+@kernel
+def _put_columns(fields: Fields, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+    at = _put_byte(out, at, _LEFT_BRACKET, writing)
+    for i in range(first, last):
+        if i > first:
+            at = _put_byte(out, at, _COMMA, writing)
+        at = _put_column(fields, i, out, at, writing) if fields.objects[i] else _put_null(out, at, writing)
+    return _put_byte(out, at, _RIGHT_BRACKET, writing)
+
+
+@kernel
+def _put_column(fields: Fields, i: int, out: Bytes, at: int, writing: bool) -> int:
+    """A name, a type, both or none, in braces."""
+    named, typed = fields.names.sizes[i] >= 0, fields.types.sizes[i] >= 0
+    at = _put_byte(out, at, _LEFT_BRACE, writing)
+    if named:
+        at = _put_item(fields.names, i, out, _put_key(out, at, _NAME, writing), writing)
+    if named and typed:
+        at = _put_byte(out, at, _COMMA, writing)
+    if typed:
+        at = _put_item(fields.types, i, out, _put_key(out, at, _TYPE, writing), writing)
+    return _put_byte(out, at, _RIGHT_BRACE, writing)
+
+
+@kernel
+def _put_key(out: Bytes, at: int, key: int, writing: bool) -> int:
+    if writing:
+        put_i64(out, at, key, True)  # a byte more than counts
+    return at + _KEY_SIZE
+
+
+@kernel
+def _put_item(items: Items, i: int, out: Bytes, at: int, writing: bool) -> int:
+    if items.sizes[i] < 0:
+        return _put_null(out, at, writing)
+    return _put_quoted(out, at, items.data, int64(items.starts[i]), int64(items.sizes[i]), writing)
+
+
+@kernel
+def _put_null(out: Bytes, at: int, writing: bool) -> int:
+    if writing:
+        put_i32(out, at, _NULL, True)
+    return at + 4
 
 
 @kernel

@@ -28,10 +28,13 @@ from sparkwire.column import binary_of, build, empty, strings
 from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.formats.datahub.put import (
     ALWAYS,
+    COLUMNS,
     JSON,
     NUMBER,
     TEXT,
+    TEXTS,
     Fields,
+    Items,
     Program,
     measure_documents,
     measure_quoted,
@@ -43,8 +46,8 @@ from sparkwire.formats.datahub.values import Ranges, documents, last_places, num
 
 # The members of a message in the order of the source's samples.
 _KINDS: Final = {
-    "columns": JSON, "database": TEXT, "db_type": TEXT, "db_version": TEXT, "schema_name": TEXT, "table": TEXT,
-    "primary_key": JSON, "op": TEXT, "before_image": JSON, "after_image": JSON, "sequence_id": TEXT, "ddl_text": TEXT,
+    "columns": COLUMNS, "database": TEXT, "db_type": TEXT, "db_version": TEXT, "schema_name": TEXT, "table": TEXT,
+    "primary_key": TEXTS, "op": TEXT, "before_image": JSON, "after_image": JSON, "sequence_id": TEXT, "ddl_text": TEXT,
     "ddl_meta": TEXT, "event_time": NUMBER, "system_time": NUMBER, "checkpoint_time": NUMBER, "version": TEXT,
 }  # fmt: skip
 _GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
@@ -80,12 +83,10 @@ _PROGRAM: Final = _program()
 def to_blob(change: pa.Array) -> pa.Array:
     """BINARY: one message a row, ``change`` being a STRUCT of all fields."""
     given = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
-    written = {name: given[name] for name in _GIVEN}
+    written = {name: given[name] for name in (*_GIVEN, "primary_key", "columns")}
     written |= {name: _millis(given, name) for name, kind in _KINDS.items() if kind == NUMBER}
     written["op"] = pc.coalesce(given["op"], _op_of(given))
     written["ddl_meta"] = _to_base64(given["ddl_meta"])
-    written["primary_key"] = _array(given["primary_key"], _quoted(given["primary_key"].flatten()))
-    written["columns"] = _array(given["columns"], _columns(given["columns"].flatten()))
     for image in ("before", "after"):
         written[f"{image}_image"] = pc.coalesce(_checked(given[image], image), _image(given, image))
     fields = _fields(written, len(change))
@@ -101,34 +102,30 @@ def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
     for number, (field, kind) in enumerate(_KINDS.items()):
         column = written[field]
         there[np.asarray(column.is_valid())] |= 1 << number
-        source = binary_of(pa.nulls(0) if kind == NUMBER else column)
+        source = binary_of(column if kind in (TEXT, JSON) else pa.nulls(0))
         data.append(source.data)
         if kind == NUMBER:
             numbers[number] = column.fill_null(0)
         else:
-            starts[number], sizes[number] = source.offsets[:-1], np.diff(source.offsets)
-    return Fields(there, tuple(data), starts, sizes, numbers)
+            ends = source.offsets if kind in (TEXT, JSON) else _ends(column)
+            starts[number], sizes[number] = ends[:-1], np.diff(ends)
+    columns = written["columns"].flatten()
+    names, types = (_items(texts) for texts in columns.flatten())
+    texts = _items(written["primary_key"].flatten())
+    return Fields(there, tuple(data), starts, sizes, numbers, texts, names, types, np.asarray(columns.is_valid()))
 
 
-def _array(lists: pa.Array, items: pa.Array) -> pa.Array:
-    """The items of each list, which are JSON, in brackets; a NULL among them is null."""
-    ends = _ends(lists)
-    joined = pc.binary_join(pa.ListArray.from_arrays(ends, items.fill_null("null")), ",")
-    return pc.if_else(lists.is_valid(), _concatenated("[", joined, "]"), None)
+def _items(texts: pa.Array) -> Items:
+    source = binary_of(texts)
+    offsets = source.offsets.astype(np.int64)
+    sizes = np.diff(offsets)
+    return Items(source.data, offsets[:-1], sizes if source.valid is None else np.where(source.valid, sizes, -1))
 
 
 def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:
     """Where the rows of ``lists.flatten()`` end, 0 before them."""
     counts = np.asarray(lists.value_lengths().fill_null(0))
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-
-
-def _columns(columns: pa.Array) -> pa.Array:
-    """Each item of ``schema.dataColumn``: a name, a type, both or none."""
-    members = zip(("name", "type"), columns.flatten(), strict=True)
-    name, type = (_concatenated(f'"{key}":', _quoted(values)) for key, values in members)
-    both = _concatenated(name, ",", type)
-    return pc.if_else(columns.is_valid(), _concatenated("{", pc.coalesce(both, name, type, ""), "}"), None)
 
 
 def _concatenated(*parts: Any) -> pa.Array:
