@@ -323,6 +323,19 @@ def test_kernels_of_others_are_not_cached() -> None:
     assert not isinstance(half._cache, sparkwire.kernels.cache.KernelCache)  # type: ignore[attr-defined]
 
 
+def test_constants_do_not_multiply_kernels() -> None:
+    @kernel
+    def plus(x: int, y: int) -> int:
+        return x + y
+
+    @kernel(key="calls plus")
+    def six(x: int) -> int:
+        return plus(x, 1) + plus(1, y=2) + plus(1, 1)
+
+    assert six(0) == 6
+    assert len(plus.signatures) == 1  # type: ignore[attr-defined]
+
+
 def test_division_by_zero_does_not_raise() -> None:
     @kernel
     def inverse(x: float) -> float:

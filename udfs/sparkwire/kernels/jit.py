@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numba
+from numba import types
 from numba.core import config
 
 from sparkwire.kernels.cache import PACKAGE, KernelCache
@@ -47,7 +48,18 @@ def _compiled(function: Kernel, key: str) -> Kernel:
         no_cfunc_wrapper=True,  # nothing calls kernels from C
         _nrt=False,  # no reference counts: each call of a helper costs two locked instructions an array
     )(function)
+    dispatcher.get_call_template = _by_type_alone(dispatcher.get_call_template)
     if function.__module__.partition(".")[0] == PACKAGE:  # the cache vouches for these sources only
         dispatcher._cache = KernelCache(function, key=f"{key}:{CHECKED}")
     compiled: Kernel = dispatcher
     return compiled
+
+
+def _by_type_alone(call_template: Callable[..., Any]) -> Callable[..., Any]:
+    """How one kernel is called from another: numba would compile it again for every constant that it is given."""
+
+    def template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        named = {name: types.unliteral(arg) for name, arg in kws.items()}
+        return call_template(tuple(types.unliteral(arg) for arg in args), named)
+
+    return template
