@@ -255,7 +255,7 @@ def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
 
 def test_connect() -> None:
     """The same on Spark Connect, which needs a process of its own."""
-    script = ROOT / "tests" / "datahub_connect.py"
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "tests.datahub_connect"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.splitlines() == ["I N Y 1 comment", "U Y N 1 comment", "U N Y 1 com1", "D Y N 1 com1"]

@@ -143,8 +143,8 @@ def test_interface_is_one_of_two(spark: SparkSession) -> None:
 
 def test_connect() -> None:
     """Registration, SQL and column functions on Spark Connect, which needs a process of its own."""
-    script = ROOT / "tests" / "connect_session.py"
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "tests.connect_session"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.split() == ["UPSERT", "77", "4", str(len(FUNCTIONS))]
 
