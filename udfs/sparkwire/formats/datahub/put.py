@@ -61,13 +61,10 @@ class Fields(NamedTuple):
 
     there: Ints
     """by row: ``ALWAYS`` and a bit for each field, ``1 << number``"""
-    data: tuple[Bytes, ...]
-    """by field"""
-    starts: Ints
-    sizes: Ints
-    """(fields, rows): where in its data a TEXT or JSON lies [bytes], which items an array has"""
-    numbers: Ints
-    """(fields, rows): the NUMBERs"""
+    data: Bytes
+    """every TEXT and JSON"""
+    places: Ints
+    """(fields, rows + 1): the NUMBERs; else where rows begin in the data [bytes] or among the items, and where the last ends"""
     texts: Items
     """of TEXTS"""
     names: Items
@@ -141,21 +138,21 @@ def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, wri
 
 @kernel
 def _put_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
+    start, end = int64(fields.places[field, row]), int64(fields.places[field, row + 1])
     if kind == NUMBER:
-        width = decimal_width(fields.numbers[field, row])
+        width = decimal_width(start)
         if writing:
-            put_decimal(out, at, fields.numbers[field, row], width)
+            put_decimal(out, at, start, width)
         return at + width
-    start, size = int64(fields.starts[field, row]), int64(fields.sizes[field, row])
     if kind == TEXT:
-        return _put_quoted(out, at, fields.data[field], start, size, writing)
+        return _put_quoted(out, at, fields.data, start, end - start, writing)
     if kind == TEXTS:
-        return _put_texts(fields.texts, start, start + size, out, at, writing)
+        return _put_texts(fields.texts, start, end, out, at, writing)
     if kind == COLUMNS:
-        return _put_columns(fields, start, start + size, out, at, writing)
+        return _put_columns(fields, start, end, out, at, writing)
     if writing:
-        copy(out, at, fields.data[field], start, size)
-    return at + size
+        copy(out, at, fields.data, start, end - start)
+    return at + end - start
 
 
 @kernel

@@ -97,22 +97,27 @@ def to_blob(change: pa.Array) -> pa.Array:
 
 def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
     there = np.full(rows, ALWAYS, np.int64)
-    starts, sizes, numbers = (np.zeros((len(_KINDS), rows), np.int64) for _ in range(3))
-    data = []
+    places = np.zeros((len(_KINDS), rows + 1), np.int64)
+    parts, size = [], 0
     for number, (field, kind) in enumerate(_KINDS.items()):
         column = written[field]
         there[np.asarray(column.is_valid())] |= 1 << number
-        source = binary_of(column if kind in (TEXT, JSON) else pa.nulls(0))
-        data.append(source.data)
         if kind == NUMBER:
-            numbers[number] = column.fill_null(0)
+            places[number, :-1] = column.fill_null(0)
+        elif kind in (TEXT, JSON):
+            source = binary_of(column)
+            first, last = int(source.offsets[0]), int(source.offsets[-1])
+            np.add(source.offsets, size - first, out=places[number])
+            parts.append(source.data[first:last])
+            size += last - first
         else:
-            ends = source.offsets if kind in (TEXT, JSON) else _ends(column)
-            starts[number], sizes[number] = ends[:-1], np.diff(ends)
+            places[number] = _ends(column)
+    # A kernel can choose among rows of an array, among arrays only at a price.
+    data = np.concatenate(parts)
     columns = written["columns"].flatten()
     names, types = (_items(texts) for texts in columns.flatten())
     texts = _items(written["primary_key"].flatten())
-    return Fields(there, tuple(data), starts, sizes, numbers, texts, names, types, np.asarray(columns.is_valid()))
+    return Fields(there, data, places, texts, names, types, np.asarray(columns.is_valid()))
 
 
 def _items(texts: pa.Array) -> Items:
