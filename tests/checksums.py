@@ -31,10 +31,10 @@ def wrong_answers() -> int:
         for n in lengths:
             start = LONGEST - n if at_end else 0
             message = content[start : start + n]
-            wrong += _checksums(data, start, n) != _expected(message)
+            wrong += _checksums(data, start, n) != expected(message)
         for n, start in zip(lengths, random.integers(0, LONGEST, len(lengths)).tolist(), strict=True):
             n = min(n, LONGEST - start)
-            wrong += _checksums(data, start, n) != _expected(content[start : start + n])
+            wrong += _checksums(data, start, n) != expected(content[start : start + n])
     return wrong
 
 
@@ -51,7 +51,7 @@ def _checksums(data: NDArray[np.uint8], start: int, n: int) -> list[int]:
     return answers.tolist()
 
 
-def _expected(message: bytes) -> list[int]:
+def expected(message: bytes) -> list[int]:
     return [zlib.crc32(message), zlib.crc32(message, ONES) ^ ONES, castagnoli.crc32c(message)]
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from sparkwire.kernels import gf2
+from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, gf2, kernel
 from sparkwire.kernels.isa import Isa, compiled_isa, isa_of
 from tests import checksums
 from tests.child import run_python
+from tests.guard import guarded_bytes
 
 X86_512 = "+pclmul,+ssse3,+avx512f,+avx512bw,+avx512vl,+vpclmulqdq"
 
@@ -43,6 +46,20 @@ def test_constants(poly: int) -> None:
 
 def test_of_this_process() -> None:
     assert checksums.wrong_answers() == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 56, 63, 64, 65])
+def test_of_a_length_known_when_compiled(n: int) -> None:
+    @kernel(key=f"checksums of {n}")
+    def of_constant(data: Bytes, answers: NDArray[np.uint32]) -> None:
+        answers[0] = crc32(data, 0, n)
+        answers[1] = crc32_raw(data, 0, n)
+        answers[2] = crc32c(data, 0, n)
+
+    content = np.random.default_rng(n).bytes(n)
+    answers = np.empty(3, np.uint32)
+    of_constant(guarded_bytes(content), answers)
+    assert answers.tolist() == checksums.expected(content)
 
 
 @pytest.mark.parametrize(

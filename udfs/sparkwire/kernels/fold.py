@@ -83,7 +83,8 @@ def _emit_choice(function: ir.Function, machine: Machine, checksum: Checksum, ge
     data, n = function.args
     if machine.few:
         folder = _Folder(b, machine, checksum)
-        with b.if_then(b.and_(_is_constant(b, n), b.icmp_unsigned("<", b.sub(n, _LONG(1)), _LONG(folder.block_bytes)))):
+        one_block = b.icmp_unsigned("<", b.sub(n, _LONG(1)), _LONG(folder.block_bytes))
+        with b.if_then(b.and_(_is_constant(b, n), one_block)):
             folder.return_few(data, n, 1)
     b.ret(b.call(general, [data, n]))
 
