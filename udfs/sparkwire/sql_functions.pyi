@@ -240,3 +240,345 @@ def dbus_events(stream: Column | str) -> Column:
 
     dbus_events(stream BINARY) -> ARRAY<…>
     """
+
+def dbus_to_json(event: Column | str, encoding: str = 'JSON') -> Column:
+    """The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also spelt JSON_PLAIN). NULL where a field that the text names cannot be read.
+
+    dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING
+    """
+
+def dbus_from_json(json: Column | str) -> Column:
+    """A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and isReplicated too. NULL for any other text.
+
+    dbus_from_json(json STRING) -> BINARY
+    """
+
+def to_dbus_event(event: Column | str) -> Column:
+    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields told from them, schema_id over schema_version. What is left out is 0, false or empty.
+
+    to_dbus_event(event STRUCT<…>
+    """
+
+def kafka_crc(msg: Column | str) -> Column:
+    """The message's CRC-32, as stored.
+
+    kafka_crc(msg BINARY) -> BIGINT
+    """
+
+def kafka_crc_computed(msg: Column | str) -> Column:
+    """The CRC-32 computed over the bytes that are there.
+
+    kafka_crc_computed(msg BINARY) -> BIGINT
+    """
+
+def kafka_crc_valid(msg: Column | str) -> Column:
+    """Whether both are equal; NULL where bytes are missing.
+
+    kafka_crc_valid(msg BINARY) -> BOOLEAN
+    """
+
+def kafka_magic(msg: Column | str) -> Column:
+    """Version of the format: 0 or 1; other values as stored.
+
+    kafka_magic(msg BINARY) -> TINYINT
+    """
+
+def kafka_attributes(msg: Column | str) -> Column:
+    """The attribute bits: 0-2 codec, 3 timestamp type.
+
+    kafka_attributes(msg BINARY) -> INT
+    """
+
+def kafka_compression(msg: Column | str) -> Column:
+    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+
+    kafka_compression(msg BINARY) -> STRING
+    """
+
+def kafka_timestamp(msg: Column | str) -> Column:
+    """When the message was created or appended; NULL for magic 0 and for -1.
+
+    kafka_timestamp(msg BINARY) -> TIMESTAMP
+    """
+
+def kafka_timestamp_ms(msg: Column | str) -> Column:
+    """The same [ms since epoch].
+
+    kafka_timestamp_ms(msg BINARY) -> BIGINT
+    """
+
+def kafka_timestamp_type(msg: Column | str) -> Column:
+    """CreateTime or LogAppendTime; NULL for magic 0.
+
+    kafka_timestamp_type(msg BINARY) -> STRING
+    """
+
+def kafka_key(msg: Column | str) -> Column:
+    """The key; NULL for a null key.
+
+    kafka_key(msg BINARY) -> BINARY
+    """
+
+def kafka_key_size(msg: Column | str) -> Column:
+    """The key's size as stored, -1 for null [bytes].
+
+    kafka_key_size(msg BINARY) -> INT
+    """
+
+def kafka_value(msg: Column | str) -> Column:
+    """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+
+    kafka_value(msg BINARY) -> BINARY
+    """
+
+def kafka_value_size(msg: Column | str) -> Column:
+    """The value's size as stored, -1 for null [bytes].
+
+    kafka_value_size(msg BINARY) -> INT
+    """
+
+def kafka_error(msg: Column | str) -> Column:
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for sound bytes.
+
+    kafka_error(msg BINARY) -> STRING
+    """
+
+def kafka_is_valid(msg: Column | str) -> Column:
+    """Whether kafka_error is NULL.
+
+    kafka_is_valid(msg BINARY) -> BOOLEAN
+    """
+
+def kafka_message(msg: Column | str) -> Column:
+    """Every field above, in one pass.
+
+    kafka_message(msg BINARY) -> STRUCT<…>
+    """
+
+def kafka_batches(data: Column | str) -> Column:
+    """The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.
+
+    kafka_batches(data BINARY) -> ARRAY<…>
+    """
+
+def kafka_records(data: Column | str, verify_crc: bool = True, max_batch_bytes: int = 268435456) -> Column:
+    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right; max_batch_bytes bounds what one compressed batch may become [bytes].
+
+    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456) -> ARRAY<…>
+    """
+
+def kafka_next_offset(data: Column | str) -> Column:
+    """The offset behind the last entry within kafka_valid_bytes; NULL if there is none.
+
+    kafka_next_offset(data BINARY) -> BIGINT
+    """
+
+def kafka_valid_bytes(data: Column | str) -> Column:
+    """How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].
+
+    kafka_valid_bytes(data BINARY) -> INT
+    """
+
+def kafka_offset_index(data: Column | str, base_offset: Column | str) -> Column:
+    """An .index file: absolute offsets and the positions of their entries in the segment [bytes].
+
+    kafka_offset_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>
+    """
+
+def kafka_time_index(data: Column | str, base_offset: Column | str) -> Column:
+    """A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.
+
+    kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<…>
+    """
+
+def kafka_search_offset(data: Column | str, target: Column | str) -> Column:
+    """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
+
+    kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
+    """
+
+def to_kafka_message(key: Column | str, value: Column | str, timestamp_ms: Column | str | None = None, magic: Column | str | None = None) -> Column:
+    """One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.
+
+    to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY
+    """
+
+def to_kafka_records(records: Column | str, base_offset: Column | str, compression: Column | str, magic: Column | str) -> Column:
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression is none, gzip, snappy, lz4 or zstd, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.
+
+    to_kafka_records(records ARRAY<…>
+    """
+
+def datahub_op(blob: Column | str) -> Column:
+    """payload.op, as written.
+
+    datahub_op(blob BINARY) -> STRING
+    """
+
+def datahub_operation(blob: Column | str) -> Column:
+    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
+
+    datahub_operation(blob BINARY) -> STRING
+    """
+
+def datahub_sequence_id(blob: Column | str) -> Column:
+    """payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
+
+    datahub_sequence_id(blob BINARY) -> STRING
+    """
+
+def datahub_event_time(blob: Column | str) -> Column:
+    """When the record changed in the source database.
+
+    datahub_event_time(blob BINARY) -> TIMESTAMP
+    """
+
+def datahub_event_time_ms(blob: Column | str) -> Column:
+    """When the record changed in the source database [ms since epoch].
+
+    datahub_event_time_ms(blob BINARY) -> BIGINT
+    """
+
+def datahub_system_time(blob: Column | str) -> Column:
+    """When the synchronization handled the message; not every source has it.
+
+    datahub_system_time(blob BINARY) -> TIMESTAMP
+    """
+
+def datahub_system_time_ms(blob: Column | str) -> Column:
+    """When the synchronization handled the message [ms since epoch].
+
+    datahub_system_time_ms(blob BINARY) -> BIGINT
+    """
+
+def datahub_checkpoint_time(blob: Column | str) -> Column:
+    """Where a synchronization may start again; not every source has it.
+
+    datahub_checkpoint_time(blob BINARY) -> TIMESTAMP
+    """
+
+def datahub_checkpoint_time_ms(blob: Column | str) -> Column:
+    """Where a synchronization may start again [ms since epoch].
+
+    datahub_checkpoint_time_ms(blob BINARY) -> BIGINT
+    """
+
+def datahub_db_type(blob: Column | str) -> Column:
+    """Kind of the source database, as written.
+
+    datahub_db_type(blob BINARY) -> STRING
+    """
+
+def datahub_db_version(blob: Column | str) -> Column:
+    """Version of the source database.
+
+    datahub_db_version(blob BINARY) -> STRING
+    """
+
+def datahub_database(blob: Column | str) -> Column:
+    """Name of the source database.
+
+    datahub_database(blob BINARY) -> STRING
+    """
+
+def datahub_schema_name(blob: Column | str) -> Column:
+    """Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
+
+    datahub_schema_name(blob BINARY) -> STRING
+    """
+
+def datahub_table(blob: Column | str) -> Column:
+    """Name of the source table.
+
+    datahub_table(blob BINARY) -> STRING
+    """
+
+def datahub_primary_key(blob: Column | str) -> Column:
+    """Names of the primary key's columns; NULL for a table without a key.
+
+    datahub_primary_key(blob BINARY) -> ARRAY<STRING>
+    """
+
+def datahub_columns(blob: Column | str) -> Column:
+    """The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+
+    datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>
+    """
+
+def datahub_before(blob: Column | str) -> Column:
+    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands twice only the last value.
+
+    datahub_before(blob BINARY) -> STRING
+    """
+
+def datahub_after(blob: Column | str) -> Column:
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands twice only the last value.
+
+    datahub_after(blob BINARY) -> STRING
+    """
+
+def datahub_before_map(blob: Column | str) -> Column:
+    """The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+
+    datahub_before_map(blob BINARY) -> MAP<STRING, STRING>
+    """
+
+def datahub_after_map(blob: Column | str) -> Column:
+    """The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+
+    datahub_after_map(blob BINARY) -> MAP<STRING, STRING>
+    """
+
+def datahub_ddl_text(blob: Column | str) -> Column:
+    """The statement of a DDL message.
+
+    datahub_ddl_text(blob BINARY) -> STRING
+    """
+
+def datahub_ddl_meta(blob: Column | str) -> Column:
+    """The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
+
+    datahub_ddl_meta(blob BINARY) -> BINARY
+    """
+
+def datahub_version(blob: Column | str) -> Column:
+    """Version of the format, as written; none is refused.
+
+    datahub_version(blob BINARY) -> STRING
+    """
+
+def datahub_error(blob: Column | str) -> Column:
+    """Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.
+
+    datahub_error(blob BINARY) -> STRING
+    """
+
+def datahub_is_valid(blob: Column | str) -> Column:
+    """Whether datahub_error is NULL.
+
+    datahub_is_valid(blob BINARY) -> BOOLEAN
+    """
+
+def datahub_change(blob: Column | str) -> Column:
+    """Every field in one pass, named as the functions are without `datahub_`.
+
+    datahub_change(blob BINARY) -> STRUCT<…>
+    """
+
+def datahub_tuple(blob: Column | str) -> Column:
+    """The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's name, Y or N for each image. NULL for a message that such a topic cannot carry.
+
+    datahub_tuple(blob BINARY) -> STRUCT<…>
+    """
+
+def datahub_shard_key(blob: Column | str) -> Column:
+    """What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before image; the table's name where there is no key or no image.
+
+    datahub_shard_key(blob BINARY) -> STRING
+    """
+
+def to_datahub_blob(change: Column | str) -> Column:
+    """The message that datahub_change reads as this, out of any of its fields. op wins over operation, a time in milliseconds over its TIMESTAMP, before and after (JSON objects, inserted as they are) over their maps; error and is_valid are not looked at.
+
+    to_datahub_blob(change STRUCT<…>
+    """
