@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import cramjam
 import pyarrow as pa
 from aiokafka.record._crecords import DefaultRecordBatchBuilder, MemoryRecords
 from kafka.record import MemoryRecords as PythonMemoryRecords
@@ -104,14 +105,24 @@ def kafka_python_iterates(data: bytes) -> int:
 
 
 def library_calls(data: bytes) -> Callable[[], None]:
-    """What the codec library has to do for these bytes, and nothing else: its calls, with everything ready."""
+    """What the codec library has to do for these payloads, and nothing else: its calls, with everything ready."""
     calls: list[tuple[Callable[[memoryview, memoryview], int], memoryview, memoryview]] = []
     source = binary_of(pa.array([data], pa.binary()))
+    whole = source.data.data
     for slab in slabs(source, verify=False):
-        _, planned = prepared(source.data, slab)
-        for kind, start, size, room in zip(*planned, strict=True):
-            out = memoryview(bytearray(int(room)))
-            calls.append((codecs.DECODERS[int(kind)], source.data.data[start : start + size], out))
+        payloads, planned = prepared(source.data, slab)
+        first = 0
+        for i, codec in enumerate(payloads.codec):
+            blocks = slice(first, int(payloads.blocks[i]))
+            first = blocks.stop
+            if codec == codecs.LZ4:  # its decoder of frames
+                out = memoryview(bytearray(int(planned.room[blocks].sum())))
+                calls.append((cramjam.lz4.decompress_into, whole[payloads.first[i] : payloads.last[i]], out))
+                continue
+            for kind, start, size, room in zip(*(column[blocks] for column in planned), strict=True):
+                calls.append(
+                    (codecs.DECODERS[int(kind)], whole[start : start + size], memoryview(bytearray(int(room))))
+                )
 
     def run() -> None:
         for call, payload, out in calls:

@@ -37,6 +37,8 @@ BAD_FRAME = -1
 
 # How one block of a payload is decompressed.
 _STORED, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
+_EXACT = (_STORED, _SNAPPY)  # say what they become
+_STREAMS = (_GZIP, _ZSTD)
 
 
 class Blocks(NamedTuple):
@@ -341,18 +343,22 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self.used = 0
+        self._take(size)
+
+    def _take(self, size: int) -> None:
         self.bytes = empty(size, np.uint8)
+        self.view = self.bytes.data
+        self.size = size
 
     def clear(self) -> None:
         self.used = 0
 
-    def room(self, size: int) -> memoryview:
-        """The next ``size`` bytes, to be written and then counted in ``used``."""
-        if self.used + size > len(self.bytes):
-            larger = empty(max(2 * len(self.bytes), self.used + size), np.uint8)
-            larger[: self.used] = self.bytes[: self.used]
-            self.bytes = larger
-        return self.bytes[self.used : self.used + size].data
+    def reserve(self, size: int) -> None:
+        """See that ``size`` bytes fit behind those that are used."""
+        if self.used + size > self.size:
+            old = self.bytes
+            self._take(max(2 * self.size, self.used + size))
+            self.bytes[: self.used] = old[: self.used]
 
 
 def inflate(source: memoryview, planned: Iterable[tuple[int, int, int, int]], arena: Arena, limit: int) -> int:
@@ -362,36 +368,34 @@ def inflate(source: memoryview, planned: Iterable[tuple[int, int, int, int]], ar
     Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
     """
     begin = arena.used
+    end = begin + limit
     for kind, start, size, room in planned:
-        left = limit - (arena.used - begin)
-        if room > left and kind in (_STORED, _SNAPPY):  # they say what they become
+        used = arena.used
+        if kind in _STREAMS:
+            written = _stream(kind, source[start : start + size], room, end - used, arena)
+        elif room > end - used and kind in _EXACT:
             written = TOO_LARGE
-        elif kind in (_GZIP, _ZSTD):
-            written = _stream(kind, source[start : start + size], room, left, arena)
         else:
-            written = _block(kind, source[start : start + size], arena.room(room))
-        if written > left:
-            written = TOO_LARGE
-        if written < 0:
+            if used + room > arena.size:
+                arena.reserve(room)
+            try:
+                written = DECODERS[kind](source[start : start + size], arena.view[used : used + room])
+            except cramjam.DecompressionError:
+                written = FAILED
+        if written < 0 or used + written > end:
             arena.used = begin
-            return written
-        arena.used += written
+            return min(written, TOO_LARGE)
+        arena.used = used + written
     return arena.used - begin
-
-
-def _block(kind: int, source: memoryview, out: memoryview) -> int:
-    try:
-        return DECODERS[kind](source, out)
-    except cramjam.DecompressionError:
-        return FAILED
 
 
 def _stream(kind: int, source: memoryview, room: int, left: int, arena: Arena) -> int:
     """A payload that does not say what it becomes, but for a guess: with more room each time, up to the bound."""
     while True:
         room = min(room, left)
+        arena.reserve(room)
         try:
-            return DECODERS[kind](source, arena.room(room))
+            return DECODERS[kind](source, arena.view[arena.used : arena.used + room])
         except Overflow:
             full = True
         except (cramjam.DecompressionError, zlib.error) as error:

@@ -86,7 +86,7 @@ class Records:
         self._limit = min(max_batch_bytes, INT32_MAX)
         self._payload = self.source.data.data
         self._arena = Arena(_ARENA_BYTES)
-        self._row_bytes = (-1, 0)  # of the row last met, what its compressed entries have become
+        self._row_bytes = (-1, 0)  # the row last met, its size and what its compressed entries have become
         self._columns = self._first_columns()
         self._room = dict.fromkeys(COLUMNS_OF, 1)
         self._counts: list[npt.NDArray[np.int32]] = []
@@ -101,32 +101,46 @@ class Records:
         rows = np.empty(n, np.int32)
         compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
         start = 0
-        if len(compressed):
-            plan = list(zip(*(column.tolist() for column in planned), strict=True))
-            for entry in compressed.tolist():
-                if self._arena.used > _ARENA_BYTES:
-                    self._read(slab, payloads, rows, start, entry)
-                    start = entry
-                first = int(payloads.blocks[entry - 1]) if entry else 0
-                self._inflate(slab, payloads, entry, plan[first : payloads.blocks[entry]])
+        while len(compressed):
+            done = self._inflate(slab, payloads, planned, compressed)
+            compressed = compressed[done:]
+            if len(compressed):
+                stop = int(compressed[0])
+                self._read(slab, payloads, rows, start, stop)
+                start = stop
         self._read(slab, payloads, rows, start, n)
         self.entries.add(slab)
         self._counts.append(rows)
 
-    def _inflate(self, slab: Slab, payloads: Payloads, entry: int, plan: list[tuple[int, int, int, int]]) -> None:
-        begin = self._arena.used
-        row = int(slab.row[entry])
-        before = self._row_bytes[1] if self._row_bytes[0] == row else 0
-        # Whatever a row holds, its own records fit into one Arrow column.
-        left = INT32_MAX - before - int(self.source.offsets[row + 1] - self.source.offsets[row])
-        size = inflate(self._payload, plan, self._arena, min(self._limit, max(0, left)))
-        if size < 0:
-            slab.error[entry] = TOO_LARGE if size == codecs.TOO_LARGE else DECOMPRESS_FAILED
-            return
-        self._row_bytes = (row, before + size)
-        payloads.inflated[entry] = True
-        payloads.first[entry] = begin
-        payloads.last[entry] = begin + size
+    def _inflate(self, slab: Slab, payloads: Payloads, planned: Blocks, entries: npt.NDArray[np.int64]) -> int:
+        """Open some of the compressed ``entries``, until the arena is as full as the cache; how many."""
+        # Python's own numbers: a batch may take no longer than the library does.
+        blocks = list(zip(*(column.tolist() for column in planned), strict=True))
+        ends = payloads.blocks[entries].tolist()
+        begins = np.where(entries > 0, payloads.blocks[entries - 1], 0).tolist()
+        sizes: list[int] = []
+        starts: list[int] = []
+        arena, (row, before) = self._arena, self._row_bytes
+        for its_row, begin, end in zip(slab.row[entries].tolist(), begins, ends, strict=True):
+            if arena.used > _ARENA_BYTES:
+                break
+            if its_row != row:
+                # Whatever a row holds, its own records fit into one Arrow column.
+                row, before = its_row, int(self.source.offsets[its_row + 1] - self.source.offsets[its_row])
+            starts.append(arena.used)
+            size = inflate(self._payload, blocks[begin:end], arena, max(0, min(self._limit, INT32_MAX - before)))
+            sizes.append(size)
+            before += max(size, 0)
+        self._row_bytes = row, before
+        done = entries[: len(sizes)]
+        first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
+        failed = size_of < 0
+        slab.error[done[failed]] = np.where(size_of[failed] == codecs.TOO_LARGE, TOO_LARGE, DECOMPRESS_FAILED)
+        opened = done[~failed]
+        payloads.inflated[opened] = True
+        payloads.first[opened] = first[~failed]
+        payloads.last[opened] = (first + size_of)[~failed]
+        return len(sizes)
 
     def _read(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32], start: int, stop: int) -> None:
         arena = self._arena.bytes.view()
@@ -163,12 +177,12 @@ class Records:
             least = used[counter] + items + COPY_SLACK
             if least <= self._room[counter]:
                 continue
-            # As much as all will take, if it goes on like this; but no more than twice what is needed now, or than
+            # As much as all will take, if it goes on like this; but no more than four times what is needed now, or than
             # the source has: what is decompressed may promise anything.
             total = int(self.source.offsets[-1] - self.source.offsets[0])
             done = (int(position) - int(self.source.offsets[0])) / max(1, total)
             expected = int(used[counter] / done * 1.02) + items + COPY_SLACK if done else 0
-            self._room[counter] = max(least, min(expected, max(2 * least, total)))
+            self._room[counter] = max(least, min(expected, max(4 * least, total)))
             for name in COLUMNS_OF[counter]:
                 larger[name] = _grown(getattr(self._columns, name), used[counter] + 1, self._room[counter])
         if larger:
@@ -300,9 +314,10 @@ def prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]
         np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n, np.int64)
     )
     sound = slab.error.copy()
-    planned = codecs.blocks(n)
+    room = 8 * n  # blocks; a batch has one or a few
+    planned = codecs.blocks(room)
     count = prepare(data, slab, payloads, planned)
-    if count > n:
+    if count > room:
         slab.error[:] = sound
         planned = codecs.blocks(count)
         prepare(data, slab, payloads, planned)
