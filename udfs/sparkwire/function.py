@@ -38,13 +38,12 @@ _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": No
 class Argument(NamedTuple):
     """One argument of a function, as its signature declares it.
 
-    A STRUCT takes any of its declared fields, and the decoder gets them all. A bare ``STRUCT`` or
-    ``ARRAY<STRUCT>`` takes any fields and leaves them to the decoder: ``type`` is None there.
+    A STRUCT takes any of its declared fields, and the decoder gets them all.
     """
 
     name: str
     sql: str
-    type: pa.DataType | None
+    type: pa.DataType
     constant: bool
     required: bool
     default: Any
@@ -161,7 +160,7 @@ class Function:
     def _column(self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]) -> pa.Array:
         if not _takes(argument, value.type):
             raise TypeError(self._refusal(args, named))
-        if argument.type is None or pa.types.is_null(value.type):
+        if pa.types.is_null(value.type):
             return value
         return conform(value, argument.type, self.name, argument.name)
 
@@ -183,11 +182,7 @@ class Function:
         got = [_kind(value) for value in args] + [f"{name} => {_kind(value)}" for name, value in named.items()]
         arguments = self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")")
         takes = f"({', '.join(_brief(text.strip()) for text in _split(arguments))})"
-        return (
-            f"{self.name} takes {takes}, got ({', '.join(got)})"
-            if got
-            else f"{self.name} takes {takes}, got no argument"
-        )
+        return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
 
 
 def _brief(argument: str) -> str:
@@ -205,9 +200,6 @@ def _takes(argument: Argument, got: pa.DataType) -> bool:
     expected = argument.type
     if pa.types.is_null(got):
         return True
-    if expected is None:
-        inner = got.value_type if argument.sql.startswith("ARRAY") and pa.types.is_list(got) else got
-        return bool(pa.types.is_struct(inner)) and (inner is got) == (argument.sql == "STRUCT")
     return bool(got.id == expected.id) if pa.types.is_nested(expected) else fits(got, expected)
 
 
@@ -216,8 +208,7 @@ def _argument(text: str) -> Argument:
     if match is None:
         raise ValueError(f"not an argument: {text!r}")
     name, sql, default = match.groups()
-    type = None if sql in ("STRUCT", "ARRAY<STRUCT>") else arrow_type(sql)
-    return Argument(name, sql, type, default not in (None, "NULL"), default is None, _literal(default))
+    return Argument(name, sql, arrow_type(sql), default not in (None, "NULL"), default is None, _literal(default))
 
 
 def _literal(text: str | None) -> Any:
