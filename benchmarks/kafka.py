@@ -6,6 +6,7 @@ import random
 import struct
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import cramjam
@@ -149,7 +150,7 @@ def message_columns(data: pa.Array) -> list[pa.Array]:
 _PLAIN = struct.Struct(">Ibbqi")
 
 
-def struct_messages(data: Sequence[bytes]) -> int:
+def struct_messages(data: Sequence[Any]) -> int:
     """The same fields by struct and zlib, a tuple a message."""
     found = []
     for message in data:
@@ -203,9 +204,9 @@ def codec_rows() -> list[Row]:
             data, same = log(LOG_BYTES // 2, size, codec)
             assert same == count
             column = pa.array([data], pa.binary())
-            candidates = {
-                "ours": lambda column=column: columns(column),
-                "plain": lambda plain_column=plain_column: columns(plain_column),
+            candidates: dict[str, Callable[[], object]] = {
+                "ours": partial(columns, column),
+                "plain": partial(columns, plain_column),
                 "library": library_calls(data),
             }
             times = interleave(candidates)

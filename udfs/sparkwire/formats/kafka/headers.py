@@ -162,12 +162,15 @@ class Headers:
 
     @cached_property
     def is_batch(self) -> Bools:
-        return (self.slab.reach > MAGIC) & (self._all[MAGIC_BYTE] == 2)
+        batch: Bools = (self.slab.reach > MAGIC) & (self._all[MAGIC_BYTE] == 2)
+        return batch
 
     @cached_property
     def is_message(self) -> Bools:
         """Magic 0 or 1."""
-        return (self.slab.reach > MAGIC) & (self._all[MAGIC_BYTE] >= 0) & (self._all[MAGIC_BYTE] < 2)
+        magic = self._all[MAGIC_BYTE]
+        message: Bools = (self.slab.reach > MAGIC) & (magic >= 0) & (magic < 2)
+        return message
 
     @cached_property
     def position(self) -> npt.NDArray[np.int32]:

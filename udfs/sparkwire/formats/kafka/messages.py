@@ -181,8 +181,8 @@ class Messages:
         rows = self.source.rows
         if self.source.offsets[rows] - self.source.offsets[0] > INT32_MAX:  # only those of a large_binary do
             raise too_much("messages")
-        columns = (empty(rows, dtype) for dtype in _DTYPES)
-        self._fields = Fields(*columns, key_ends=empty(rows + 1, np.int32), value_ends=empty(rows + 1, np.int32))
+        ends = (empty(rows + 1, np.int32) for _ in range(2))
+        self._fields = Fields._make([*(empty(rows, dtype) for dtype in _DTYPES), *ends])
         self._common = read_messages(self.source.data, self.source.offsets, self._fields)
 
     def _there(self, bit: int) -> Bools | None:
