@@ -35,10 +35,11 @@ FIELDS = {
     "after": "payload.after.dataColumn",
     "version": "version",
 }
-SIX = ("op", "sequence_id", "event_time_ms", "database", "table", "after")
+SIX = ("op", "sequence_id", "event_time_ms", "table", "before", "after")  # what it takes to apply a change
 SCHEMA = """
-    payload STRUCT<op STRING, sequenceId STRING, timestamp STRUCT<eventTime BIGINT>, after STRUCT<dataColumn STRING>>,
-    schema STRUCT<source STRUCT<dbName STRING, tableName STRING>>
+    payload STRUCT<op STRING, sequenceId STRING, timestamp STRUCT<eventTime BIGINT>,
+                   before STRUCT<dataColumn STRING>, after STRUCT<dataColumn STRING>>,
+    schema STRUCT<source STRUCT<tableName STRING>>
 """
 
 
