@@ -45,8 +45,8 @@ _MESSAGE_COVERED = OVERHEAD + MESSAGE_0["crc"].end
 _BATCH_CRC = BATCH["crc"].offset
 _BATCH_COVERED = BATCH["crc"].end
 
-# What `walk` keeps between two calls: the row, the position in it, where the last search ended.
-_ROW, _POSITION, _FOUND = range(3)
+# What `walk` keeps between two calls: the row, the position in it, where the last search ended, the last row with damage.
+_ROW, _POSITION, _FOUND, _DAMAGED = range(4)
 
 
 class Slab(NamedTuple):
@@ -78,7 +78,7 @@ def slabs(source: Binary, verify: bool) -> Iterator[Slab]:
         np.empty(SLAB_ENTRIES, np.bool_),
         np.empty(SLAB_ENTRIES, np.int8),
     )
-    state = np.array([0, source.offsets[0], -1], np.int64)
+    state = np.array([0, source.offsets[0], -1, -1], np.int64)
     budget = FIRST_SLAB_BYTES
     while count := walk(source.data, source.offsets, verify, budget, state, search, slab):
         yield part(slab, 0, count)
@@ -133,7 +133,7 @@ def checks(data: Bytes, pos: int) -> bool:
 
 @kernel
 def _checks_in_row(data: Bytes, row: int, pos: int, search: Running) -> bool:
-    """The same in bounded time, for a search that asks at every position."""
+    """The same in bounded time, for a search that asks at every position, and for sizes that may lie."""
     end = next_of(data, pos)
     if i8(data, pos + MAGIC) == 2:
         crc = range_crc(data, row, pos + _BATCH_COVERED, end, True, search)
@@ -170,7 +170,7 @@ def walk(
     data: Bytes, offsets: npt.NDArray[Any], verify: bool, budget: int, state: Ints, search: Running, out: Slab
 ) -> int:
     """Fill ``out`` with the entries from ``state`` on, about ``budget`` bytes; how many there are, 0 at the end."""
-    row, pos, found = state[_ROW], state[_POSITION], state[_FOUND]
+    row, pos, found, damaged = state[_ROW], state[_POSITION], state[_FOUND], state[_DAMAGED]
     count = 0
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
@@ -181,14 +181,20 @@ def walk(
         error = frame(data, pos, end)
         whole = error == OK or error == BAD_MAGIC
         stop = next_of(data, pos) if whole else end
-        if error == OK and verify and not checks(data, pos):
-            error = CRC_MISMATCH
-        if error != OK and not (whole and stop < end and frame(data, stop, end) == OK and checks(data, stop)):
-            if found <= pos:
-                found = next_sound(data, int64(offsets[row]), pos + 1, end, search)
-            if not whole or found < stop or (found < end and frame(data, stop, end) != OK):
-                whole = False
-                stop = found
+        start = int64(offsets[row])
+        if error == OK and verify:
+            # Where one size has lied others may, each over all that follows.
+            right = _checks_in_row(data, start, pos, search) if damaged == row else checks(data, pos)
+            error = OK if right else CRC_MISMATCH
+        if error != OK:
+            damaged = row
+            follows = whole and stop < end and frame(data, stop, end) == OK
+            if not (follows and _checks_in_row(data, start, stop, search)):
+                if found <= pos:
+                    found = next_sound(data, start, pos + 1, end, search)
+                if not whole or found < stop or (found < end and not follows):
+                    whole = False
+                    stop = found
         out.row[count] = row
         out.begin[count] = pos
         out.stop[count] = stop
@@ -197,5 +203,5 @@ def walk(
         out.error[count] = error
         count += 1
         pos = stop
-    state[_ROW], state[_POSITION], state[_FOUND] = row, pos, found
+    state[_ROW], state[_POSITION], state[_FOUND], state[_DAMAGED] = row, pos, found, damaged
     return count
