@@ -47,6 +47,23 @@ class Binary(NamedTuple):
         return len(self.offsets) - 1
 
 
+class Spans(NamedTuple):
+    """A BINARY or STRING column as encoders see it: ``data[start:start + size]`` a row."""
+
+    data: Bytes
+    starts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    """[bytes], -1 where the row is NULL"""
+
+
+def spans_of(array: pa.Array) -> Spans:
+    """The spans of a column, of one numba type whatever the column's offsets are."""
+    data, column_offsets, valid = binary_of(array)
+    offsets = column_offsets.astype(np.int64)
+    sizes = np.diff(offsets)
+    return Spans(data, offsets[:-1], sizes if valid is None else np.where(valid, sizes, -1))
+
+
 def binary_of(array: pa.Array) -> Binary:
     """View a binary, large_binary, string, large_string or null array, sliced or whole."""
     n = len(array)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, Bytes, binary_of
+from sparkwire.column import Bools, Spans, spans_of
 
 NAME: Final = "to_dbus_event"
 Ints = npt.NDArray[np.int64]
-
-
-class Spans(NamedTuple):
-    """A field of bytes."""
-
-    data: Bytes
-    starts: Ints
-    sizes: Ints
-    """[bytes], -1 where it is NULL"""
 
 
 def takable(declared: pa.DataType) -> pa.StructType:
@@ -90,14 +81,6 @@ def _validity(array: pa.Array[Any]) -> Bools:
 
 def bools(array: pa.Array[Any]) -> Bools:
     return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
-
-
-def spans_of(array: pa.Array[Any]) -> Spans:
-    column = binary_of(array)
-    # Of one type whatever the column's offsets are: the kernels are compiled once.
-    offsets = column.offsets.astype(np.int64)
-    sizes = np.diff(offsets)
-    return Spans(column.data, offsets[:-1], sizes if column.valid is None else np.where(column.valid, sizes, -1))
 
 
 def refuse(rows: Bools, takes: str, got: Any) -> None:

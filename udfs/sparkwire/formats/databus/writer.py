@@ -28,10 +28,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, binary_of, build, empty
+from sparkwire.column import Bools, Spans, binary_of, build, empty, spans_of
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import NUMBERS, SPANS
-from sparkwire.formats.databus.given import Given, Ints, Spans, bools, refuse, spans_of
+from sparkwire.formats.databus.given import Given, Ints, bools, refuse
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sparkwire.column import Spans
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, put_i32, put_i64, put_u8
 from sparkwire.kernels.json_text import put_java_text
 from sparkwire.kernels.text import decimal_width, put_decimal
@@ -47,15 +48,6 @@ class Program(NamedTuple):
     characters: Bytes
 
 
-class Items(NamedTuple):
-    """Texts in the arrays of all rows, one behind the other."""
-
-    data: Bytes
-    starts: Ints
-    sizes: Ints
-    """-1 for null [bytes]"""
-
-
 class Fields(NamedTuple):
     """What rows have for the fields, which are numbered."""
 
@@ -65,10 +57,10 @@ class Fields(NamedTuple):
     """every TEXT and JSON"""
     places: Ints
     """(fields, rows + 1): the NUMBERs; else where rows begin in the data [bytes] or among the items, and where the last ends"""
-    texts: Items
+    texts: Spans
     """of TEXTS"""
-    names: Items
-    types: Items
+    names: Spans
+    types: Spans
     objects: npt.NDArray[np.bool_]
     """of COLUMNS, and which of them are not null"""
 
@@ -156,7 +148,7 @@ def _put_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: 
 
 
 @kernel
-def _put_texts(items: Items, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+def _put_texts(items: Spans, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
     at = _put_byte(out, at, _LEFT_BRACKET, writing)
     for i in range(first, last):
         if i > first:
@@ -197,7 +189,7 @@ def _put_key(out: Bytes, at: int, key: int, writing: bool) -> int:
 
 
 @kernel
-def _put_item(items: Items, i: int, out: Bytes, at: int, writing: bool) -> int:
+def _put_item(items: Spans, i: int, out: Bytes, at: int, writing: bool) -> int:
     if items.sizes[i] < 0:
         return _put_null(out, at, writing)
     return _put_quoted(out, at, items.data, int64(items.starts[i]), int64(items.sizes[i]), writing)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import binary_of, build, empty, strings
+from sparkwire.column import binary_of, build, empty, spans_of, strings
 from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.formats.datahub.put import (
     ALWAYS,
@@ -34,7 +34,6 @@ from sparkwire.formats.datahub.put import (
     TEXT,
     TEXTS,
     Fields,
-    Items,
     Program,
     measure_documents,
     measure_quoted,
@@ -115,16 +114,9 @@ def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
     # A kernel can choose among rows of an array, among arrays only at a price.
     data = np.concatenate(parts)
     columns = written["columns"].flatten()
-    names, types = (_items(texts) for texts in columns.flatten())
-    texts = _items(written["primary_key"].flatten())
+    names, types = (spans_of(texts) for texts in columns.flatten())
+    texts = spans_of(written["primary_key"].flatten())
     return Fields(there, data, places, texts, names, types, np.asarray(columns.is_valid()))
-
-
-def _items(texts: pa.Array) -> Items:
-    source = binary_of(texts)
-    offsets = source.offsets.astype(np.int64)
-    sizes = np.diff(offsets)
-    return Items(source.data, offsets[:-1], sizes if source.valid is None else np.where(source.valid, sizes, -1))
 
 
 def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sparkwire.column import Spans
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_SIZE,
@@ -58,26 +59,17 @@ _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
 
-class Fields(NamedTuple):
-    """Fields of bytes, an item each."""
-
-    data: Bytes
-    starts: Ints
-    sizes: Ints
-    """-1 for null [bytes]"""
-
-
 class Records(NamedTuple):
     """Records, an item each, and their headers."""
 
-    key: Fields
-    value: Fields
+    key: Spans
+    value: Spans
     timestamp: Ints
     """[ms since epoch]"""
     headers: Ints
     """record ``i`` has the headers ``headers[i]`` to ``headers[i + 1]``"""
-    header_key: Fields
-    header_value: Fields
+    header_key: Spans
+    header_value: Spans
 
 
 class Sets(NamedTuple):
@@ -120,7 +112,7 @@ def _record_size(records: Records, i: int, offset_delta: int, time_delta: int) -
 
 
 @kernel
-def _field_size(fields: Fields, i: int) -> int:
+def _field_size(fields: Spans, i: int) -> int:
     size = int64(fields.sizes[i])
     return varint_size(size) + max(size, 0)
 
@@ -130,7 +122,7 @@ def _field_size(fields: Fields, i: int) -> int:
 
 @kernel
 def put_messages(
-    out: Bytes, offsets: npt.NDArray[np.int32], magic: npt.NDArray[np.int8], timestamp: Ints, key: Fields, value: Fields
+    out: Bytes, offsets: npt.NDArray[np.int32], magic: npt.NDArray[np.int8], timestamp: Ints, key: Spans, value: Spans
 ) -> None:
     """Write one message a row, from its CRC on."""
     for row in range(magic.size):
@@ -139,14 +131,14 @@ def put_messages(
 
 
 @kernel
-def _put_message(out: Bytes, pos: int, magic: int, timestamp: int, key: Fields, value: Fields, i: int) -> int:
+def _put_message(out: Bytes, pos: int, magic: int, timestamp: int, key: Spans, value: Spans, i: int) -> int:
     at = _put_message_header(out, pos, magic, NONE, timestamp)
     at = _put_sized(out, at, key, i)
     return _sealed_message(out, pos, _put_sized(out, at, value, i))
 
 
 @kernel
-def _put_wrapper(out: Bytes, pos: int, magic: int, codec: int, timestamp: int, payload: Fields, i: int) -> int:
+def _put_wrapper(out: Bytes, pos: int, magic: int, codec: int, timestamp: int, payload: Spans, i: int) -> int:
     """A message without a key whose value is a compressed set."""
     at = _put_message_header(out, pos, magic, codec, timestamp)
     put_i32(out, at, np.int32(-1), False)
@@ -164,13 +156,13 @@ def _put_message_header(out: Bytes, pos: int, magic: int, codec: int, timestamp:
 
 
 @kernel
-def _put_sized(out: Bytes, pos: int, fields: Fields, i: int) -> int:
+def _put_sized(out: Bytes, pos: int, fields: Spans, i: int) -> int:
     put_i32(out, pos, np.int32(fields.sizes[i]), False)
     return _put_bytes(out, pos + 4, fields, i)
 
 
 @kernel
-def _put_bytes(out: Bytes, pos: int, fields: Fields, i: int) -> int:
+def _put_bytes(out: Bytes, pos: int, fields: Spans, i: int) -> int:
     start, size = int64(fields.starts[i]), int64(fields.sizes[i])
     if size <= 0:
         return pos
@@ -191,7 +183,7 @@ def _sealed_message(out: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def put_sets(
-    out: Bytes, offsets: npt.NDArray[np.int32], sets: Sets, records: Records, bodies: Ints, payloads: Fields
+    out: Bytes, offsets: npt.NDArray[np.int32], sets: Sets, records: Records, bodies: Ints, payloads: Spans
 ) -> None:
     """Write one set a row; ``payloads`` has what the compressed ones hold."""
     for row in range(sets.magic.size):
@@ -241,7 +233,7 @@ def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bo
 
 
 @kernel
-def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bodies: Ints, payloads: Fields) -> None:
+def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bodies: Ints, payloads: Spans) -> None:
     end = pos + BATCH_SIZE
     if sets.codec[row] == NONE:
         end = put_section(out, end, row, sets, records, bodies)
@@ -280,5 +272,5 @@ def _put_record(out: Bytes, pos: int, i: int, first: int, records: Records, bodi
 
 
 @kernel
-def _put_field(out: Bytes, pos: int, fields: Fields, i: int) -> int:
+def _put_field(out: Bytes, pos: int, fields: Spans, i: int) -> int:
     return _put_bytes(out, put_varint(out, pos, fields.sizes[i]), fields, i)

@@ -15,12 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import binary_of, build, empty
+from sparkwire.column import Spans, build, empty, spans_of
 from sparkwire.compress import compress
 from sparkwire.formats.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, ZSTD
 from sparkwire.formats.kafka.put import (
     MESSAGE_SIZES,
-    Fields,
     Records,
     Sets,
     measure_sets,
@@ -41,7 +40,7 @@ _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SI
 
 def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None, magic: pa.Array | None) -> pa.Array:
     """One message a row; a NULL key or value is null in the message, too."""
-    keys, values = _fields(key), _fields(value)
+    keys, values = spans_of(key), spans_of(value)
     stamps, asked = (pa.nulls(len(key)) if column is None else column for column in (timestamp_ms, magic))
     # Without a magic, a message has the one that can say what there is.
     magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
@@ -84,7 +83,7 @@ def _encode(sets: Sets, records: Records) -> pa.Array:
     return build(totals, lambda offsets, out: put_sets(out, offsets, sets, records, bodies, payloads), pa.binary())
 
 
-def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Fields:
+def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Spans:
     """What compression makes of the sets that have a size [bytes]."""
     plain = empty(int(sizes.max(initial=0)), np.uint8, COPY_SLACK)
     made: list[bytes] = []
@@ -94,20 +93,10 @@ def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Fields
         made.append(compress(int(sets.codec[row]), plain.data[: sizes[row]], int(sets.magic[row])))
         compressed[row] = len(made[-1])
     data = np.frombuffer(b"".join(made) or bytes(1), np.uint8)
-    return Fields(data, np.cumsum(compressed) - compressed, compressed)
+    return Spans(data, np.cumsum(compressed) - compressed, compressed)
 
 
 # -- columns
-
-
-def _fields(column: pa.Array) -> Fields:
-    source = binary_of(column)
-    # Of one type, whatever the column's offsets are: the kernels are compiled once.
-    offsets = source.offsets.astype(np.int64)
-    sizes = np.diff(offsets)
-    if source.valid is not None:
-        sizes[~source.valid] = -1
-    return Fields(source.data, offsets[:-1], sizes)
 
 
 def _records(items: pa.Array) -> Records:
@@ -120,7 +109,7 @@ def _records(items: pa.Array) -> Records:
         _refuse("to_kafka_records", "headers with a key", "NULL")
     ends = np.concatenate([[0], np.cumsum(_lengths(headers))])
     stamps = _numbers(timestamp, NO_TIMESTAMP)
-    return Records(_fields(key), _fields(value), stamps, ends, _fields(header_key), _fields(header_value))
+    return Records(spans_of(key), spans_of(value), stamps, ends, spans_of(header_key), spans_of(header_value))
 
 
 def _lengths(lists: pa.Array) -> Ints:
