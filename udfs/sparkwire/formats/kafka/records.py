@@ -100,9 +100,11 @@ class Records:
         payloads, planned = prepared(self.source.data, slab)
         rows = np.empty(n, np.int32)
         compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
+        # As Python's own numbers: what is done for a batch may take no longer than the library does.
+        blocks = list(zip(*(column.tolist() for column in planned), strict=True)) if len(compressed) else []
         start = 0
         while len(compressed):
-            done = self._inflate(slab, payloads, planned, compressed)
+            done = self._inflate(slab, payloads, blocks, compressed)
             compressed = compressed[done:]
             if len(compressed):
                 stop = int(compressed[0])
@@ -112,10 +114,10 @@ class Records:
         self.entries.add(slab)
         self._counts.append(rows)
 
-    def _inflate(self, slab: Slab, payloads: Payloads, planned: Blocks, entries: npt.NDArray[np.int64]) -> int:
+    def _inflate(
+        self, slab: Slab, payloads: Payloads, blocks: list[tuple[int, int, int, int]], entries: npt.NDArray[np.int64]
+    ) -> int:
         """Open some of the compressed ``entries``, until the arena is as full as the cache; how many."""
-        # Python's own numbers: a batch may take no longer than the library does.
-        blocks = list(zip(*(column.tolist() for column in planned), strict=True))
         ends = payloads.blocks[entries].tolist()
         begins = np.where(entries > 0, payloads.blocks[entries - 1], 0).tolist()
         sizes: list[int] = []
