@@ -37,6 +37,8 @@ TOKEN = re.compile(r"(true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-
 INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?")
+SURROGATE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u....|.)")
+HALF = re.compile(r"\\u[dD][89a-fA-F]..")
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -278,12 +280,17 @@ def declared(columns: list[dict[str, str | None] | None] | None) -> list[dict[st
 
 
 def image_text(image: Value) -> str:
-    """The image as written, but for keys that come again."""
+    """The image as written, but for keys that come again and escapes that are half a surrogate pair."""
     members = raw_members(image.text or "")
-    if len({key for key, _ in members}) == len(members):
-        return image.text or ""
     last = {key: number for number, (key, _) in enumerate(members)}
-    return "{" + ",".join(text for number, (key, text) in enumerate(members) if last[key] == number) + "}"
+    kept = ",".join(text for number, (key, text) in enumerate(members) if last[key] == number)
+    text = image.text or "" if len(last) == len(members) else "{" + kept + "}"
+    return mended(text)
+
+
+def mended(text: str) -> str:
+    """JSON text with U+FFFD for each escape that is half a surrogate pair."""
+    return SURROGATE.sub(lambda m: "\\ufffd" if HALF.fullmatch(m[0]) else m[0], text)
 
 
 def raw_members(text: str) -> list[tuple[str, str]]:
@@ -378,5 +385,5 @@ def canonical(value: Value | None) -> str:
     if value is None or value.kind == "null":
         return "null"
     if value.kind != "string":
-        return value.text or ""
+        return mended(value.text or "")
     return re.sub(r"\\(u....|.)", lambda m: m[0][:2] + m[0][2:].upper(), json.dumps(value.content, ensure_ascii=False))

@@ -38,6 +38,7 @@ _LEFT_BRACE, _RIGHT_BRACE, _LEFT_BRACKET, _RIGHT_BRACKET = b"{}[]"
 _TO_RIGHT = _RIGHT_BRACE - _LEFT_BRACE  # the same for both pairs
 _TRUE, _FALS, _NULL = (int.from_bytes(word, "little") for word in (b"true", b"fals", b"null"))
 _REPLACEMENT = 0xFFFD
+_FFFD = int.from_bytes(b"fffd", "little")
 _NONE = -1
 
 
@@ -783,6 +784,30 @@ def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
 
 
 @kernel
+def write_objects(data: Bytes, starts: Spans, sizes: Spans, offsets: NDArray[Any], out: Bytes) -> None:
+    """Copy sound objects as they are written, but for escapes that are half a surrogate pair."""
+    for i in range(sizes.size):
+        if sizes[i] > 0:
+            copy(out, int64(offsets[i]), data, starts[i], sizes[i])
+            _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
+
+
+@kernel
+def _mend(out: Bytes, pos: int, end: int) -> None:
+    """Write the escape of U+FFFD over each that is half a surrogate pair: some readers of JSON refuse those."""
+    while pos < end:
+        if u8(out, pos) != _BACKSLASH:
+            pos += 1
+        elif u8(out, pos + 1) != 0x75:
+            pos += 2
+        else:
+            character, behind = _character(out, pos, end)
+            if character == _REPLACEMENT:
+                put_i32(out, pos + 2, _FFFD, True)
+            pos = behind
+
+
+@kernel
 def join_lists(
     data: Bytes,
     starts: Spans,
@@ -806,3 +831,4 @@ def join_lists(
             copy(out, at, data, starts[i], sizes[i])
             at += sizes[i]
         put_u8(out, at, np.uint8(brackets[1]))
+        _mend(out, int64(offsets[row]), at)

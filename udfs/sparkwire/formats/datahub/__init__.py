@@ -21,7 +21,7 @@ source leaves open is answered so:
   Nesting has no limit;
 - of a key that stands twice in one object the last counts, whatever stood under the first;
 - of a message that is `BAD_JSON` the fields are answered that stand whole before the damage;
-- half a surrogate pair, escaped, reads as U+FFFD;
+- half a surrogate pair, escaped, reads as U+FFFD, and stands as that in the text of an image;
 - JSON null is absent, but for the values of an image, where a map has the key with NULL;
 - a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer
   is NULL, and only eventTime's is an error;

@@ -93,9 +93,9 @@ class Images:
 
 
 def json_text(images: Images) -> pa.Array:
-    """STRING: the image as written, but for members that a later one of the same name replaces.
+    """STRING: the image as written, but for members that a later one of the same name replaces, and half surrogate pairs.
 
-    Spark's `parse_json` refuses an object with a name twice.
+    Spark's `parse_json` refuses either, and with it the query.
     """
     as_written = values.objects(images.objects)
     if images.superseded is None:

@@ -26,6 +26,7 @@ from sparkwire.kernels.json import (
     read_integers,
     scan_documents,
     write_canonical,
+    write_objects,
     write_texts,
 )
 
@@ -117,8 +118,11 @@ def canonical_texts(values: Values) -> pa.Array:
 
 
 def objects(values: Values) -> pa.Array:
-    """STRING: the JSON of objects as written, NULL for anything else."""
-    return gather(values.data, values.starts, np.where(values.kinds == OBJECT, values.sizes, -1), pa.string())
+    """STRING: the JSON of objects as written, half surrogate pairs as U+FFFD; NULL for anything else."""
+    sizes = np.where(values.kinds == OBJECT, values.sizes, -1)
+    return build(
+        sizes, lambda offsets, out: write_objects(values.data, values.starts, sizes, offsets, out), pa.string()
+    )
 
 
 def integers(values: Values) -> tuple[Ints, Bools]:
