@@ -15,7 +15,18 @@ from benchmarks.picture import draw
 from benchmarks.report import Row, table
 from sparkwire.kernels.isa import compiled_isa
 
-GROUPS = ("kernels", "databus", "databus_writer", "kafka", "kafka_writer", "datahub", "datahub_writer", "sql", "cold")
+GROUPS = (
+    "kernels",
+    "databus",
+    "databus_writer",
+    "kafka",
+    "kafka_writer",
+    "datahub",
+    "datahub_writer",
+    "sql",
+    "kafka_sql",
+    "cold",
+)
 DOCS = Path(__file__).parents[1] / "docs"
 
 

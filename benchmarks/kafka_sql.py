@@ -1,0 +1,73 @@
+"""Kafka segments in Spark SQL: a gigabyte of records in cells of 4 MB, against handing the cells through."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.sql.functions as F
+from pyspark.sql import SparkSession
+
+import sparkwire
+from benchmarks.kafka import log
+from benchmarks.report import Row, below, no_slower
+from benchmarks.sql import MEBIBYTE, local_spark, register_floor
+from benchmarks.timing import Timing, interleave
+
+CELL = 4 << 20  # [bytes]
+CELLS = 256
+FEW = 32  # cells after which the memory of workers is looked at first
+RECORDS = """
+    SELECT offset, timestamp, length(key), length(value)
+    FROM {view} s LATERAL VIEW inline(kafka_records(content)) r
+"""
+
+
+def unchanged(column):  # type: ignore[no-untyped-def]
+    """The floor: the cells cross to Python and back."""
+    return column
+
+
+def rows() -> list[Row]:
+    """The claims about log bytes in SQL."""
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        sparkwire.register(spark)
+        register_floor(spark)
+        spark.udf.register("unchanged", F.arrow_udf(unchanged, "BINARY"))
+        write_segments(spark, folder)
+        few, many = resident(spark, "few"), resident(spark, "segments")
+        times = interleave(
+            {
+                "unchanged": discarded(spark, "SELECT unchanged(content) FROM segments"),
+                "records": discarded(spark, RECORDS.format(view="segments")),
+            },
+            rounds=5,
+        )
+        work = "SQL, 1 GB of segments in 4 MB cells: every record of 1 KB"
+        return [
+            no_slower(work, times["records"], "Arrow UDF that returns the cells", times["unchanged"], 2.5),
+            below(f"worker memory: {CELLS} cells over {FEW}", Timing(((many - few) / MEBIBYTE,)), "MiB", 50),
+        ]
+
+
+def write_segments(spark: SparkSession, folder: str) -> None:
+    """The views `segments` and `few`, a column ``content`` of whole batches."""
+    cell, _ = log(CELL, 1000)
+    table = pa.table({"content": pa.array([cell] * CELLS, pa.binary())})
+    path = f"{folder}/segments.parquet"
+    pq.write_table(table, path, row_group_size=CELLS // 16, compression="none", use_dictionary=False)
+    spark.read.parquet(path).createOrReplaceTempView("segments")
+    spark.read.parquet(path).limit(FEW).createOrReplaceTempView("few")
+
+
+def resident(spark: SparkSession, view: str) -> int:
+    """Memory of the largest worker, having read all cells of a view [bytes]."""
+    discarded(spark, RECORDS.format(view=view))()
+    return int(spark.sql("SELECT max(resident(content)) FROM few").collect()[0][0])
+
+
+def discarded(spark: SparkSession, sql: str) -> Callable[[], object]:
+    """Run a query whose rows nobody keeps."""
+    return lambda: spark.sql(sql).write.format("noop").mode("overwrite").save()
