@@ -22,6 +22,7 @@ from sparkwire import FUNCTIONS
 from sparkwire.makers import Answer
 
 MESSAGES = 100_000
+BATCH = 10_000  # rows, as Spark hands them over
 IN_SQL = 1_000_000
 FIELDS = {
     "op": "payload.op",
@@ -73,10 +74,14 @@ def message(i: int) -> bytes:
 # ---------------------------------------------------------------- the decoder alone
 
 
-def ours(column: pa.Array) -> list[pa.Array]:
-    """The ten columns, from one scan."""
+def ours(column: pa.Array) -> list[list[pa.Array]]:
+    """The ten columns of each batch, from one scan."""
+    return [ten(column[start : start + BATCH]) for start in range(0, len(column), BATCH)]
+
+
+def ten(batch: pa.Array) -> list[pa.Array]:
     decoders: list[Answer[Any]] = [FUNCTIONS[f"datahub_{field}"].decoder for field in FIELDS]  # type: ignore[misc]
-    scan = decoders[0].scan(column)
+    scan = decoders[0].scan(batch)
     return [decoder.answer(scan) for decoder in decoders]
 
 
