@@ -9,17 +9,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
-from sparkwire import datahub
-from sparkwire.catalogue import FUNCTIONS
-from sparkwire.function import Function
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sparkwire import datahub
+    from sparkwire.catalogue import FUNCTIONS
+    from sparkwire.function import Function
+
 __all__ = ["FUNCTIONS", "Function", "datahub", "functions", "register"]
 __version__ = "0.1.0"
+
+
+# Loaded when first asked for: who imports one format should not wait for all of them.
+_ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.function"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datahub":
+        return import_module("sparkwire.datahub")
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ROOMS[name]), name)
 
 
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
@@ -41,4 +54,6 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
 
 def functions() -> list[Function]:
     """Every function with its name, signature, doc and example, in the order of the reference."""
+    from sparkwire.catalogue import FUNCTIONS
+
     return list(FUNCTIONS.values())

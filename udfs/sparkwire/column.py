@@ -64,6 +64,17 @@ def spans_of(array: pa.Array) -> Spans:
     return Spans(data, offsets[:-1], sizes if valid is None else np.where(valid, sizes, -1))
 
 
+Identity = tuple[pa.DataType, int, int, tuple[int, ...]]
+
+
+def identity_of(array: pa.Array) -> Identity | None:
+    """What two arrays share if and only if they view the same memory in the same way, None if it may change."""
+    buffers = [buffer for buffer in array.buffers() if buffer is not None]
+    if any(buffer.is_mutable for buffer in buffers):
+        return None
+    return array.type, array.offset, len(array), tuple(buffer.address for buffer in buffers)
+
+
 def binary_of(array: pa.Array) -> Binary:
     """View a binary, large_binary, string, large_string or null array, sliced or whole."""
     n = len(array)

@@ -13,15 +13,35 @@ from typing import Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from sparkwire.column import struct
+from sparkwire.column import Identity, identity_of, struct
 from sparkwire.function import Function
 
 Scan = TypeVar("Scan")
 
 
+class Shared(Generic[Scan]):
+    """One scan a batch, for all the functions that a query calls on it.
+
+    Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
+    memory cannot become another batch's; what Arrow says may change is never shared.
+    """
+
+    def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
+        self.scan = scan
+        self._latest: tuple[Identity, pa.Array, Scan] | None = None
+
+    def __call__(self, column: pa.Array) -> Scan:
+        identity = identity_of(column)
+        if identity is None:
+            return self.scan(column)
+        if self._latest is None or self._latest[0] != identity:
+            self._latest = (identity, column, self.scan(column))
+        return self._latest[2]
+
+
 @dataclass(frozen=True)
 class Answer(Generic[Scan]):
-    """The decoder of a scalar function: ``answer`` taken from a fresh ``scan`` of the column."""
+    """The decoder of a scalar function: ``answer`` taken from a ``scan`` of the column."""
 
     scan: Callable[[pa.Array], Scan]
     answer: Callable[[Scan], pa.Array]

@@ -62,7 +62,7 @@ from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event
 from sparkwire.function import Function
-from sparkwire.makers import Answer, struct_function
+from sparkwire.makers import Answer, Shared, struct_function
 from sparkwire.sqltype import sql_name
 
 _EVENT: Final = bytes.fromhex(
@@ -86,16 +86,11 @@ SAMPLES: Final = {
 }
 """Written by Databus itself: a V1 event, a V2 event with metadata and a SCHEMA key, a stream with two stray bytes."""
 
-_checked = partial(Events, check=True)
+_events_of = Shared(Events)
 
 
 def _row(signature: str, doc: str, answer: EventAnswer, example: str) -> Function:
-    return Function(signature, doc, Answer(Events, answer), example)
-
-
-def _checked_row(signature: str, doc: str, answer: EventAnswer, example: str) -> Function:
-    """A row that needs the checksums computed."""
-    return Function(signature, doc, Answer(_checked, answer), example)
+    return Function(signature, doc, Answer(_events_of, answer), example)
 
 
 _ACCESSORS: Final = (
@@ -124,25 +119,25 @@ _ACCESSORS: Final = (
         fixed("value_crc"),
         "dbus_value_crc(event) -> 4029829531",
     ),
-    _checked_row(
+    _row(
         "dbus_header_crc_computed(event BINARY) -> BIGINT",
         "The header's checksum, computed over the bytes that are there.",
         crc_computed(0),
         "dbus_header_crc_computed(event) -> 847328966",
     ),
-    _checked_row(
+    _row(
         "dbus_value_crc_computed(event BINARY) -> BIGINT",
         "The value's checksum, computed over the bytes that are there; of V2 the body's.",
         crc_computed(1),
         "dbus_value_crc_computed(event) -> 4029829531",
     ),
-    _checked_row(
+    _row(
         "dbus_header_crc_valid(event BINARY) -> BOOLEAN",
         "Whether the header's checksum is right; NULL where bytes that it needs are missing.",
         crc_valid(0),
         "dbus_header_crc_valid(event) -> true",
     ),
-    _checked_row(
+    _row(
         "dbus_value_crc_valid(event BINARY) -> BOOLEAN",
         "Whether the value's checksum is right; NULL where bytes that it needs are missing.",
         crc_valid(1),
@@ -311,19 +306,19 @@ _ACCESSORS: Final = (
         number(KEY_VERSION, np.int16),
         "dbus_key_schema_version(event_v2) -> 3",
     ),
-    _checked_row(
+    _row(
         "dbus_status(event BINARY) -> STRING",
         "OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.",
         answers.status,
         "dbus_status(event) -> OK",
     ),
-    _checked_row(
+    _row(
         "dbus_error(event BINARY) -> STRING",
         "The first thing wrong, reading from the front; NULL for a sound event.",
         answers.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),
-    _checked_row(
+    _row(
         "dbus_is_valid(event BINARY) -> BOOLEAN",
         "Whether nothing is wrong.",
         answers.is_valid,
@@ -334,7 +329,7 @@ _ACCESSORS: Final = (
 _STRUCT: Final = struct_function(
     "dbus_event(event BINARY)",
     "dbus_",
-    _checked,
+    partial(Events, check=True),
     _ACCESSORS,
     "Every field above, in one pass.",
     "dbus_event(event).sequence -> 77",

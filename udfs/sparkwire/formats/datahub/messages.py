@@ -17,6 +17,7 @@ from sparkwire.formats.datahub.images import Declared, Images
 from sparkwire.formats.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.formats.datahub.values import Distinct, Documents, Ints, Values
 from sparkwire.kernels.json import ABSENT, ARRAY, OBJECT
+from sparkwire.makers import Shared
 
 _OPS: Final = strings([operation.op for operation in OPERATIONS])
 _NEEDS: Final = {
@@ -136,28 +137,4 @@ class Messages:
         return columns.distinct.spread(lists(columns.offsets, items))
 
 
-def messages_of(column: pa.Array) -> Messages:
-    """The scan of a column, shared by the functions that a query calls on the same batch.
-
-    Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
-    memory cannot become another batch's; what Arrow says may change is never shared.
-    """
-    global _latest
-    identity = _identity(column)
-    known, _, messages = _latest
-    if messages is None or identity is None or identity != known:
-        messages = Messages(column)
-        if identity is not None:
-            _latest = (identity, column, messages)
-    return messages
-
-
-_Identity = tuple[pa.DataType, int, int, tuple[int, ...]]
-_latest: tuple[_Identity | None, pa.Array | None, Messages | None] = (None, None, None)
-
-
-def _identity(column: pa.Array) -> _Identity | None:
-    buffers = [buffer for buffer in column.buffers() if buffer is not None]
-    if any(buffer.is_mutable for buffer in buffers):
-        return None
-    return column.type, column.offset, len(column), tuple(buffer.address for buffer in buffers)
+messages_of = Shared(Messages)

@@ -57,7 +57,7 @@ import pyarrow as pa
 from sparkwire.formats.kafka import batches, indexes, records, writer
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.function import Function
-from sparkwire.makers import Answer, struct_function
+from sparkwire.makers import Answer, Shared, struct_function
 
 _MESSAGE: Final = bytes.fromhex(
     "e9f469b4010000000174876e815f000000096b65792d3030303433000000407b226964223a302c2275736572223a22616c69"
@@ -83,8 +83,11 @@ SAMPLES: Final = {
 and an abort marker; two entries of each index, and zeros."""
 
 
+_messages_of = Shared(Messages)
+
+
 def _row(signature: str, doc: str, answer: Callable[[Messages], pa.Array], example: str) -> Function:
-    return Function(signature, doc, Answer(Messages, answer), example)
+    return Function(signature, doc, Answer(_messages_of, answer), example)
 
 
 _ACCESSORS: Final = (
