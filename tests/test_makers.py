@@ -21,7 +21,12 @@ def again(array: pa.Array) -> pa.Array:
 
 def test_the_same_batch_is_scanned_once() -> None:
     scanned: list[list[bytes]] = []
-    scan_of = Shared(lambda column: scanned.append(column.to_pylist()) or len(scanned))
+
+    def scan(column: pa.Array) -> int:
+        scanned.append(column.to_pylist())
+        return len(scanned)
+
+    scan_of = Shared(scan)
     first = batch([b"a", b"b"])
     assert scan_of(first) == scan_of(again(first)) == 1
     assert scan_of(first[1:]) == 2
