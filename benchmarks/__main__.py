@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -13,22 +12,11 @@ from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.groups import GROUPS, rows_of
 from benchmarks.picture import draw
 from benchmarks.report import Row, table
 from sparkwire.kernels.isa import compiled_isa
 
-GROUPS = (
-    "kernels",
-    "databus",
-    "databus_writer",
-    "kafka",
-    "kafka_writer",
-    "datahub",
-    "datahub_writer",
-    "sql",
-    "kafka_sql",
-    "cold",
-)
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -43,12 +31,6 @@ def main(chosen: list[str]) -> int:
     if not chosen:
         keep(found)
     return int(not all(row.holds for rows in found.values() for row in rows))
-
-
-def rows_of(group: str) -> list[Row]:
-    """The claims of one group, measured."""
-    rows: list[Row] = importlib.import_module(f"benchmarks.{group}").rows()
-    return rows
 
 
 def keep(found: dict[str, list[Row]]) -> None:
