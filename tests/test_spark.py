@@ -16,12 +16,17 @@ import sparkwire
 from sparkwire import FUNCTIONS, Function
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
-from tests import databus_cases, databus_json_cases, kafka_cases
+from tests import databus_cases, databus_json_cases, datahub_cases, kafka_cases
 from tests.arrow import whole
 from tests.cases import Case
 
 ROOT = Path(__file__).parents[1]
-CASES = {"databus": databus_cases.cases, "databus json": databus_json_cases.cases, "kafka": kafka_cases.cases}
+CASES = {
+    "databus": databus_cases.cases,
+    "databus json": databus_json_cases.cases,
+    "kafka": kafka_cases.cases,
+    "datahub": datahub_cases.cases,
+}
 
 
 def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:

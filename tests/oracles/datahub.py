@@ -245,8 +245,10 @@ def whole(kind: str, value: Value | None) -> Value | None:
 def text_of(value: Value | None) -> str | None:
     if value is None or value.kind == "null":
         return None
-    text: str | None = value.content if value.kind == "string" else value.text
-    return text
+    if value.kind == "string":
+        content: str = value.content
+        return content
+    return mended(value.text) if value.kind in ("object", "array") and value.text else value.text
 
 
 def integer(value: Value | None) -> int | None:

@@ -615,6 +615,8 @@ def write_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offsets:
             put_text(out, int64(offsets[i]), data, starts[i], sizes[i])
         elif kinds[i] > NULL:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
+            if kinds[i] == OBJECT or kinds[i] == ARRAY:
+                _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
 
 
 @kernel

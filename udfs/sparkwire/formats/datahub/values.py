@@ -99,8 +99,11 @@ def documents(
 
 
 def texts(values: Values) -> pa.Array:
-    """STRING: what a string says, of anything else its JSON as written; NULL for null and for nothing."""
-    if not (values.kinds == ESCAPED).any():
+    """STRING: what a string says, of anything else its JSON; NULL for null and for nothing.
+
+    JSON is as written, but for escapes that are half a surrogate pair.
+    """
+    if not ((values.kinds == ESCAPED) | (values.kinds >= OBJECT)).any():
         sizes = np.where(values.kinds > NULL, values.sizes, -1)
         return gather(values.data, values.starts, sizes, pa.string())
     spans = values[:4]
