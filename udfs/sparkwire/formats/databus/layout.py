@@ -69,9 +69,7 @@ V1_LITTLE: Final = 2
 V2_BIG: Final = 3
 V2_LITTLE: Final = 4
 
-# Attribute bits of V1.
-V1_UPSERT: Final = 1 << 0
-V1_DELETE: Final = 1 << 1
+# Attribute bits of V1; bit 0 is UPSERT, bit 1 DELETE.
 V1_TRACE: Final = 1 << 2
 V1_BYTES_KEY: Final = 1 << 3
 V1_REPLICATED: Final = 1 << 8

@@ -1,7 +1,8 @@
 """Events one behind the other, as they lie on the wire: where each begins, what is wrong, where to go on.
 
 A header whose checksum is right can be trusted to tell its event's length. Behind anything else the
-walk looks for the next such header, and what it skips is one row.
+walk looks for the next such header, and what it skips is one row. So bytes too short for a header are a torn
+tail only if no such header follows. A header of more than 64 KiB is read in its place, but not searched for.
 """
 
 from __future__ import annotations
