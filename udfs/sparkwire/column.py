@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sparkwire.kernels.copy import COPY_SLACK
 from sparkwire.kernels.gather import gather_rows
+from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 from sparkwire.sqltype import TIMESTAMP
 
 Bools = npt.NDArray[np.bool_]
@@ -150,12 +151,15 @@ def strings(texts: Sequence[str]) -> pa.Array:
 
 def timestamps(values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
     """TIMESTAMP from ``values`` [ms or ns since epoch], rounded toward the past; NULL outside Spark's range."""
+    micros = empty(len(values), np.int64)
     if unit == "ns":
-        return primitive(values // 1000, valid, TIMESTAMP)
-    inside = (values >= _FIRST_MICROSECOND // 1000) & (values <= _LAST_MICROSECOND // 1000)
-    if inside.all():
-        return primitive(values * 1000, valid, TIMESTAMP)
-    return primitive(np.where(inside, values, 0) * 1000, inside if valid is None else valid & inside, TIMESTAMP)
+        nanos_to_micros(values, micros)
+        return primitive(micros, valid, TIMESTAMP)
+    first, last = _FIRST_MICROSECOND // 1000, _LAST_MICROSECOND // 1000
+    if not millis_to_micros(values, first, last, micros):
+        inside = (values >= first) & (values <= last)
+        valid = inside if valid is None else valid & inside
+    return primitive(micros, valid, TIMESTAMP)
 
 
 def build(
