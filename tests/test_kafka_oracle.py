@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
+from sparkwire.formats.kafka import records as reader
+from sparkwire.formats.kafka.entries import SLAB_ENTRIES
 from tests import kafka_cases as golden
 from tests.arrow import ask, plain
 from tests.oracles import kafka as oracle
@@ -139,3 +141,27 @@ def test_one_row_is_many_rows() -> None:
         pieces = [data[position:stop] for position, stop, _, _ in oracle.entries(data)]
         apart = [row | {"position": None} for piece in ask("kafka_records", pieces) for row in piece]
         assert apart == [row | {"position": None} for row in rows]
+
+
+@pytest.mark.parametrize("piece", [1, 300, 5000])
+def test_pieces_do_not_show(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few bytes are found, checked and read at a time, and wherever room runs out or a codec begins."""
+    rows = [mutated(random.Random(seed)) for seed in range(60)] + [log.data for log in golden.logs()]
+    whole = ask("kafka_records", rows)
+    monkeypatch.setattr(reader, "_FIRST_BYTES", piece)
+    monkeypatch.setattr(reader, "_PIECE_BYTES", piece)
+    assert ask("kafka_records", rows) == whole
+
+
+@pytest.mark.parametrize("count", [SLAB_ENTRIES - 1, SLAB_ENTRIES, 2 * SLAB_ENTRIES + 7])
+def test_more_entries_than_one_slab_holds(count: int) -> None:
+    entries = []
+    for offset in range(count):
+        covered = bytes([0, 0]) + struct.pack(">ii", -1, -1)
+        entries.append(struct.pack(">qiI", offset, 4 + len(covered), zlib.crc32(covered)) + covered)
+    data = pa.array([b"".join(entries[:99]), b"".join(entries[99:])], pa.binary())
+    for name in ("kafka_records", "kafka_batches"):
+        answer = FUNCTIONS[name].decode(data)
+        offsets = answer.flatten().field("offset" if name == "kafka_records" else "last_offset")
+        assert offsets.to_pylist() == list(range(count))
+        assert answer.offsets.to_pylist() == [0, 99, count]

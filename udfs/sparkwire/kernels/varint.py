@@ -37,9 +37,14 @@ def unsigned(data: Bytes, pos: int, end: int, longest: int) -> tuple[np.uint64, 
 def varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
     """A signed 32-bit number, widened."""
     if pos < end:
-        first = int64(u8(data, pos))
-        if first < 128:
-            return (first >> 1) ^ -(first & 1), pos + 1
+        low = int64(u8(data, pos))
+        if low < 128:
+            return (low >> 1) ^ -(low & 1), pos + 1
+        if pos + 1 < end:
+            high = int64(u8(data, pos + 1))
+            if high < 128:
+                low += (high - 1) << 7
+                return (low >> 1) ^ -(low & 1), pos + 2
     raw, pos = unsigned(data, pos, end, VARINT_BYTES)
     folded = int64(raw & np.uint64(0xFFFFFFFF))
     return (folded >> 1) ^ -(folded & 1), pos
@@ -49,9 +54,14 @@ def varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 def varlong(data: Bytes, pos: int, end: int) -> tuple[int, int]:
     """A signed 64-bit number."""
     if pos < end:
-        first = int64(u8(data, pos))
-        if first < 128:
-            return (first >> 1) ^ -(first & 1), pos + 1
+        low = int64(u8(data, pos))
+        if low < 128:
+            return (low >> 1) ^ -(low & 1), pos + 1
+        if pos + 1 < end:
+            high = int64(u8(data, pos + 1))
+            if high < 128:
+                low += (high - 1) << 7
+                return (low >> 1) ^ -(low & 1), pos + 2
     raw, pos = unsigned(data, pos, end, VARLONG_BYTES)
     return int64(raw >> np.uint64(1)) ^ -int64(raw & np.uint64(1)), pos
 

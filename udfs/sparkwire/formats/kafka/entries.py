@@ -35,9 +35,8 @@ from sparkwire.kernels import Bytes, crc32, crc32c, i8, i32, int64, kernel, u32
 
 Ints = npt.NDArray[np.int64]
 
-SLAB_BYTES = 1 << 20  # what is checked by one kernel is read by the next while it is still in the cache
-FIRST_SLAB_BYTES = 1 << 16  # by the first slab readers estimate what all of them will need
-SLAB_ENTRIES = SLAB_BYTES // 64
+SLAB_ENTRIES = 1 << 14
+EVERYTHING = 1 << 62  # more bytes than there are
 
 _SIZE_AT = ENTRY["size"].offset
 _MESSAGE_CRC = OVERHEAD + MESSAGE_0["crc"].offset
@@ -63,26 +62,32 @@ class Slab(NamedTuple):
     error: npt.NDArray[np.int8]
 
 
+SLAB_DTYPES = (np.int32, np.int64, np.int64, np.int32, np.bool_, np.int8)
+
+
+class Walk(NamedTuple):
+    """How far a column has been walked, and the entries last found."""
+
+    state: Ints
+    search: Running
+    slab: Slab
+
+
+def before_first(source: Binary) -> Walk:
+    """Before the first entry of a column."""
+    state = np.array([0, source.offsets[0], -1, -1], np.int64)
+    longest = int(np.diff(source.offsets).max(initial=0))
+    return Walk(state, running(longest), Slab._make(np.empty(SLAB_ENTRIES, dtype) for dtype in SLAB_DTYPES))
+
+
 def slabs(source: Binary, verify: bool) -> Iterator[Slab]:
-    """All entries of all rows in order, a cacheful at a time. The arrays are overwritten by the next.
+    """All entries of all rows in order. The arrays are overwritten by the next.
 
     ``verify``: compute every checksum; else checksums only help to find the way behind damage.
     """
-    longest = int(np.diff(source.offsets).max(initial=0))
-    search = running(longest)
-    slab = Slab(
-        np.empty(SLAB_ENTRIES, np.int32),
-        np.empty(SLAB_ENTRIES, np.int64),
-        np.empty(SLAB_ENTRIES, np.int64),
-        np.empty(SLAB_ENTRIES, np.int32),
-        np.empty(SLAB_ENTRIES, np.bool_),
-        np.empty(SLAB_ENTRIES, np.int8),
-    )
-    state = np.array([0, source.offsets[0], -1, -1], np.int64)
-    budget = FIRST_SLAB_BYTES
-    while count := walk(source.data, source.offsets, verify, budget, state, search, slab):
+    state, search, slab = before_first(source)
+    while count := walk(source.data, source.offsets, verify, EVERYTHING, state, search, slab, 0):
         yield part(slab, 0, count)
-        budget = SLAB_BYTES
 
 
 def part(slab: Slab, start: int, stop: int) -> Slab:
@@ -167,11 +172,17 @@ def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 @kernel
 def walk(
-    data: Bytes, offsets: npt.NDArray[Any], verify: bool, budget: int, state: Ints, search: Running, out: Slab
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    verify: bool,
+    budget: int,
+    state: Ints,
+    search: Running,
+    out: Slab,
+    count: int,
 ) -> int:
-    """Fill ``out`` with the entries from ``state`` on, about ``budget`` bytes; how many there are, 0 at the end."""
+    """Write the entries from ``state`` on behind the ``count`` that ``out`` has, about ``budget`` bytes; how many it has then."""
     row, pos, found, damaged = state[_ROW], state[_POSITION], state[_FOUND], state[_DAMAGED]
-    count = 0
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = int64(offsets[row + 1])

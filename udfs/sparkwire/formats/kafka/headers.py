@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import Binary
-from sparkwire.formats.kafka.entries import Slab
+from sparkwire.formats.kafka.entries import SLAB_DTYPES, Slab
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_CODECS,
@@ -66,19 +66,18 @@ class Column(NamedTuple):
 
 
 @kernel
-def read_headers(data: Bytes, slab: Slab, out: Ints, column: int) -> None:
-    """Fill ``out[:, column:]`` (NUMBERS, entries) with what the reach of each entry covers."""
+def read_headers(data: Bytes, slab: Slab, out: Ints) -> None:
+    """Fill ``out`` (NUMBERS, entries) with what the reach of each entry covers."""
     for i in range(slab.begin.size):
         reach = slab.reach[i]
         if reach > MAGIC:
             begin = slab.begin[i]
-            at = column + i
-            out[OFFSET, at] = i64(data, begin, False)
-            out[MAGIC_BYTE, at] = i8(data, begin + MAGIC)
-            if out[MAGIC_BYTE, at] == 2:
-                _read_batch(data, begin, reach, out, at)
+            out[OFFSET, i] = i64(data, begin, False)
+            out[MAGIC_BYTE, i] = i8(data, begin + MAGIC)
+            if out[MAGIC_BYTE, i] == 2:
+                _read_batch(data, begin, reach, out, i)
             else:
-                _read_message(data, begin, reach, out, at)
+                _read_message(data, begin, reach, out, i)
 
 
 @kernel
@@ -130,25 +129,21 @@ class Headers:
 
     def __init__(self, source: Binary) -> None:
         self.source = source
-        self._slabs: list[Slab] = []
-        self._numbers: list[Ints] = []
+        self._slabs = [Slab._make(np.empty(0, dtype) for dtype in SLAB_DTYPES)]
 
     def add(self, slab: Slab) -> None:
-        numbers = np.zeros((NUMBERS, len(slab.begin)), np.int64)
-        read_headers(self.source.data, slab, numbers, 0)
         self._slabs.append(Slab._make(column.copy() for column in slab))
-        self._numbers.append(numbers)
 
     @cached_property
     def slab(self) -> Slab:
         """All entries."""
-        if not self._slabs:
-            return Slab._make(np.empty(0, dtype) for dtype in (np.int32, np.int64, np.int64, np.int32, bool, np.int8))
         return Slab._make(np.concatenate(columns) for columns in zip(*self._slabs, strict=True))
 
     @cached_property
     def _all(self) -> Ints:
-        return np.concatenate(self._numbers, axis=1) if self._numbers else np.empty((NUMBERS, 0), np.int64)
+        numbers = np.zeros((NUMBERS, len(self.slab.begin)), np.int64)
+        read_headers(self.source.data, self.slab, numbers)
+        return numbers
 
     def number(self, which: int, dtype: npt.DTypeLike = np.int64) -> Column:
         """A number of the header, as stored."""

@@ -6,14 +6,14 @@ allow. What a reader does not finish it does not count, so the next one overwrit
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sparkwire.codecs import BAD_FRAME, Blocks, plan
 from sparkwire.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, DECOMPRESS_FAILED, OK, UNKNOWN_CODEC
-from sparkwire.formats.kafka.entries import Slab
+from sparkwire.formats.kafka.entries import Slab, walk
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_CODECS,
@@ -31,6 +31,7 @@ from sparkwire.formats.kafka.layout import (
     SMALLEST_RECORD,
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, TIMESTAMP, spans, within
+from sparkwire.formats.kafka.running import Running
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, u32
 from sparkwire.kernels.varint import varint, varlong
 
@@ -102,29 +103,76 @@ class Out(NamedTuple):
 
 
 @kernel
-def prepare(data: Bytes, slab: Slab, payloads: Payloads, out: Blocks) -> int:
-    """Say where the payloads of a slab's entries lie, and plan the compressed ones; how many blocks there are.
+def read_plain(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    verify: bool,
+    budget: int,
+    state: Ints,
+    search: Running,
+    slab: Slab,
+    payloads: Payloads,
+    out: Out,
+    rows: Offsets,
+) -> tuple[int, int]:
+    """Find, check and read entries, about ``budget`` bytes at a time, so that they are read while they are in the cache.
+
+    Goes on until entries are compressed, or there is no room for their records, or the slab is full. Returns how many
+    entries have been found, and how many of them have been read.
+    """
+    found = 0
+    while found < slab.begin.size:
+        start, found = found, walk(data, offsets, verify, budget, state, search, slab, found)
+        compressed = locate(data, slab, payloads, start, found)
+        if compressed or not fits(data, slab, payloads, start, found, out):
+            return found, start
+        done = read(data, data, slab, payloads, verify, out, rows, start, found)
+        if done < found or start == found:
+            return found, done
+    return found, found
+
+
+@kernel
+def fits(data: Bytes, slab: Slab, payloads: Payloads, start: int, stop: int, out: Out) -> bool:
+    """Whether there is room for all that entries can give, but for headers."""
+    size = payload_bytes(payloads, start, stop) + COPY_SLACK
+    records = most_records(data, slab, payloads, start, stop) + 1 + COPY_SLACK
+    keys, values = out.key.size - out.used[KEY_BYTES], out.value.size - out.used[VALUE_BYTES]
+    return bool(records <= out.offset.size - out.used[RECORDS] and size <= keys and size <= values)
+
+
+@kernel
+def locate(data: Bytes, slab: Slab, payloads: Payloads, start: int, stop: int) -> bool:
+    """Say where the payloads of entries lie; whether one is compressed. Entries that cannot be opened get their error."""
+    compressed = False
+    for i in range(start, stop):
+        payloads.codec[i] = NONE
+        payloads.inflated[i] = False
+        payloads.first[i] = payloads.last[i] = slab.stop[i]
+        if slab.error[i] == OK:
+            if i8(data, slab.begin[i] + MAGIC) == 2:
+                slab.error[i] = _locate_batch(data, i, slab, payloads)
+            else:
+                slab.error[i] = _locate_message(data, i, slab, payloads)
+            compressed |= payloads.codec[i] != NONE and slab.error[i] == OK
+    return compressed
+
+
+@kernel
+def plan_blocks(data: Bytes, slab: Slab, payloads: Payloads, out: Blocks) -> int:
+    """Plan how compressed payloads are opened; how many blocks there are, which may be more than ``out`` has room for.
 
     Entries that cannot be opened get their error.
     """
     count = 0
     for i in range(slab.begin.size):
-        payloads.codec[i] = NONE
-        payloads.inflated[i] = False
-        payloads.first[i] = payloads.last[i] = slab.stop[i]
-        if slab.error[i] == OK:
-            magic = i8(data, slab.begin[i] + MAGIC)
-            if magic == 2:
-                slab.error[i] = _locate_batch(data, i, slab, payloads)
+        if payloads.codec[i] != NONE and slab.error[i] == OK:
+            header_checked = i8(data, slab.begin[i] + MAGIC) != 0
+            planned = plan(data, payloads.first[i], payloads.last[i], payloads.codec[i], header_checked, out, count)
+            if planned == BAD_FRAME:
+                slab.error[i] = DECOMPRESS_FAILED
             else:
-                slab.error[i] = _locate_message(data, i, slab, payloads)
-            if payloads.codec[i] != NONE and slab.error[i] == OK:
-                header_checked = magic != 0
-                planned = plan(data, payloads.first[i], payloads.last[i], payloads.codec[i], header_checked, out, count)
-                if planned == BAD_FRAME:
-                    slab.error[i] = DECOMPRESS_FAILED
-                else:
-                    count = planned
+                count = planned
         payloads.blocks[i] = count
     return count
 
@@ -162,10 +210,19 @@ def _locate_message(data: Bytes, i: int, slab: Slab, payloads: Payloads) -> int:
 
 
 @kernel
-def most_records(data: Bytes, slab: Slab, payloads: Payloads) -> int:
-    """How many records and error rows a slab can give at most."""
+def payload_bytes(payloads: Payloads, start: int, stop: int) -> int:
+    """How many bytes there are to read, once compressed payloads are opened [bytes]."""
     total = 0
-    for i in range(slab.begin.size):
+    for i in range(start, stop):
+        total += payloads.last[i] - payloads.first[i]
+    return total
+
+
+@kernel
+def most_records(data: Bytes, slab: Slab, payloads: Payloads, start: int, stop: int) -> int:
+    """How many records and error rows entries can give at most."""
+    total = 0
+    for i in range(start, stop):
         size = payloads.last[i] - payloads.first[i]
         if slab.error[i] == OK and i8(data, slab.begin[i] + MAGIC) == 2:
             total += min(int64(i32(data, slab.begin[i] + _COUNT, False)), size // SMALLEST_RECORD)
@@ -176,12 +233,22 @@ def most_records(data: Bytes, slab: Slab, payloads: Payloads) -> int:
 
 
 @kernel
-def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool, out: Out, rows: Offsets) -> int:
-    """Append the records of a slab's entries; ``rows[i]`` is how many rows entry ``i`` became.
+def read(
+    data: Bytes,
+    arena: Bytes,
+    slab: Slab,
+    payloads: Payloads,
+    verify: bool,
+    out: Out,
+    rows: Offsets,
+    start: int,
+    stop: int,
+) -> int:
+    """Append the records of entries; ``rows[i]`` is how many rows entry ``i`` became.
 
-    Returns how many entries were read: not all where the next has more headers than there is room for.
+    Returns up to where entries were read: not all where the next has more headers than there is room for.
     """
-    for i in range(slab.begin.size):
+    for i in range(start, stop):
         before = out.used[RECORDS]
         begin = slab.begin[i]
         source = arena if payloads.inflated[i] else data
@@ -197,7 +264,7 @@ def read(data: Bytes, arena: Bytes, slab: Slab, payloads: Payloads, verify: bool
             offset = i64(data, begin, False)
             _message(data, payloads.first[i], payloads.last[i], offset, stamp, wrapper_time, False, True, out)
         rows[i] = out.used[RECORDS] - before
-    return slab.begin.size
+    return stop
 
 
 @kernel
@@ -266,11 +333,11 @@ def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, c
     """Append ``count`` records that take all bytes, or those before the first that cannot be read, or, for want of room, none."""
     attributes = int64(i16(data, begin + _BATCH_ATTRIBUTES, False))
     base_offset = i64(data, begin, False)
-    base_sequence = int64(i32(data, begin + _BASE_SEQUENCE, False))
     stamp = _timestamp_type(attributes)
     base_time = i64(data, begin + (_MAX_TIMESTAMP if stamp else _BASE_TIMESTAMP), False)
     # No call below takes `out`: handing on its arrays costs more than a record.
-    row, keys, values = out.used[RECORDS], out.used[KEY_BYTES], out.used[VALUE_BYTES]
+    first = out.used[RECORDS]
+    row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
     headers = out.used[HEADERS]
     header_keys, header_values = out.used[HEADER_KEY_BYTES], out.used[HEADER_VALUE_BYTES]
     common = out.used[COMMON]
@@ -303,27 +370,29 @@ def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, c
             room = min(out.header_key.size - header_keys, out.header_value.size - header_values) - COPY_SLACK
             if header_count >= out.header_there.size - headers or stop - pos > room:
                 return _NO_ROOM
-        new_header, new_key, new_value = headers, header_keys, header_values
-        while header_count > 0:
-            name_size, name = varint(source, pos, stop)
-            if name < 0 or name_size < 0 or name_size > stop - name:
+            new_header, new_key, new_value = headers, header_keys, header_values
+            while header_count > 0:
+                name_size, name = varint(source, pos, stop)
+                if name < 0 or name_size < 0 or name_size > stop - name:
+                    break
+                content_size, content = varint(source, name + name_size, stop)
+                if content < 0 or content_size > stop - content:
+                    break
+                copy(out.header_key, new_key, source, name, name_size)
+                copy(out.header_value, new_value, source, content, max(content_size, 0))
+                new_key += name_size
+                new_value += max(content_size, 0)
+                out.header_there[new_header] = content_size >= 0
+                new_header += 1
+                out.header_key_ends[new_header] = new_key
+                out.header_value_ends[new_header] = new_value
+                pos = content + max(content_size, 0)
+                header_count -= 1
+            if header_count > 0 or pos != stop:
                 break
-            content_size, content = varint(source, name + name_size, stop)
-            if content < 0 or content_size > stop - content:
-                break
-            copy(out.header_key, new_key, source, name, name_size)
-            copy(out.header_value, new_value, source, content, max(content_size, 0))
-            new_key += name_size
-            new_value += max(content_size, 0)
-            out.header_there[new_header] = content_size >= 0
-            new_header += 1
-            out.header_key_ends[new_header] = new_key
-            out.header_value_ends[new_header] = new_value
-            pos = content + max(content_size, 0)
-            header_count -= 1
-        if header_count > 0 or pos != stop:
+            headers, header_keys, header_values = new_header, new_key, new_value
+        elif pos != stop:
             break
-        headers, header_keys, header_values = new_header, new_key, new_value
         time = base_time if stamp else base_time + time_delta
         there = HAS_OFFSET | HAS_SEQUENCE | HAS_HEADERS
         there |= (HAS_TIME if time != NO_TIMESTAMP else 0) | (HAS_KEY if key_size >= 0 else 0)
@@ -332,19 +401,27 @@ def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, c
         keys += max(key_size, 0)
         copy(out.value, values, source, value, max(value_size, 0))
         values += max(value_size, 0)
-        out.offset[row] = base_offset + offset_delta
-        out.timestamp[row] = time
-        out.stamp[row] = stamp
-        out.sequence[row] = _sequence(base_sequence, offset_delta)
-        out.control[row] = _control_type(source, key, key_size) if attributes & CONTROL else NO_WORD
-        out.error[row] = OK
-        out.there[row] = there
+        at = np.uint64(row)  # an index without a sign needs no look whether it counts from the end
+        out.offset[at] = base_offset + offset_delta
+        out.timestamp[at] = time
+        out.there[at] = there
         row += 1
-        out.key_ends[row] = keys
-        out.value_ends[row] = values
-        out.header_ends[row] = headers
+        at = np.uint64(row)
+        out.key_ends[at] = keys
+        out.value_ends[at] = values
+        out.header_ends[at] = headers
         common &= there
         missing -= 1
+    # What the batch says of all its records goes in here, by loops that become a few wide stores.
+    base_sequence = int64(i32(data, begin + _BASE_SEQUENCE, False))
+    for i in range(first, row):
+        out.stamp[i] = stamp
+        out.error[i] = OK
+        out.control[i] = NO_WORD
+        out.sequence[i] = _sequence(base_sequence, out.offset[i] - base_offset)
+    if attributes & CONTROL:
+        for i in range(first, row):
+            out.control[i] = _control_type(out.key, out.key_ends[i], out.key_ends[i + 1] - out.key_ends[i])
     out.used[RECORDS], out.used[KEY_BYTES], out.used[VALUE_BYTES] = row, keys, values
     out.used[HEADERS], out.used[HEADER_KEY_BYTES], out.used[HEADER_VALUE_BYTES] = headers, header_keys, header_values
     out.used[COMMON] = common

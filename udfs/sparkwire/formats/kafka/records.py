@@ -20,7 +20,7 @@ from sparkwire.codecs import Arena, Blocks, inflate
 from sparkwire.column import binary_of, empty, lists, primitive, struct, timestamps, words
 from sparkwire.errors import DECOMPRESS_FAILED, ERRORS, OK, TOO_LARGE
 from sparkwire.formats.kafka import headers as header
-from sparkwire.formats.kafka.entries import Slab, part, slabs
+from sparkwire.formats.kafka.entries import Slab, before_first, part
 from sparkwire.formats.kafka.headers import Column, Headers
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
@@ -42,16 +42,21 @@ from sparkwire.formats.kafka.parse import (
     VALUE_BYTES,
     Out,
     Payloads,
+    fits,
     most_records,
-    prepare,
+    payload_bytes,
+    plan_blocks,
     read,
+    read_plain,
 )
 from sparkwire.kernels import COPY_SLACK
 
 Bools = npt.NDArray[np.bool_]
 
 MAX_BATCH_BYTES = 268_435_456
-_ARENA_BYTES = 1 << 20  # as with slabs: what is decompressed is read while it is in the cache
+_ARENA_BYTES = 1 << 20  # what is decompressed is read while it is in the cache
+_PIECE_BYTES = 1 << 20  # as is what has been checked
+_FIRST_BYTES = 1 << 16  # by them it is estimated what all will need
 
 _RECORD_COLUMNS = {
     "offset": np.int64, "timestamp": np.int64, "stamp": np.int8, "sequence": np.int32, "control": np.int8,
@@ -90,15 +95,32 @@ class Records:
         self._columns = self._first_columns()
         self._room = dict.fromkeys(COLUMNS_OF, 1)
         self._counts: list[npt.NDArray[np.int32]] = []
-        for slab in slabs(self.source, verify):
-            self._take(slab)
+        self._read_all()
 
     # -- reading
 
-    def _take(self, slab: Slab) -> None:
+    def _read_all(self) -> None:
+        data, offsets = self.source.data, self.source.offsets
+        state, search, slab = before_first(self.source)
+        payloads, rows = payloads_of(len(slab.begin)), np.empty(len(slab.begin), np.int32)
+        budget = _FIRST_BYTES
+        while True:
+            found, done = read_plain(
+                data, offsets, self._verify, budget, state, search, slab, payloads, self._columns, rows
+            )
+            if not found:
+                return
+            if done < found:
+                some = Payloads._make(column[done:found] for column in payloads)
+                self._take(part(slab, done, found), some, rows[done:found])
+            self.entries.add(part(slab, 0, found))
+            self._counts.append(rows[:found].copy())
+            budget = _PIECE_BYTES
+
+    def _take(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32]) -> None:
+        """Read entries that are compressed, or for which room has to be made."""
         n = len(slab.begin)
-        payloads, planned = prepared(self.source.data, slab)
-        rows = np.empty(n, np.int32)
+        planned = planned_blocks(self.source.data, slab, payloads)
         compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
         # As Python's own numbers: what is done for a batch may take no longer than the library does.
         blocks = list(zip(*(column.tolist() for column in planned), strict=True)) if len(compressed) else []
@@ -111,8 +133,6 @@ class Records:
                 self._read(slab, payloads, rows, start, stop)
                 start = stop
         self._read(slab, payloads, rows, start, n)
-        self.entries.add(slab)
-        self._counts.append(rows)
 
     def _inflate(
         self, slab: Slab, payloads: Payloads, blocks: list[tuple[int, int, int, int]], entries: npt.NDArray[np.int64]
@@ -147,15 +167,15 @@ class Records:
     def _read(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32], start: int, stop: int) -> None:
         arena = self._arena.bytes.view()
         arena.flags.writeable = False
-        some, theirs = _part(slab, payloads, start, stop)
-        size = int((theirs.last - theirs.first).sum())
-        more = {RECORDS: most_records(self.source.data, some, theirs) + 1}
-        self._make_room(more | dict.fromkeys((KEY_BYTES, VALUE_BYTES), size), slab.begin[start])
+        data = self.source.data
+        if not fits(data, slab, payloads, start, stop, self._columns):
+            more = {RECORDS: most_records(data, slab, payloads, start, stop) + 1}
+            more |= dict.fromkeys((KEY_BYTES, VALUE_BYTES), payload_bytes(payloads, start, stop))
+            self._make_room(more, slab.begin[start])
         while start < stop:
-            some, theirs = _part(slab, payloads, start, stop)
-            start += read(self.source.data, arena, some, theirs, self._verify, self._columns, rows[start:stop])
+            start = read(data, arena, slab, payloads, self._verify, self._columns, rows, start, stop)
             if start < stop:
-                size = int(payloads.last[start] - payloads.first[start])
+                size = payload_bytes(payloads, start, start + 1)
                 more = {HEADERS: size // 2 + 2}
                 self._make_room(more | dict.fromkeys((HEADER_KEY_BYTES, HEADER_VALUE_BYTES), size), slab.begin[start])
         self._arena.clear()
@@ -184,7 +204,8 @@ class Records:
             total = int(self.source.offsets[-1] - self.source.offsets[0])
             done = (int(position) - int(self.source.offsets[0])) / max(1, total)
             expected = int(used[counter] / done * 1.02) + items + COPY_SLACK if done else 0
-            self._room[counter] = max(least, min(expected, max(4 * least, total)))
+            wanted = max(least, min(expected, max(4 * least, total)))
+            self._room[counter] = min(wanted, INT32_MAX + COPY_SLACK)
             for name in COLUMNS_OF[counter]:
                 larger[name] = _grown(getattr(self._columns, name), used[counter] + 1, self._room[counter])
         if larger:
@@ -309,25 +330,19 @@ def decode_records(data: pa.Array, verify_crc: bool, max_batch_bytes: int) -> pa
     return records.lists(struct(record_columns(records)))
 
 
-def prepared(data: npt.NDArray[np.uint8], slab: Slab) -> tuple[Payloads, Blocks]:
-    """Where the payloads lie and what the compressed ones are made of."""
-    n = len(slab.begin)
-    payloads = Payloads(
-        np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n, np.int64)
-    )
-    sound = slab.error.copy()
-    room = 8 * n  # blocks; a batch has one or a few
-    planned = codecs.blocks(room)
-    count = prepare(data, slab, payloads, planned)
-    if count > room:
-        slab.error[:] = sound
+def payloads_of(entries: int) -> Payloads:
+    """Room for what is in so many entries."""
+    return Payloads._make(np.empty(entries, dtype) for dtype in (np.int8, np.int64, np.int64, np.bool_, np.int64))
+
+
+def planned_blocks(data: npt.NDArray[np.uint8], slab: Slab, payloads: Payloads) -> Blocks:
+    """What compressed payloads are made of."""
+    planned = codecs.blocks(8 * len(slab.begin))  # a batch has one or a few
+    count = plan_blocks(data, slab, payloads, planned)
+    if count > len(planned.kind):
         planned = codecs.blocks(count)
-        prepare(data, slab, payloads, planned)
-    return payloads, Blocks._make(column[:count] for column in planned)
-
-
-def _part(slab: Slab, payloads: Payloads, start: int, stop: int) -> tuple[Slab, Payloads]:
-    return part(slab, start, stop), Payloads._make(column[start:stop] for column in payloads)
+        plan_blocks(data, slab, payloads, planned)
+    return Blocks._make(column[:count] for column in planned)
 
 
 def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
