@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -138,16 +137,15 @@ def message_times(length: int) -> dict[str, Timing]:
 
 def start_rows() -> list[Row]:
     """From nothing to a result: in a forked worker, and in a fresh process with a warm cache."""
-    forked = [float(_output(FORKED)) * 1e3 for _ in range(5)]
-    fresh = []
-    for _ in range(6):
-        began = time.perf_counter()
-        _output(FRESH)
-        fresh.append(time.perf_counter() - began)
+    forked, summed = (_in_children(work) for work in (EVENT, SUM))
+    times = interleave({"fresh": lambda: _output(FRESH), "imports": lambda: _output(IMPORTS)}, 5)
+    child = "first result of a forked child of a process that has its kernels"
+    process = "a fresh process with a warm cache, from its start to its end"
     return [
-        below("first result of a forked child of a process that has its kernels", Timing(tuple(forked)), "ms", 1),
-        # The first of them fills the cache.
-        below("a fresh process with a warm cache, from its start to its end", Timing(tuple(fresh[1:])), "s", 0.4),
+        below(child, forked.per(1e-3), "ms", 1),
+        no_slower("the same", forked, "numpy's first sum in such a child", summed, 2.5),
+        below(process, times["fresh"], "s", 0.4),
+        no_slower("the same", times["fresh"], "one that readies numpy, pyarrow and numba", times["imports"], 1),
     ]
 
 
@@ -170,12 +168,27 @@ import os, time
 began = os.pipe()
 if (child := os.fork()) == 0:
     start = time.perf_counter()
-    Events(column, check=True).header
+    {{work}}
     os.write(began[1], str(time.perf_counter() - start).encode())
     os._exit(0)
 os.waitpid(child, 0)
 print(os.read(began[0], 100).decode())
 """
+EVENT = "Events(column, check=True).header"
+SUM = "np.arange(1000).sum()"
+
+IMPORTS = """
+import numpy, pyarrow, numba
+from numba.core.registry import cpu_target
+
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()
+"""
+"""What a process needs before any kernel of Numba can be loaded."""
+
+
+def _in_children(work: str) -> Timing:
+    return Timing(tuple(float(_output(FORKED.format(work=work))) for _ in range(9)))
 
 
 def _output(code: str) -> str:
