@@ -7,6 +7,7 @@ fresh pages cost as much as the decoding.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.kernels.copy import COPY_SLACK
-from sparkwire.kernels.gather import gather_rows
+from sparkwire.kernels.gather import gather_rows, place_words, write_words
 from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 from sparkwire.sqltype import TIMESTAMP
 
@@ -139,7 +140,23 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
 
 def words(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
     """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
-    return strings(vocabulary).take(primitive(codes, codes >= 0))
+    data, starts, sizes = _spelling(tuple(vocabulary))
+    offsets = empty(len(codes) + 1, np.int32)
+    total = place_words(codes, sizes, offsets)
+    _check_total(total)
+    out = empty(total, np.uint8, COPY_SLACK)
+    write_words(codes, data, starts, sizes, offsets, out)
+    buffers = [bitmap(codes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
+    return pa.Array.from_buffers(pa.string(), len(codes), buffers)
+
+
+@functools.cache
+def _spelling(vocabulary: tuple[str, ...]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Its bytes, with some behind them so that they are copied by the chunk, and where each word begins and how long it is."""
+    texts = [text.encode() for text in vocabulary]
+    sizes = np.array([len(text) for text in texts], np.int64)
+    data = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)
+    return data, np.cumsum(sizes) - sizes, sizes
 
 
 def strings(texts: Sequence[str]) -> pa.Array:
@@ -189,14 +206,18 @@ def gather(data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int
 def _measure(sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> int:
     ends = np.cumsum(np.maximum(sizes, 0))
     total = int(ends[-1]) if len(ends) else 0
+    _check_total(total)
+    offsets[0] = 0
+    offsets[1:] = ends
+    return total
+
+
+def _check_total(total: int) -> None:
     if total > _INT32_MAX:
         raise ValueError(
             f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"
         )
-    offsets[0] = 0
-    offsets[1:] = ends
-    return total
 
 
 def struct(fields: Mapping[str, pa.Array], valid: Bools | None = None) -> pa.Array:

@@ -24,3 +24,30 @@ def gather_rows(
     for i in range(sizes.size):
         if sizes[i] > 0:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
+
+
+@kernel
+def place_words(codes: npt.NDArray[np.int8], sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> int:
+    """Where words of ``sizes[code]`` bytes end when they lie one behind the other, -1 for none; how many bytes that is."""
+    offsets[0] = 0
+    end = 0
+    for i in range(codes.size):
+        if codes[i] >= 0:
+            end += sizes[codes[i]]
+        offsets[i + 1] = end
+    return end
+
+
+@kernel
+def write_words(
+    codes: npt.NDArray[np.int8],
+    data: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int32],
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """``out[offsets[i]:] = data[starts[code]:starts[code] + sizes[code]]``."""
+    for i in range(codes.size):
+        if codes[i] >= 0:
+            copy(out, int64(offsets[i]), data, starts[codes[i]], sizes[codes[i]])
