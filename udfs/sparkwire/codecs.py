@@ -341,9 +341,11 @@ class Overflow(Exception):
 class Arena:
     """Memory that payloads are inflated into, one behind the other; ``clear`` makes it free again."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, first: int) -> None:
+        """``first``: what is taken when anything is inflated [bytes]."""
         self.used = 0
-        self._take(size)
+        self._first = first
+        self._take(0)
 
     def _take(self, size: int) -> None:
         self.bytes = empty(size, np.uint8)
@@ -357,7 +359,7 @@ class Arena:
         """See that ``size`` bytes fit behind those that are used."""
         if self.used + size > self.size:
             old = self.bytes
-            self._take(max(2 * self.size, self.used + size))
+            self._take(max(self._first, 2 * self.size, self.used + size))
             self.bytes[: self.used] = old[: self.used]
 
 

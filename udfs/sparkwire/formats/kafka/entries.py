@@ -45,7 +45,7 @@ _BATCH_CRC = BATCH["crc"].offset
 _BATCH_COVERED = BATCH["crc"].end
 
 # What `walk` keeps between two calls: the row, the position in it, where the last search ended, the last row with damage.
-_ROW, _POSITION, _FOUND, _DAMAGED = range(4)
+_ROW, POSITION, _FOUND, _DAMAGED = range(4)
 
 
 class Slab(NamedTuple):
@@ -62,31 +62,29 @@ class Slab(NamedTuple):
     error: npt.NDArray[np.int8]
 
 
-SLAB_DTYPES = (np.int32, np.int64, np.int64, np.int32, np.bool_, np.int8)
+_SLAB_DTYPES = (np.int32, np.int64, np.int64, np.int32, np.bool_, np.int8)
 
 
-class Walk(NamedTuple):
-    """How far a column has been walked, and the entries last found."""
-
-    state: Ints
-    search: Running
-    slab: Slab
+def slab_of(entries: int) -> Slab:
+    """Room for so many entries."""
+    return Slab._make(np.empty(entries, dtype) for dtype in _SLAB_DTYPES)
 
 
-def before_first(source: Binary) -> Walk:
-    """Before the first entry of a column."""
-    state = np.array([0, source.offsets[0], -1, -1], np.int64)
+def before_first(source: Binary) -> tuple[Ints, Running]:
+    """What `walk` keeps, before the first entry of a column; ``state[POSITION]`` is how far it has come."""
     longest = int(np.diff(source.offsets).max(initial=0))
-    return Walk(state, running(longest), Slab._make(np.empty(SLAB_ENTRIES, dtype) for dtype in SLAB_DTYPES))
+    return np.array([0, source.offsets[0], -1, -1], np.int64), running(longest)
 
 
 def slabs(source: Binary, verify: bool) -> Iterator[Slab]:
-    """All entries of all rows in order. The arrays are overwritten by the next.
+    """All entries of all rows in order.
 
     ``verify``: compute every checksum; else checksums only help to find the way behind damage.
     """
-    state, search, slab = before_first(source)
-    while count := walk(source.data, source.offsets, verify, EVERYTHING, state, search, slab, 0):
+    state, search = before_first(source)
+    while state[POSITION] < source.offsets[-1]:
+        slab = slab_of(SLAB_ENTRIES)
+        count = walk(source.data, source.offsets, verify, EVERYTHING, state, search, slab, 0)
         yield part(slab, 0, count)
 
 
@@ -182,7 +180,7 @@ def walk(
     count: int,
 ) -> int:
     """Write the entries from ``state`` on behind the ``count`` that ``out`` has, about ``budget`` bytes; how many it has then."""
-    row, pos, found, damaged = state[_ROW], state[_POSITION], state[_FOUND], state[_DAMAGED]
+    row, pos, found, damaged = state[_ROW], state[POSITION], state[_FOUND], state[_DAMAGED]
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = int64(offsets[row + 1])
@@ -214,5 +212,5 @@ def walk(
         out.error[count] = error
         count += 1
         pos = stop
-    state[_ROW], state[_POSITION], state[_FOUND], state[_DAMAGED] = row, pos, found, damaged
+    state[_ROW], state[POSITION], state[_FOUND], state[_DAMAGED] = row, pos, found, damaged
     return count

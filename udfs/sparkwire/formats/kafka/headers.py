@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import Binary
-from sparkwire.formats.kafka.entries import SLAB_DTYPES, Slab
+from sparkwire.formats.kafka.entries import Slab, slab_of
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_CODECS,
@@ -129,10 +129,10 @@ class Headers:
 
     def __init__(self, source: Binary) -> None:
         self.source = source
-        self._slabs = [Slab._make(np.empty(0, dtype) for dtype in SLAB_DTYPES)]
+        self._slabs = [slab_of(0)]
 
     def add(self, slab: Slab) -> None:
-        self._slabs.append(Slab._make(column.copy() for column in slab))
+        self._slabs.append(slab)
 
     @cached_property
     def slab(self) -> Slab:

@@ -32,7 +32,7 @@ from sparkwire.formats.kafka.layout import (
 )
 from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, TIMESTAMP, spans, within
 from sparkwire.formats.kafka.running import Running
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, u32
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i16, i32, i64, int64, kernel, prefetch, u32
 from sparkwire.kernels.varint import varint, varlong
 
 Ints = npt.NDArray[np.int64]
@@ -59,6 +59,7 @@ COUNTERS = 7
 _ALL, _SOME, _NO_ROOM = range(3)
 
 _SMALLEST_HEADER = 2  # two sizes [bytes]
+_AHEAD = 2048  # how far before values the lines are asked for that they go to [bytes]
 
 NO_WORD = -1
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
@@ -114,22 +115,22 @@ def read_plain(
     payloads: Payloads,
     out: Out,
     rows: Offsets,
-) -> tuple[int, int]:
+) -> tuple[int, int, bool]:
     """Find, check and read entries, about ``budget`` bytes at a time, so that they are read while they are in the cache.
 
     Goes on until entries are compressed, or there is no room for their records, or the slab is full. Returns how many
-    entries have been found, and how many of them have been read.
+    entries have been found, how many of them have been read, and whether one of the others is compressed.
     """
     found = 0
     while found < slab.begin.size:
         start, found = found, walk(data, offsets, verify, budget, state, search, slab, found)
         compressed = locate(data, slab, payloads, start, found)
         if compressed or not fits(data, slab, payloads, start, found, out):
-            return found, start
+            return found, start, compressed
         done = read(data, data, slab, payloads, verify, out, rows, start, found)
         if done < found or start == found:
-            return found, done
-    return found, found
+            return found, done, False
+    return found, found, False
 
 
 @kernel
@@ -401,6 +402,8 @@ def _batch_records(data: Bytes, begin: int, source: Bytes, pos: int, end: int, c
         keys += max(key_size, 0)
         copy(out.value, values, source, value, max(value_size, 0))
         values += max(value_size, 0)
+        prefetch(out.value, values + _AHEAD)
+        prefetch(out.value, values + _AHEAD + 64)
         at = np.uint64(row)  # an index without a sign needs no look whether it counts from the end
         out.offset[at] = base_offset + offset_delta
         out.timestamp[at] = time

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from sparkwire import codecs
 from sparkwire.codecs import Arena, Blocks, inflate
-from sparkwire.column import binary_of, empty, lists, primitive, struct, timestamps, words
+from sparkwire.column import Binary, binary_of, empty, lists, primitive, struct, timestamps, words
 from sparkwire.errors import DECOMPRESS_FAILED, ERRORS, OK, TOO_LARGE
 from sparkwire.formats.kafka import headers as header
-from sparkwire.formats.kafka.entries import Slab, before_first, part
+from sparkwire.formats.kafka.entries import POSITION, SLAB_ENTRIES, Slab, before_first, part, slab_of
 from sparkwire.formats.kafka.headers import Column, Headers
-from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, TIMESTAMP_TYPES
+from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, SMALLEST_RECORD, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
 from sparkwire.formats.kafka.parse import (
     COMMON,
@@ -66,6 +66,7 @@ _HEADER_COLUMNS = {"header_key_ends": np.int32, "header_value_ends": np.int32, "
 _BYTE_COLUMNS = {
     "key": KEY_BYTES, "value": VALUE_BYTES, "header_key": HEADER_KEY_BYTES, "header_value": HEADER_VALUE_BYTES,
 }  # fmt: skip
+_DTYPES = _RECORD_COLUMNS | _HEADER_COLUMNS | dict.fromkeys(_BYTE_COLUMNS, np.uint8)
 COLUMNS_OF = {counter: (name,) for name, counter in _BYTE_COLUMNS.items()} | {
     RECORDS: tuple(_RECORD_COLUMNS),
     HEADERS: tuple(_HEADER_COLUMNS),
@@ -92,8 +93,8 @@ class Records:
         self._payload = self.source.data.data
         self._arena = Arena(_ARENA_BYTES)
         self._row_bytes = (-1, 0)  # the row last met, its size and what its compressed entries have become
+        self._room = _first_room(self.source)
         self._columns = self._first_columns()
-        self._room = dict.fromkeys(COLUMNS_OF, 1)
         self._counts: list[npt.NDArray[np.int32]] = []
         self._read_all()
 
@@ -101,24 +102,25 @@ class Records:
 
     def _read_all(self) -> None:
         data, offsets = self.source.data, self.source.offsets
-        state, search, slab = before_first(self.source)
-        payloads, rows = payloads_of(len(slab.begin)), np.empty(len(slab.begin), np.int32)
+        state, search = before_first(self.source)
+        payloads = payloads_of(SLAB_ENTRIES)
         budget = _FIRST_BYTES
-        while True:
-            found, done = read_plain(
+        while state[POSITION] < offsets[-1]:
+            slab, rows = slab_of(SLAB_ENTRIES), np.empty(SLAB_ENTRIES, np.int32)
+            found, done, compressed = read_plain(
                 data, offsets, self._verify, budget, state, search, slab, payloads, self._columns, rows
             )
-            if not found:
-                return
-            if done < found:
+            if compressed:
                 some = Payloads._make(column[done:found] for column in payloads)
                 self._take(part(slab, done, found), some, rows[done:found])
+            elif done < found:
+                self._read(slab, payloads, rows, done, found)
             self.entries.add(part(slab, 0, found))
-            self._counts.append(rows[:found].copy())
+            self._counts.append(rows[:found])
             budget = _PIECE_BYTES
 
     def _take(self, slab: Slab, payloads: Payloads, rows: npt.NDArray[np.int32]) -> None:
-        """Read entries that are compressed, or for which room has to be made."""
+        """Read entries some of which are compressed."""
         n = len(slab.begin)
         planned = planned_blocks(self.source.data, slab, payloads)
         compressed = np.flatnonzero((payloads.codec != NONE) & (slab.error == OK))
@@ -183,10 +185,15 @@ class Records:
     # -- room
 
     def _first_columns(self) -> Out:
+        """Room for what is read first."""
+        columns: dict[str, Any] = {}
+        for counter, size in self._room.items():
+            for name in COLUMNS_OF[counter]:
+                columns[name] = empty(size, _DTYPES[name])
+        for name in ("key_ends", "value_ends", "header_ends", "header_key_ends", "header_value_ends"):
+            columns[name][0] = 0
         used = np.zeros(COUNTERS, np.int64)
         used[COMMON] = EVERYTHING
-        dtypes = _RECORD_COLUMNS | _HEADER_COLUMNS | dict.fromkeys(_BYTE_COLUMNS, np.uint8)
-        columns: dict[str, Any] = {name: np.zeros(1, dtype) for name, dtype in dtypes.items()}
         return Out(**columns, used=used)
 
     def _make_room(self, more: dict[int, int], position: int) -> None:
@@ -197,19 +204,25 @@ class Records:
         larger = {}
         for counter, items in more.items():
             least = used[counter] + items + COPY_SLACK
-            if least <= self._room[counter]:
-                continue
-            # As much as all will take, if it goes on like this; but no more than four times what is needed now, or than
-            # the source has: what is decompressed may promise anything.
-            total = int(self.source.offsets[-1] - self.source.offsets[0])
-            done = (int(position) - int(self.source.offsets[0])) / max(1, total)
-            expected = int(used[counter] / done * 1.02) + items + COPY_SLACK if done else 0
-            wanted = max(least, min(expected, max(4 * least, total)))
-            self._room[counter] = min(wanted, INT32_MAX + COPY_SLACK)
-            for name in COLUMNS_OF[counter]:
-                larger[name] = _grown(getattr(self._columns, name), used[counter] + 1, self._room[counter])
-        if larger:
-            self._columns = self._columns._replace(**larger)
+            wanted = self._expected(counter, least, used[counter], position)
+            # Where one has to grow, others that soon would have to grow with it.
+            if least > self._room[counter] or wanted > 2 * self._room[counter]:
+                self._room[counter] = wanted
+                for name in COLUMNS_OF[counter]:
+                    larger[name] = _grown(getattr(self._columns, name), used[counter] + 1, wanted)
+        self._columns = self._columns._replace(**larger)
+
+    def _expected(self, counter: int, least: int, used: int, position: int) -> int:
+        """How many items all will take, if it goes on like this.
+
+        But no more than four times ``least``, or than the source has: what is decompressed may promise anything.
+        """
+        total = int(self.source.offsets[-1] - self.source.offsets[0])
+        done = (int(position) - int(self.source.offsets[0])) / max(1, total)
+        expected = int(used / done * 1.02) if done else 0
+        # What is read next has to fit wherever its bytes go: all of them may be keys.
+        expected += least - used + (2 * _PIECE_BYTES if counter in (KEY_BYTES, VALUE_BYTES) else 0)
+        return min(max(least, min(expected, max(4 * least, total))), INT32_MAX + COPY_SLACK)
 
     # -- answers
 
@@ -227,7 +240,7 @@ class Records:
     @cached_property
     def _repeats(self) -> npt.NDArray[np.int32]:
         """How many rows each entry became."""
-        return np.concatenate(self._counts) if self._counts else np.empty(0, np.int32)
+        return np.concatenate([np.empty(0, np.int32), *self._counts])
 
     def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.repeat(values, self._repeats)
@@ -343,6 +356,15 @@ def planned_blocks(data: npt.NDArray[np.uint8], slab: Slab, payloads: Payloads) 
         planned = codecs.blocks(count)
         plan_blocks(data, slab, payloads, planned)
     return Blocks._make(column[:count] for column in planned)
+
+
+def _first_room(source: Binary) -> dict[int, int]:
+    """Items by counter: for the records that are read first, if none is compressed or has headers."""
+    size = min(2 * _FIRST_BYTES, int(source.offsets[-1] - source.offsets[0]))  # the last entry of them runs over
+    room = dict.fromkeys(COLUMNS_OF, 1)
+    room[RECORDS] = size // SMALLEST_RECORD + 2 + COPY_SLACK
+    room[KEY_BYTES] = room[VALUE_BYTES] = size + COPY_SLACK
+    return room
 
 
 def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
