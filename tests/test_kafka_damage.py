@@ -118,15 +118,16 @@ def test_bomb_of_gigabytes() -> None:
 
 
 @every_codec
-@pytest.mark.parametrize("magic", [1, 2])
-def test_lying_sizes_inside(codec: int, magic: int) -> None:
-    """A record or inner message that claims more than there is takes what there is, and no more."""
-    if magic == 2:
-        data = batch(CODECS[codec](varint(2**31 - 1) + bytes(100)), codec, count=2**31 - 1)
-    elif codec == 4:
-        pytest.skip("no zstd in magic 1")
-    else:
-        data = wrapper(CODECS[codec](struct.pack(">qi", 0, 2**31 - 1) + bytes(100)), codec)
+def test_lying_sizes_inside_a_batch(codec: int) -> None:
+    """A record that claims more than there is takes what there is, and no more."""
+    data = batch(CODECS[codec](varint(2**31 - 1) + bytes(100)), codec, count=2**31 - 1)
+    assert [row["error"] for row in rows(data)] == ["BAD_RECORD"]
+
+
+@pytest.mark.parametrize("codec", sorted(set(CODECS) - {4}))  # no zstd in magic 1
+def test_lying_sizes_inside_a_wrapper(codec: int) -> None:
+    """So does an inner message."""
+    data = wrapper(CODECS[codec](struct.pack(">qi", 0, 2**31 - 1) + bytes(100)), codec)
     assert [row["error"] for row in rows(data)] == ["BAD_RECORD"]
 
 

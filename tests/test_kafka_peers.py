@@ -59,11 +59,13 @@ def test_kafka_python(log: Log) -> None:
     assert ours(data) == list(found_by(MemoryRecords, data))
 
 
-@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+def is_read_by_aiokafka(log: Log) -> bool:
+    return all(batch["magic"] > 0 or batch["codec"] != "lz4" for batch in log.batches)
+
+
+@pytest.mark.parametrize("log", [log for log in LOGS if is_read_by_aiokafka(log)], ids=lambda log: log.name)
 def test_aiokafka(log: Log) -> None:
     data = sound(log)
-    if any(batch["magic"] == 0 and batch["codec"] == "lz4" for batch in log.batches):
-        pytest.skip("aiokafka does not read lz4 of magic 0")
     mixed = len({batch["magic"] for batch in log.batches}) > 1
     # The C reader is chosen by the first entry and cannot change: a mixed log needs the one in Python.
     reader = AioMemoryRecords if mixed else CMemoryRecords
