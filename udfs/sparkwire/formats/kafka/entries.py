@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import Binary
+from sparkwire.column import Binary, empty
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
 from sparkwire.formats.kafka.layout import (
     BATCH,
@@ -67,7 +67,7 @@ _SLAB_DTYPES = (np.int32, np.int64, np.int64, np.int32, np.bool_, np.int8)
 
 def slab_of(entries: int) -> Slab:
     """Room for so many entries."""
-    return Slab._make(np.empty(entries, dtype) for dtype in _SLAB_DTYPES)
+    return Slab._make(empty(entries, dtype) for dtype in _SLAB_DTYPES)
 
 
 def before_first(source: Binary) -> tuple[Ints, Running]:

@@ -106,7 +106,7 @@ class Records:
         payloads = payloads_of(SLAB_ENTRIES)
         budget = _FIRST_BYTES
         while state[POSITION] < offsets[-1]:
-            slab, rows = slab_of(SLAB_ENTRIES), np.empty(SLAB_ENTRIES, np.int32)
+            slab, rows = slab_of(SLAB_ENTRIES), empty(SLAB_ENTRIES, np.int32)
             found, done, compressed = read_plain(
                 data, offsets, self._verify, budget, state, search, slab, payloads, self._columns, rows
             )
@@ -345,7 +345,7 @@ def decode_records(data: pa.Array, verify_crc: bool, max_batch_bytes: int) -> pa
 
 def payloads_of(entries: int) -> Payloads:
     """Room for what is in so many entries."""
-    return Payloads._make(np.empty(entries, dtype) for dtype in (np.int8, np.int64, np.int64, np.bool_, np.int64))
+    return Payloads._make(empty(entries, dtype) for dtype in (np.int8, np.int64, np.int64, np.bool_, np.int64))
 
 
 def planned_blocks(data: npt.NDArray[np.uint8], slab: Slab, payloads: Payloads) -> Blocks:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sparkwire.column import empty
 from sparkwire.kernels import Bytes, crc32, crc32c, kernel
 from sparkwire.kernels.gf2 import CASTAGNOLI, IEEE, power, reflect
 
@@ -42,7 +43,8 @@ def running(longest: int) -> Running:
     """Room for rows of up to ``longest`` bytes."""
     polynomials, powers = _constants()
     known = np.array([-1, 0, 0], np.int64)
-    return Running(np.empty((2, longest // STEP + 2), np.uint32), known, polynomials, powers)
+    steps = longest // STEP + 2
+    return Running(empty(2 * steps, np.uint32).reshape(2, steps), known, polynomials, powers)
 
 
 @functools.cache
