@@ -15,17 +15,9 @@ from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.layout import DATE
 from sparkwire.formats.datahub.values import Ints, Listed, Ranges, Values, by_row
 from sparkwire.kernels import Bytes, int64, kernel, put_u8
-from sparkwire.kernels.json import (
-    ESCAPED,
-    NULL,
-    OBJECT,
-    STRING,
-    join_lists,
-    mark_repeats,
-    measure_texts,
-    read_integers,
-    write_texts,
-)
+from sparkwire.kernels.json import ESCAPED, NULL, OBJECT, STRING
+from sparkwire.kernels.json_members import MANY, mark_repeats
+from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
 
 _BRACES: Final = (ord("{"), ord("}"))
 _BRACKETS: Final = (ord("["), ord("]"))
@@ -77,7 +69,7 @@ class Images:
     def repeats(self) -> Bools:
         """Rows in which a name may stand twice."""
         marked = empty(len(self.objects.kinds), np.bool_)
-        mark_repeats(self.objects.data, self.listed.firsts, self.listed.members, marked)
+        mark_repeats(*self.objects[:4], empty(3 * MANY, np.int64).reshape(3, MANY), marked)
         return marked
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sparkwire.kernels.json import paths
+from sparkwire.kernels.json_scan import paths
 
 PATHS: Final = {
     "op": "payload.op",

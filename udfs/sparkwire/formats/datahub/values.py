@@ -11,20 +11,13 @@ import pyarrow as pa
 from sparkwire.column import Bools, binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bytes
 from sparkwire.kernels.base64 import measure_base64, write_base64
-from sparkwire.kernels.json import (
-    ABSENT,
-    ARRAY,
-    ESCAPED,
-    NULL,
-    OBJECT,
-    Members,
-    Paths,
-    find_last,
-    list_members,
+from sparkwire.kernels.json import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
+from sparkwire.kernels.json_members import Members, find_last, list_members
+from sparkwire.kernels.json_scan import Paths, scan_documents, scratch
+from sparkwire.kernels.json_values import (
     measure_canonical,
     measure_texts,
     read_integers,
-    scan_documents,
     write_canonical,
     write_objects,
     write_texts,
@@ -90,11 +83,11 @@ def documents(
 ) -> Documents:
     """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
     rows = len(begins)
-    shape = (int(tree.slot.max()) + 1, rows)
+    shape = (tree.slots, rows)
     starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
     kinds, sound = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
-    nest = empty(int((ends - begins).max()) if rows else 0, np.uint8)
-    scan_documents(data, begins, ends, tree, nest, starts, sizes, kinds, counts, sound)
+    longest = int((ends - begins).max()) if rows else 0
+    scan_documents(data, begins, ends, tree, scratch(tree, longest), starts, sizes, kinds, counts, sound)
     return Documents(data, starts, sizes, kinds, counts, sound)
 
 

@@ -1,0 +1,101 @@
+"""Many bytes looked at together: each a bit of a mask, or how many come before the first that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from sparkwire.kernels.load import Bytes, Int, address
+
+BLOCK = 64  # [bytes] that a mask tells of, the first by its lowest bit
+LANES = 16  # [bytes] that a run is looked for in
+
+_QUOTE, _BACKSLASH, _ZERO = b'"\\0'
+
+
+def _every(byte: int, lanes: int) -> ir.Constant:
+    return ir.Constant(ir.VectorType(ir.IntType(8), lanes), [byte] * lanes)
+
+
+def _chunk(context: Any, builder: Any, array_type: Any, array: Any, pos: Any, lanes: int) -> Any:
+    at = address(context, builder, array_type, array, pos, ir.IntType(64)(lanes))
+    return builder.load(builder.bitcast(at, ir.VectorType(ir.IntType(8), lanes).as_pointer()), align=1)
+
+
+def _are(byte: int) -> Callable[[Any, Any], Any]:
+    return lambda builder, chunk: builder.icmp_unsigned("==", chunk, _every(byte, chunk.type.count))
+
+
+def _stop(builder: Any, chunk: Any) -> Any:
+    # Signed, so that bytes from 0x80 on are below a space too.
+    low = builder.icmp_signed("<", chunk, _every(0x20, chunk.type.count))
+    return builder.or_(low, builder.or_(_are(_QUOTE)(builder, chunk), _are(_BACKSLASH)(builder, chunk)))
+
+
+def _are_no_digits(builder: Any, chunk: Any) -> Any:
+    digits = builder.sub(chunk, _every(_ZERO, chunk.type.count))
+    return builder.icmp_unsigned(">", digits, _every(9, chunk.type.count))
+
+
+def _mask(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
+    """Which of the ``BLOCK`` bytes at a place pass a test."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def mask(typing_context: Any, data: Any, pos: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            chunk = _chunk(context, builder, signature.args[0], args[0], args[1], BLOCK)
+            return builder.bitcast(test(builder, chunk), ir.IntType(BLOCK))
+
+        return types.uint64(data, types.int64), emit
+
+    return mask  # type: ignore[no-any-return]
+
+
+def _run(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
+    """How many of the ``LANES`` bytes at a place come before the first that passes a test; ``LANES`` if none does."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def run(typing_context: Any, data: Any, pos: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            chunk = _chunk(context, builder, signature.args[0], args[0], args[1], LANES)
+            passed = builder.bitcast(test(builder, chunk), ir.IntType(LANES))
+            return builder.zext(builder.cttz(passed, ir.IntType(1)(0)), ir.IntType(64))
+
+        return types.int64(data, types.int64), emit
+
+    return run  # type: ignore[no-any-return]
+
+
+stops = _mask(_stop)
+"""all but the plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
+backslashes = _mask(_are(_BACKSLASH))
+digit_run = _run(_are_no_digits)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _differences(typing_context: Any, data: Any, a: Any, b: Any) -> Any:
+    """In which of ``BLOCK`` places the bytes from ``a`` on are other ones than those from ``b`` on."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        one, other = (_chunk(context, builder, signature.args[0], args[0], at, BLOCK) for at in args[1:])
+        return builder.bitcast(builder.icmp_unsigned("!=", one, other), ir.IntType(BLOCK))
+
+    return types.uint64(data, types.int64, types.int64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _lowest(typing_context: Any, mask: Any) -> Any:
+    """The number of the lowest bit that is set, ``BLOCK`` for none."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), emit
+
+
+differences: Callable[[Bytes, Int, Int], int] = _differences
+lowest: Callable[[int], int] = _lowest

@@ -1,0 +1,214 @@
+"""The members of JSON objects and arrays that a scan has proved sound."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.kernels.blocks import BLOCK
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.json import (
+    ABSENT,
+    ARRAY,
+    COMMA,
+    ESCAPED,
+    LEFT_BRACE,
+    LEFT_BRACKET,
+    NONE,
+    OBJECT,
+    QUOTE,
+    RIGHT_BRACE,
+    RIGHT_BRACKET,
+    STRING,
+    WORD,
+    Ints,
+    Kinds,
+    Spans,
+    blank,
+    first_word,
+    quick_number_end,
+    quick_string_end,
+    scalar_end,
+    string_end,
+)
+from sparkwire.kernels.load import Bytes, u8
+from sparkwire.kernels.number import int64, uint64
+
+MANY = 64  # keys that are compared each with each
+
+
+class Members(NamedTuple):
+    """What containers hold, the members of each one behind the other."""
+
+    key_starts: Spans
+    key_sizes: Spans
+    key_kinds: Kinds
+    """ABSENT in an array"""
+    starts: Spans
+    sizes: Spans
+    kinds: Kinds
+
+
+@kernel
+def list_members(
+    data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, firsts: NDArray[Any], members: Members
+) -> None:
+    """Note the members of sound containers: those of row ``i`` from ``firsts[i]`` on, as many as ``counts`` said."""
+    for row in range(kinds.size):
+        if kinds[row] >= OBJECT and firsts[row] < firsts[row + 1]:
+            end = starts[row] + sizes[row]
+            _list_container(data, starts[row] + 1, end, kinds[row] == OBJECT, firsts[row], members)
+
+
+@kernel
+def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, members: Members) -> None:
+    block, ahead = pos - BLOCK, uint64(0)
+    while pos < end:
+        n = uint64(number)
+        pos = blank(data, pos, end)
+        members.key_kinds[n] = ABSENT
+        if keyed:
+            close, escaped, block, ahead = _string_end(data, pos, end, block, ahead)
+            members.key_starts[n] = pos + 1
+            members.key_sizes[n] = close - pos - 1
+            members.key_kinds[n] = ESCAPED if escaped else STRING
+            pos = blank(data, blank(data, close + 1, end) + 1, end)
+        if u8(data, pos) == QUOTE:
+            close, escaped, block, ahead = _string_end(data, pos, end, block, ahead)
+            members.starts[n] = pos + 1
+            members.sizes[n] = close - pos - 1
+            members.kinds[n] = ESCAPED if escaped else STRING
+            pos = close + 1
+        else:
+            behind, kind, block, ahead = _other_end(data, pos, end, block, ahead)
+            members.starts[n] = pos
+            members.sizes[n] = behind - pos
+            members.kinds[n] = kind
+            pos = behind
+        pos = blank(data, pos, end) + 1  # the comma, or the bracket that closes
+        number += 1
+
+
+@kernel
+def _string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, bool, int, int]:
+    """Where the string whose opening quote is at ``pos`` has its closing one, and if it has escapes."""
+    close, block, ahead = quick_string_end(data, pos, end, block, ahead)
+    if close >= 0:
+        return close, False, block, ahead
+    close, escaped = string_end(data, pos + 1, end)
+    return close, escaped, close + 1 - BLOCK, uint64(0)
+
+
+@kernel
+def _other_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int, int]:
+    """Behind the value at ``pos``, which is no string; its kind."""
+    behind, kind = quick_number_end(data, pos, end)
+    if behind >= 0:
+        return behind, kind, block, ahead
+    c = u8(data, pos)
+    if c != LEFT_BRACE and c != LEFT_BRACKET:
+        behind, kind = scalar_end(data, pos, end)
+        return behind, kind, block, ahead
+    behind, kind = _container_end(data, pos, end), OBJECT if c == LEFT_BRACE else ARRAY
+    return behind, kind, behind - BLOCK, uint64(0)
+
+
+@kernel
+def _container_end(data: Bytes, pos: int, end: int) -> int:
+    """Behind the sound object or array at ``pos``."""
+    depth = 0
+    while pos < end:
+        c = u8(data, pos)
+        if c == QUOTE:
+            pos, _ = string_end(data, pos + 1, end)
+        elif c == LEFT_BRACE or c == LEFT_BRACKET:
+            depth += 1
+        elif c == RIGHT_BRACE or c == RIGHT_BRACKET:
+            depth -= 1
+            if depth == 0:
+                return pos + 1
+        pos += 1
+    return end
+
+
+@kernel
+def mark_repeats(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, keys: Ints, marked: NDArray[np.bool_]) -> None:
+    """Mark the sound objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
+
+    ``keys`` is scratch, 3 times ``MANY`` items.
+    """
+    known = 0
+    for row in range(marked.size):
+        marked[row] = False
+        if kinds[row] == OBJECT:
+            marked[row], known = _repeats(data, starts[row] + 1, starts[row] + sizes[row], keys, known)
+
+
+@kernel
+def _repeats(data: Bytes, pos: int, end: int, keys: Ints, known: int) -> tuple[bool, int]:
+    """Whether keys may repeat. The first ``known`` of ``keys`` are no two alike, they and what is returned of them.
+
+    Objects of one table have the same keys in the same order: no need to compare them each with each again.
+    """
+    block, ahead, count = pos - BLOCK, uint64(0), 0
+    pos = blank(data, pos, end)
+    while u8(data, pos) != RIGHT_BRACE:
+        close, escaped, block, ahead = _string_end(data, pos, end, block, ahead)
+        if escaped or count == MANY:
+            return True, known
+        if count >= known or not _is_key(data, pos + 1, close, keys, count):
+            for i in range(count):
+                if _is_key(data, pos + 1, close, keys, i):
+                    return True, known
+            k = uint64(count)
+            keys[0, k], keys[1, k], keys[2, k] = pos + 1, close - pos - 1, first_word(data, pos + 1, close - pos - 1)
+            known = count + 1
+        count += 1
+        pos = blank(data, blank(data, close + 1, end) + 1, end)
+        if u8(data, pos) == QUOTE:
+            pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
+            pos += 1
+        else:
+            pos, _, block, ahead = _other_end(data, pos, end, block, ahead)
+        pos = blank(data, pos, end)
+        if u8(data, pos) == COMMA:
+            pos = blank(data, pos + 1, end)
+    return False, known
+
+
+@kernel
+def _is_key(data: Bytes, start: int, end: int, keys: Ints, number: int) -> bool:
+    k = uint64(number)
+    if keys[1, k] != end - start or keys[2, k] != first_word(data, start, end - start):
+        return False
+    for i in range(WORD, end - start):
+        if u8(data, start + i) != u8(data, keys[0, k] + i):
+            return False
+    return True
+
+
+@kernel
+def find_last(
+    firsts: NDArray[Any],
+    lasts: NDArray[Any],
+    names: NDArray[np.int32],
+    asked_firsts: NDArray[Any],
+    asked_lasts: NDArray[Any],
+    asked: NDArray[np.int32],
+    stamp: Ints,
+    place: Ints,
+    found: Ints,
+) -> None:
+    """For each name asked for in a row, the last place in that row's list of names where it stands, -1 if nowhere.
+
+    Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and asks for
+    ``asked[asked_firsts[i]:asked_lasts[i]]``, answered at the same places of ``found``. ``stamp`` (-1 everywhere) and
+    ``place`` are scratch with an item for each name: the work is linear, however often names repeat.
+    """
+    for row in range(firsts.size):
+        for i in range(int64(firsts[row]), int64(lasts[row])):
+            stamp[names[i]], place[names[i]] = row, i
+        for i in range(int64(asked_firsts[row]), int64(asked_lasts[row])):
+            found[i] = place[asked[i]] if stamp[asked[i]] == row else NONE

@@ -1,0 +1,402 @@
+"""One pass over JSON documents: it proves that each is JSON and notes where the wanted values stand.
+
+A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first damage, and what stands
+whole before it has been found.  Of keys that repeat within one object the last one counts.  Nothing recurs and nothing limits
+the nesting: the brackets that are open within an unwanted value lie in ``nest``, a byte each.
+
+Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each behind
+a comma between members of the document or of a node of the tree.  What a scan knows at a mark follows from the bytes before it:
+where the next document has the same ones, its scan begins there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.kernels.blocks import BLOCK, differences, lowest
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.json import (
+    ABSENT,
+    ARRAY,
+    COLON,
+    COMMA,
+    ESCAPED,
+    LEFT_BRACE,
+    LEFT_BRACKET,
+    NONE,
+    NULL,
+    OBJECT,
+    QUOTE,
+    RIGHT_BRACE,
+    STRING,
+    TO_RIGHT,
+    WORD,
+    Ints,
+    Kinds,
+    Spans,
+    behind_mark,
+    blank,
+    delimited,
+    first_word,
+    quick_number_end,
+    quick_string_end,
+    scalar_end,
+    string_end,
+    unescapes_to,
+)
+from sparkwire.kernels.load import Bytes, u8
+from sparkwire.kernels.number import int64, uint64
+
+_NODE = np.dtype(
+    [
+        (field, np.int64)
+        for field in (
+            "parent",
+            "first",  # child
+            "last",  # behind the last child
+            "slot",  # the number of the wanted value, -1 for a node on the way
+            "key_start",
+            "key_size",
+            "key_word",  # see first_word
+            "below_first",  # the slots at and below a node are below[below_first:below_last]
+            "below_last",
+        )
+    ]
+)
+_START, _SIZE, _KIND, _COUNT = range(4)
+_MARKS = 32
+
+
+class Paths(NamedTuple):
+    """Wanted values, as a tree: node 0 is the document, the children of a node stand one behind the other."""
+
+    nodes: NDArray[Any]
+    below: Ints
+    keys: Bytes
+
+    @property
+    def slots(self) -> int:
+        return int(self.nodes["slot"].max()) + 1
+
+
+class Scratch(NamedTuple):
+    """What a scan remembers."""
+
+    nest: Bytes
+    found: Spans
+    """start, size, kind and count by slot, of the document that is scanned; starts count from its begin"""
+    marks: Ints
+    """place, from the document's begin, and open node of each mark"""
+
+
+def paths(*wanted: str) -> Paths:
+    """The tree of such paths as ``payload.timestamp.eventTime``; slot ``i`` is ``wanted[i]``."""
+    nodes: list[tuple[str, ...]] = [()]
+    for node in nodes:  # breadth first: the list grows while it is walked
+        steps = (tuple(path.split("."))[: len(node) + 1] for path in wanted)
+        nodes += dict.fromkeys(step for step in steps if len(step) > len(node) and step[:-1] == node)
+    names = [node[-1].encode() if node else b"" for node in nodes]
+    children = [[i for i, other in enumerate(nodes) if other and other[:-1] == node] for node in nodes]
+    below = [[s for s, path in enumerate(wanted) if tuple(path.split("."))[: len(node)] == node] for node in nodes]
+    tree = np.empty(len(nodes), _NODE)
+    tree["parent"] = [nodes.index(node[:-1]) for node in nodes]
+    tree["first"] = [group[0] if group else 0 for group in children]
+    tree["last"] = [group[-1] + 1 if group else 0 for group in children]
+    tree["slot"] = [wanted.index(".".join(node)) if ".".join(node) in wanted else NONE for node in nodes]
+    tree["key_start"] = np.cumsum([0, *map(len, names)])[:-1]
+    tree["key_size"] = [len(name) for name in names]
+    tree["key_word"] = [int.from_bytes(name[:WORD], "little", signed=len(name) >= WORD) for name in names]
+    tree["below_first"] = np.cumsum([0, *map(len, below)])[:-1]
+    tree["below_last"] = np.cumsum([*map(len, below)])
+    return Paths(tree, _ints([slot for group in below for slot in group]), np.frombuffer(b"".join(names), np.uint8))
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, np.int64)
+
+
+def scratch(tree: Paths, longest: int) -> Scratch:
+    """Scratch for documents of up to so many bytes."""
+    found = np.zeros((4, tree.slots), np.int64)
+    found[_SIZE] = -1
+    return Scratch(np.empty(longest, np.uint8), found, np.empty((2, _MARKS), np.int64))
+
+
+@kernel
+def scan_documents(
+    data: Bytes,
+    begins: NDArray[Any],
+    ends: NDArray[Any],
+    tree: Paths,
+    scratch: Scratch,
+    starts: Spans,
+    sizes: Spans,
+    kinds: Kinds,
+    counts: Spans,
+    sound: NDArray[np.bool_],
+) -> None:
+    """Prove each document ``data[begins[i]:ends[i]]`` and note the spans of the wanted values.
+
+    Parameters
+    ----------
+    starts, sizes, kinds, counts
+        one row for each slot of ``tree``, one column for each document; ``sizes`` is -1 and ``kinds`` ABSENT where
+        there is no such value; ``counts`` is the number of members of a container that has no slots below it
+    sound
+        whether the document is one JSON object and nothing else
+    """
+    found = scratch.found
+    last, size, marks = 0, 0, 0
+    for row in range(sound.size):
+        begin, end = int64(begins[row]), int64(ends[row])
+        if marks > 0:
+            same = _same_size(data, last, begin, min(size, end - begin))
+            while marks > 0 and scratch.marks[0, uint64(marks - 1)] > same:
+                marks -= 1
+        sound[row], marks = _scan(data, begin, end, tree, scratch, marks)
+        last, size = begin, end - begin
+        for slot in range(kinds.shape[0]):
+            s, r = uint64(slot), uint64(row)
+            kind = found[_KIND, s]
+            kinds[s, r], sizes[s, r] = kind, found[_SIZE, s]
+            if kind != ABSENT:
+                starts[s, r] = begin + found[_START, s]
+                if kind >= OBJECT:
+                    counts[s, r] = found[_COUNT, s]
+
+
+@kernel
+def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
+    """How many bytes from ``a`` on are the same from ``b`` on, at most ``size``; near the end of the data it may be said less."""
+    same = 0
+    while same < size and max(a, b) + same + BLOCK <= data.size:
+        other = differences(data, a + same, b + same)
+        if other != 0:
+            return min(same + lowest(other), size)
+        same += BLOCK
+    return min(same, size)
+
+
+@kernel
+def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, marks: int) -> tuple[bool, int]:
+    """Whether the document is sound, and how many marks it has; of those of the document before the first ``marks`` hold."""
+    nodes, found = tree.nodes, scratch.found
+    node = 0  # the innermost open object, one of the tree
+    if marks > 0:
+        node = scratch.marks[1, uint64(marks - 1)]
+        _forget_behind(found, scratch.marks[0, uint64(marks - 1)])
+        pos = blank(data, begin + scratch.marks[0, uint64(marks - 1)], end)
+    else:
+        _forget_behind(found, 0)
+        pos = blank(data, behind_mark(data, begin, end), end)
+        if pos >= end or u8(data, pos) != LEFT_BRACE:
+            return False, 0
+        pos = blank(data, pos + 1, end)
+        if pos < end and u8(data, pos) == RIGHT_BRACE:
+            return blank(data, pos + 1, end) == end, 0
+    block, ahead = pos - BLOCK, uint64(0)
+    while True:
+        if pos >= end or u8(data, pos) != QUOTE:
+            return False, marks
+        start, escaped = pos + 1, False
+        pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
+        if pos < 0:
+            pos, escaped = string_end(data, start, end)
+            if pos < 0:
+                return False, marks
+            block, ahead = pos + 1 - BLOCK, uint64(0)
+        if escaped:
+            child = _escaped_child(data, start, pos, tree, node)
+        else:
+            child = _child(data, start, pos - start, first_word(data, start, pos - start), tree, node)
+        slot = NONE
+        if child >= 0:
+            slot = nodes[uint64(child)].slot
+            if _forget(tree, child, found):
+                marks = 0
+        pos = blank(data, pos + 1, end)
+        if pos >= end or u8(data, pos) != COLON:
+            return False, marks
+        pos = blank(data, pos + 1, end)
+        if pos >= end:
+            return False, marks
+        c = u8(data, pos)
+        start, behind, kind = pos, pos, ABSENT
+        if c == QUOTE:
+            start, kind = pos + 1, STRING
+            behind, block, ahead = quick_string_end(data, pos, end, block, ahead)
+            if behind < 0:
+                behind, escaped = string_end(data, start, end)
+                if behind < 0:
+                    return False, marks
+                block, ahead = behind + 1 - BLOCK, uint64(0)
+                kind = ESCAPED if escaped else STRING
+            pos = behind + 1
+        elif c == LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
+            pos = blank(data, pos + 1, end)
+            if pos >= end:
+                return False, marks
+            if u8(data, pos) != RIGHT_BRACE:
+                node = child
+                if slot >= 0:
+                    found[_START, uint64(slot)] = start - begin
+                continue
+            pos += 1
+            behind, kind = pos, OBJECT
+        elif c == LEFT_BRACE or c == LEFT_BRACKET:
+            pos, members, block, ahead = _container_end(data, pos, end, scratch.nest, block, ahead)
+            if pos < 0:
+                return False, marks
+            behind, kind = pos, OBJECT if c == LEFT_BRACE else ARRAY
+            if slot >= 0:
+                found[_COUNT, uint64(slot)] = members
+        else:
+            behind, kind = quick_number_end(data, pos, end)
+            if behind < 0:
+                behind, kind = scalar_end(data, pos, end)
+                if behind < 0 or not delimited(data, behind, end):
+                    return False, marks
+            pos = behind
+        if slot >= 0 and kind != NULL:
+            s = uint64(slot)
+            found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, behind - start, kind
+        while True:
+            pos = blank(data, pos, end)
+            if pos >= end:
+                return False, marks
+            c = u8(data, pos)
+            pos += 1
+            if c == COMMA:
+                break
+            if c != RIGHT_BRACE:
+                return False, marks
+            if node == 0:
+                return blank(data, pos, end) == end, marks
+            slot = nodes[uint64(node)].slot
+            if slot >= 0:
+                s = uint64(slot)
+                found[_SIZE, s], found[_KIND, s] = pos - begin - found[_START, s], OBJECT
+            node = nodes[uint64(node)].parent
+        if marks < _MARKS:
+            scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
+            marks += 1
+        pos = blank(data, pos, end)
+
+
+@kernel
+def _forget_behind(found: Spans, place: int) -> None:
+    """What ends behind this place has not been found; where an object begins that is open there, is still known."""
+    for slot in range(found.shape[1]):
+        s = uint64(slot)
+        if found[_START, s] + found[_SIZE, s] > place:
+            found[_SIZE, s], found[_KIND, s] = -1, ABSENT
+
+
+@kernel
+def _forget(tree: Paths, node: int, found: Spans) -> bool:
+    """A key that comes again replaces all that stood under it: whether there was something."""
+    again = False
+    for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
+        s = uint64(tree.below[uint64(i)])
+        if found[_KIND, s] != ABSENT:
+            found[_SIZE, s], found[_KIND, s] = -1, ABSENT
+            again = True
+    return again
+
+
+@kernel
+def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int) -> int:
+    """The child of ``node`` that has this key, which begins with this word; -1 if none."""
+    nodes = tree.nodes
+    for child in range(nodes[uint64(node)].first, nodes[uint64(node)].last):
+        c = uint64(child)
+        if nodes[c].key_word == word and nodes[c].key_size == size:
+            at, same = nodes[c].key_start, WORD
+            while same < size and u8(data, start + same) == tree.keys[uint64(at + same)]:
+                same += 1
+            if same >= size:
+                return child
+    return NONE
+
+
+@kernel
+def _escaped_child(data: Bytes, start: int, end: int, tree: Paths, node: int) -> int:
+    nodes = tree.nodes
+    for child in range(nodes[uint64(node)].first, nodes[uint64(node)].last):
+        c = uint64(child)
+        if unescapes_to(data, start, end, tree.keys, nodes[c].key_start, nodes[c].key_size):
+            return child
+    return NONE
+
+
+@kernel
+def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahead: int) -> tuple[int, int, int, int]:
+    """Behind the object or array at ``pos``, -1 for damage; how many members it has; ``block`` and ``ahead`` there."""
+    bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; those around it are nest[:depth]
+    pos = blank(data, pos + 1, end)
+    if pos < end and u8(data, pos) == bracket + TO_RIGHT:
+        return pos + 1, 0, block, ahead
+    while True:
+        if bracket == LEFT_BRACE:
+            if pos >= end or u8(data, pos) != QUOTE:
+                break
+            start = pos + 1
+            pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
+            if pos < 0:
+                pos, _ = string_end(data, start, end)
+                if pos < 0:
+                    break
+                block, ahead = pos + 1 - BLOCK, uint64(0)
+            pos = blank(data, pos + 1, end)
+            if pos >= end or u8(data, pos) != COLON:
+                break
+            pos = blank(data, pos + 1, end)
+        if pos >= end:
+            break
+        c = int64(u8(data, pos))
+        if c == QUOTE:
+            start = pos + 1
+            pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
+            if pos < 0:
+                pos, _ = string_end(data, start, end)
+                if pos < 0:
+                    break
+                block, ahead = pos + 1 - BLOCK, uint64(0)
+            pos += 1
+        elif c == LEFT_BRACE or c == LEFT_BRACKET:
+            pos = blank(data, pos + 1, end)
+            if pos >= end:
+                break
+            if u8(data, pos) != c + TO_RIGHT:
+                nest[uint64(depth)] = bracket
+                bracket = c
+                depth += 1
+                continue
+            pos += 1
+        else:
+            behind, _ = quick_number_end(data, pos, end)
+            if behind < 0:
+                behind, _ = scalar_end(data, pos, end)
+                if behind < 0 or not delimited(data, behind, end):
+                    break
+            pos = behind
+        while True:
+            pos = blank(data, pos, end)
+            c = int64(u8(data, pos)) if pos < end else NONE
+            pos += 1
+            if c != bracket + TO_RIGHT or depth == 0:
+                break
+            depth -= 1
+            bracket = int64(nest[uint64(depth)])
+        if c == COMMA:
+            members += depth == 0
+            pos = blank(data, pos, end)
+        elif c == bracket + TO_RIGHT:
+            return pos, members, block, ahead
+        else:
+            break
+    return NONE, 0, block, ahead

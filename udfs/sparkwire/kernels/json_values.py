@@ -1,0 +1,294 @@
+"""JSON values as text and as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.kernels.blocks import BLOCK, backslashes, lowest
+from sparkwire.kernels.copy import copy
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.json import (
+    ARRAY,
+    BACKSLASH,
+    COMMA,
+    ESCAPED,
+    INTEGER,
+    MINUS,
+    NULL,
+    NULL_WORD,
+    OBJECT,
+    QUOTE,
+    REPLACEMENT,
+    STRING,
+    WORD,
+    ZERO,
+    Ints,
+    Kinds,
+    Spans,
+    character_at,
+)
+from sparkwire.kernels.load import Bytes, i64, put_i32, put_u8, u8
+from sparkwire.kernels.number import int64, uint64
+
+_FFFD = int.from_bytes(b"fffd", "little")
+_LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
+
+
+@kernel
+def measure_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, out: Spans) -> None:
+    """Size of each value's text [bytes]: a string without its escapes, anything else as written; -1 for NULL."""
+    for i in range(kinds.size):
+        if kinds[i] == ESCAPED:
+            out[i] = text_size(data, starts[i], sizes[i])
+        else:
+            out[i] = sizes[i] if kinds[i] > NULL else -1
+
+
+@kernel
+def write_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
+    """Write what ``measure_texts`` measured."""
+    for i in range(kinds.size):
+        if kinds[i] == ESCAPED:
+            put_text(out, int64(offsets[i]), data, starts[i], sizes[i])
+        elif kinds[i] > NULL:
+            copy(out, int64(offsets[i]), data, starts[i], sizes[i])
+            if kinds[i] == OBJECT or kinds[i] == ARRAY:
+                _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
+
+
+@kernel
+def text_size(data: Bytes, start: int, size: int) -> int:
+    """What a sound string means, in UTF-8 [bytes]."""
+    pos, end, total = start, start + size, 0
+    while pos < end:
+        escape = u8(data, pos) == BACKSLASH
+        character, pos = character_at(data, pos, end)
+        total += _utf8_size(character) if escape else 1
+    return total
+
+
+@kernel
+def put_text(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+    """Write what a sound string means to ``out[at:]``; behind it."""
+    pos, end = start, start + size
+    while pos < end:
+        escape = u8(data, pos) == BACKSLASH
+        character, pos = character_at(data, pos, end)
+        if escape:
+            at = _put_utf8(out, at, character)
+        else:
+            put_u8(out, at, np.uint8(character))
+            at += 1
+    return at
+
+
+@kernel
+def canonical_size(data: Bytes, start: int, size: int) -> int:
+    """Size of what ``put_canonical`` writes [bytes]."""
+    pos, end, total = start, start + size, 2
+    while pos < end:
+        escape = u8(data, pos) == BACKSLASH
+        character, pos = character_at(data, pos, end)
+        if not escape:
+            total += 1
+        elif character == QUOTE or character == BACKSLASH or _letter_of(character) > 0:
+            total += 2
+        else:
+            total += 6 if character < 0x20 else _utf8_size(character)
+    return total
+
+
+@kernel
+def put_canonical(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+    """Write a sound string as JSON, in quotes and with no escape but those that JSON needs; behind it."""
+    pos, end = start, start + size
+    put_u8(out, at, np.uint8(QUOTE))
+    at += 1
+    while pos < end:
+        escape = u8(data, pos) == BACKSLASH
+        character, pos = character_at(data, pos, end)
+        if not escape:
+            put_u8(out, at, np.uint8(character))
+            at += 1
+        else:
+            at = _put_escape(out, at, character)
+    put_u8(out, at, np.uint8(QUOTE))
+    return at + 1
+
+
+@kernel
+def _put_escape(out: Bytes, at: int, character: int) -> int:
+    letter = _letter_of(character)
+    if character == QUOTE or character == BACKSLASH:
+        letter = character
+    if letter > 0:
+        put_u8(out, at, np.uint8(BACKSLASH))
+        put_u8(out, at + 1, np.uint8(letter))
+        return at + 2
+    if character >= 0x20:
+        return _put_utf8(out, at, character)
+    put_u8(out, at, np.uint8(BACKSLASH))
+    put_u8(out, at + 1, np.uint8(0x75))
+    for k in range(4):
+        digit = (character >> (4 * (3 - k))) & 0xF
+        put_u8(out, at + 2 + k, np.uint8(ZERO + digit if digit < 10 else 0x37 + digit))
+    return at + 6
+
+
+@kernel
+def _letter_of(character: int) -> int:
+    """The letter of a control character's short escape, 0 if it has none."""
+    if character == 0x08:
+        return 0x62
+    if character == 0x09:
+        return 0x74
+    if character == 0x0A:
+        return 0x6E
+    if character == 0x0C:
+        return 0x66
+    return 0x72 if character == 0x0D else 0
+
+
+@kernel
+def _utf8_size(character: int) -> int:
+    if character < 0x80:
+        return 1
+    if character < 0x800:
+        return 2
+    return 3 if character < 0x10000 else 4
+
+
+@kernel
+def _put_utf8(out: Bytes, at: int, character: int) -> int:
+    size = _utf8_size(character)
+    lead = 0 if size == 1 else (0xF00 >> size) & 0xFF
+    put_u8(out, at, np.uint8(lead | (character >> (6 * (size - 1)))))
+    for k in range(1, size):
+        put_u8(out, at + k, np.uint8(0x80 | ((character >> (6 * (size - 1 - k))) & 0x3F)))
+    return at + size
+
+
+@kernel
+def measure_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, out: Spans) -> None:
+    """Size of each value as JSON that is the same however the value was escaped [bytes]; ABSENT is null."""
+    for i in range(kinds.size):
+        if kinds[i] == ESCAPED:
+            out[i] = canonical_size(data, starts[i], sizes[i])
+        elif kinds[i] == STRING:
+            out[i] = sizes[i] + 2
+        else:
+            out[i] = sizes[i] if kinds[i] > NULL else 4
+
+
+@kernel
+def write_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
+    """Write what ``measure_canonical`` measured."""
+    for i in range(kinds.size):
+        at = int64(offsets[i])
+        if kinds[i] == ESCAPED:
+            put_canonical(out, at, data, starts[i], sizes[i])
+        elif kinds[i] == STRING:
+            copy(out, at, data, starts[i] - 1, sizes[i] + 2)
+        elif kinds[i] > NULL:
+            copy(out, at, data, starts[i], sizes[i])
+        else:
+            put_i32(out, at, NULL_WORD, True)
+
+
+@kernel
+def read_integers(
+    data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, values: Ints, valid: NDArray[np.bool_]
+) -> None:
+    """The values of INTEGERs that an int64 holds; 0 and not valid for anything else."""
+    for i in range(kinds.size):
+        values[i], valid[i] = 0, False
+        if kinds[i] == INTEGER:
+            values[i], valid[i] = read_integer(data, starts[i], sizes[i])
+
+
+@kernel
+def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
+    """The value of a sound INTEGER; 0 and False beyond an int64."""
+    negative = u8(data, start) == MINUS
+    pos, end = start + (1 if negative else 0), start + size
+    if end - pos > 19:
+        return int64(0), False
+    value = uint64(0)
+    while end - pos >= WORD:
+        value = value * uint64(100_000_000) + _eight_digits(uint64(i64(data, pos, True)))
+        pos += WORD
+    while pos < end:  # 19 digits cannot overflow 64 bits
+        value = value * uint64(10) + uint64(u8(data, pos) - ZERO)
+        pos += 1
+    if value > uint64(2**63 - 1) + uint64(1 if negative else 0):
+        return int64(0), False
+    return int64(uint64(0) - value if negative else value), True
+
+
+@kernel
+def _eight_digits(digits: int) -> int:
+    """The number that eight digits write, the first of them in the lowest byte."""
+    pairs = (digits & _LOW_NIBBLES) * uint64(0x0A01) >> uint64(8) & uint64(0x00FF00FF00FF00FF)
+    fours = pairs * uint64(0x00640001) >> uint64(16) & uint64(0x0000FFFF0000FFFF)
+    return fours * uint64(0x0000271000000001) >> uint64(32)
+
+
+@kernel
+def write_objects(data: Bytes, starts: Spans, sizes: Spans, offsets: NDArray[Any], out: Bytes) -> None:
+    """Copy sound objects as they are written, but for escapes that are half a surrogate pair."""
+    for i in range(sizes.size):
+        if sizes[i] > 0:
+            copy(out, int64(offsets[i]), data, starts[i], sizes[i])
+            _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
+
+
+@kernel
+def _mend(out: Bytes, pos: int, end: int) -> None:
+    """Write the escape of U+FFFD over each that is half a surrogate pair: some readers of JSON refuse those."""
+    while pos < end:
+        if pos + BLOCK <= out.size:
+            escapes = backslashes(out, pos)
+            pos += lowest(escapes)
+            if escapes == 0:
+                continue
+            if pos >= end:
+                return
+        if u8(out, pos) != BACKSLASH:
+            pos += 1
+        elif u8(out, pos + 1) != 0x75:
+            pos += 2
+        else:
+            character, behind = character_at(out, pos, end)
+            if character == REPLACEMENT:
+                put_i32(out, pos + 2, _FFFD, True)
+            pos = behind
+
+
+@kernel
+def join_lists(
+    data: Bytes,
+    starts: Spans,
+    sizes: Spans,
+    firsts: NDArray[Any],
+    brackets: tuple[int, int],
+    offsets: NDArray[Any],
+    out: Bytes,
+) -> None:
+    """Write spans with commas between them: row ``i`` joins ``firsts[i]`` to ``firsts[i + 1]``, inside of brackets."""
+    for row in range(firsts.size - 1):
+        at = int64(offsets[row])
+        if at == offsets[row + 1]:
+            continue
+        put_u8(out, at, np.uint8(brackets[0]))
+        at += 1
+        for i in range(firsts[row], firsts[row + 1]):
+            if i > firsts[row]:
+                put_u8(out, at, np.uint8(COMMA))
+                at += 1
+            copy(out, at, data, starts[i], sizes[i])
+            at += sizes[i]
+        put_u8(out, at, np.uint8(brackets[1]))
+        _mend(out, int64(offsets[row]), at)
