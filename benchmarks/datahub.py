@@ -125,7 +125,7 @@ def decoder_rows() -> list[Row]:
     column = messages(MESSAGES)
     few = column[: MESSAGES // 10].to_pylist()
     peers: dict[str, Callable[[], object]] = {name: partial(with_library, read, few) for name, read in libraries()}
-    times = interleave({"ours": lambda: ours(column)} | peers, rounds=7)
+    times = interleave({"ours": lambda: ours(column)} | peers, rounds=7, again=True)
     each = times["ours"].per(MESSAGES)
     size = sum(map(len, few)) // len(few)
     work = f"messages of {size} B: ten fields to columns"
@@ -147,11 +147,17 @@ def sql_rows() -> list[Row]:
         blobs = pa.table({"blob": messages(IN_SQL)})
         pq.write_table(blobs, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
         spark.read.parquet(path).createOrReplaceTempView("messages")
-        times = interleave({name: discarded(spark, sql) for name, sql in queries().items()}, rounds=7)
+        runs = {name: discarded(spark, sql) for name, sql in queries().items()}
+        ours = runs.pop("ours")
+        # Apart, and each once before it is timed: the slower one would let the workers of the other lie idle.
+        by_path, by_schema = (
+            interleave({"ours": ours, name: runs[name]}, rounds, again=True)
+            for name, rounds in (("get_json_object", 3), ("from_json", 7))
+        )
     work = "SQL, 1 M messages: six fields"
     return [
-        no_slower(work, times["ours"], "get_json_object", times["get_json_object"], 0.5),
-        no_slower(work, times["ours"], "from_json", times["from_json"], 0.7),
+        no_slower(work, by_path["ours"], "get_json_object", by_path["get_json_object"], 0.5),
+        no_slower(work, by_schema["ours"], "from_json", by_schema["from_json"], 0.7),
     ]
 
 

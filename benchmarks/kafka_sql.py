@@ -43,7 +43,7 @@ def rows() -> list[Row]:
                 "unchanged": discarded(spark, "SELECT unchanged(content) FROM segments"),
                 "records": discarded(spark, RECORDS.format(view="segments")),
             },
-            rounds=5,
+            rounds=3,
         )
         work = "SQL, 1 GB of segments in 4 MB cells: every record of 1 KB"
         return [
