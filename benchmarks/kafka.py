@@ -168,7 +168,7 @@ def struct_messages(data: Sequence[Any]) -> int:
 
 def rows() -> list[Row]:
     """The claims about Kafka."""
-    return [*plain_rows(100, 8, 60), *plain_rows(1000, 5, 10), *codec_rows(), *message_rows(), *growth_rows()]
+    return [*plain_rows(100, 15, 60), *plain_rows(1000, 7, 10), *codec_rows(), *message_rows(), *growth_rows()]
 
 
 def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> list[Row]:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sparkwire import kernels
-from sparkwire.kernels import CHECKED, COPY_SLACK, Place, copy, crc32, crc32_raw, crc32c, field_reader, kernel
+from sparkwire.kernels import CHECKED, Place, copy, crc32, crc32_raw, crc32c, field_reader, kernel
+from sparkwire.kernels.copy import CHUNK, WORD
 
 SIZE = 400  # [bytes]
 
@@ -35,8 +36,7 @@ def accesses() -> dict[str, tuple[Callable[[int], object], range]]:
         result[name] = _storing(name, width, out), range(SIZE - width + 1)
     for name, checksum in CHECKSUMS.items():
         result[name] = _checksumming(checksum, data), range(SIZE - 100 + 1)
-    for n in (1, 64, 65, 300):
-        written = n if n > 256 else -(-n // COPY_SLACK) * COPY_SLACK
+    for n, written in ((1, WORD), (WORD, WORD), (WORD + 1, CHUNK), (CHUNK, CHUNK), (CHUNK + 1, 2 * CHUNK), (300, 300)):
         result[f"copy of {n} from"] = partial(_copy_from, out, data, n), range(SIZE - n + 1)
         result[f"copy of {n} to"] = partial(_copy_to, out, data, n), range(SIZE - written + 1)
     numbers, blobs = np.zeros(10, np.int64), np.zeros(160, np.uint8)

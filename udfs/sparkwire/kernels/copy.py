@@ -2,11 +2,13 @@
 
 Most fields are shorter than a cache line, where a call of memcpy costs more than the copy: up to
 ``SHORT`` bytes go in chunks of ``CHUNK`` that may run over the field's end, into ``COPY_SLACK`` bytes
-that the destination has to spare.
+that the destination has to spare. What fits into one ``WORD`` goes in one: a chunk would nearly always
+cross from one cache line into the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -18,6 +20,7 @@ from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, Int, address
 
 CHUNK = 64  # [bytes]
+WORD = 16  # [bytes]
 SHORT = 256  # [bytes]
 COPY_SLACK = CHUNK  # [bytes] that every destination of `copy` has after the last byte that counts
 
@@ -28,7 +31,9 @@ def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
 
     Reads nothing outside of ``src``: near its end the copy is exact.
     """
-    if n <= SHORT and si + n + (CHUNK - 1) <= src.size:
+    if 0 < n <= WORD and si + WORD <= src.size:
+        _copy_word(dst, di, src, si)
+    elif n <= SHORT and si + n + (CHUNK - 1) <= src.size:
         done = 0
         while done < n:
             _copy_chunk(dst, di + done, src, si + done)
@@ -37,18 +42,26 @@ def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
         _copy_exact(dst, di, src, si, n)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _copy_chunk(typing_context: Any, dst: Any, di: Any, src: Any, si: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        chunk = ir.VectorType(ir.IntType(8), CHUNK).as_pointer()
-        size = ir.IntType(64)(CHUNK)
-        target = address(context, builder, signature.args[0], args[0], args[1], size)
-        source = address(context, builder, signature.args[2], args[2], args[3], size)
-        value = builder.load(builder.bitcast(source, chunk), align=1)
-        builder.store(value, builder.bitcast(target, chunk), align=1)
-        return context.get_dummy_value()
+def _copier(size: int) -> Callable[[Bytes, Int, Bytes, Int], None]:
+    """Copies ``size`` bytes by one load and one store."""
 
-    return types.void(dst, types.int64, src, types.int64), emit
+    @intrinsic  # type: ignore[untyped-decorator]
+    def copy_vector(typing_context: Any, dst: Any, di: Any, src: Any, si: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(ir.IntType(8), size).as_pointer()
+            target = address(context, builder, signature.args[0], args[0], args[1], ir.IntType(64)(size))
+            source = address(context, builder, signature.args[2], args[2], args[3], ir.IntType(64)(size))
+            value = builder.load(builder.bitcast(source, vector), align=1)
+            builder.store(value, builder.bitcast(target, vector), align=1)
+            return context.get_dummy_value()
+
+        return types.void(dst, types.int64, src, types.int64), emit
+
+    return copy_vector  # type: ignore[no-any-return]
+
+
+_copy_word = _copier(WORD)
+_copy_chunk = _copier(CHUNK)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
