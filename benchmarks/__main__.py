@@ -37,8 +37,9 @@ def keep(found: dict[str, list[Row]]) -> None:
     """Write docs/benchmarks.md and its picture."""
     machine = f"{platform.machine()}, checksums by {compiled_isa().name}, Python {platform.python_version()}"
     parts = ["# Benchmarks", "", f"One run of `make bench`, {date.today()}, on {machine}.", ""]
-    parts += ["A ratio is the median over rounds in which both ran in turn, with its lowest and highest round.", ""]
-    parts += ["![ratios](benchmarks.png)", ""]
+    parts += ["A ratio is the median over rounds in which both ran in turn, with its lowest and highest round."]
+    parts += ["Where the work is short each ran some times in its turn before it was timed, as in a stream."]
+    parts += ["", "![ratios](benchmarks.png)", ""]
     for group, rows in found.items():
         parts += [f"## {group}", "", table(rows), ""]
     (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")

@@ -125,7 +125,7 @@ def decoder_rows() -> list[Row]:
     column = messages(MESSAGES)
     few = column[: MESSAGES // 10].to_pylist()
     peers: dict[str, Callable[[], object]] = {name: partial(with_library, read, few) for name, read in libraries()}
-    times = interleave({"ours": lambda: ours(column)} | peers, rounds=7, again=True)
+    times = interleave({"ours": lambda: ours(column)} | peers, rounds=7, warm=1)
     each = times["ours"].per(MESSAGES)
     size = sum(map(len, few)) // len(few)
     work = f"messages of {size} B: ten fields to columns"
@@ -151,7 +151,7 @@ def sql_rows() -> list[Row]:
         ours = runs.pop("ours")
         # Apart, and each once before it is timed: the slower one would let the workers of the other lie idle.
         by_path, by_schema = (
-            interleave({"ours": ours, name: runs[name]}, rounds, again=True)
+            interleave({"ours": ours, name: runs[name]}, rounds, warm=1)
             for name, rounds in (("get_json_object", 3), ("from_json", 7))
         )
     work = "SQL, 1 M messages: six fields"

@@ -184,7 +184,7 @@ def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> lis
             "aiokafka": lambda: aiokafka_columns(some),
             "kafka-python": lambda: kafka_python_iterates(few),
         },
-        again=True,
+        warm=4,
     )
     ours, aiokafka, python = (
         times[name].per(n) for name, n in (("ours", count), ("aiokafka", some_count), ("kafka-python", few_count))
@@ -213,7 +213,7 @@ def codec_rows() -> list[Row]:
                 "plain": partial(columns, plain_column),
                 "library": library_calls(data),
             }
-            times = interleave(candidates, again=True)
+            times = interleave(candidates, warm=4)
             parts = zip(times["library"].samples, times["plain"].samples, strict=True)
             whole = Timing(tuple(library + decoding for library, decoding in parts))
             name = ("none", "gzip", "snappy", "lz4", "zstd")[codec]
@@ -227,7 +227,7 @@ def message_rows() -> list[Row]:
     few = column[: MESSAGES // 10].to_pylist()
     times = interleave(
         {"ours": lambda: message_columns(column), "struct": lambda: struct_messages(few)},
-        again=True,
+        warm=4,
     )
     ours, peer = times["ours"].per(MESSAGES), times["struct"].per(len(few))
     work = "messages of magic 1, 132 B, CRC checked, to 12 columns"

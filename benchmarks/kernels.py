@@ -74,7 +74,7 @@ def small_rows() -> list[Row]:
     if compiled_isa() is not Isa.PORTABLE:
         multiply = _multiplications(compiled_isa())
         candidates["the multiplications alone"] = lambda: multiply(data.size)
-    timed = interleave(candidates, 300, again=True)
+    timed = interleave(candidates, 300, warm=4)
     result = [
         _row("CRC-32 of 1 MB, in cache", timed, "CRC-32", "isal", 0.85, SMALL),
         _row("the same", timed, "CRC-32", "zlib", 5, SMALL),
@@ -111,7 +111,7 @@ def measure_paths() -> dict[str, Timing]:
     if compiled_isa() is not Isa.PORTABLE:
         multiply = _multiplications(compiled_isa())
         candidates["the multiplications alone"] = lambda: multiply(data.size)
-    return interleave(candidates, 100, again=True)
+    return interleave(candidates, 100, warm=4)
 
 
 def message_rows() -> list[Row]:

@@ -34,12 +34,10 @@ class Timing(NamedTuple):
         return Timing(tuple(mine / its for mine, its in zip(self.samples, other.samples, strict=True)))
 
 
-def interleave(
-    candidates: Mapping[str, Callable[[], object]], rounds: int = 9, again: bool = False
-) -> dict[str, Timing]:
+def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, warm: int = 0) -> dict[str, Timing]:
     """Run every candidate once to warm it, then all of them in turn, ``rounds`` times.
 
-    ``again``: in each round too every candidate runs once before it is timed. It finds the caches as it has left them,
+    ``warm``: how often a candidate runs in its turn before it is timed. It then finds the caches as it has left them,
     which is how it runs on a stream of batches, and not as another candidate has.
     """
     for candidate in candidates.values():
@@ -47,7 +45,7 @@ def interleave(
     samples: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, candidate in candidates.items():
-            if again:
+            for _ in range(warm):
                 candidate()
             began = time.perf_counter()
             candidate()
