@@ -54,7 +54,7 @@ from sparkwire.kernels import COPY_SLACK
 Bools = npt.NDArray[np.bool_]
 
 MAX_BATCH_BYTES = 268_435_456
-_ARENA_BYTES = 1 << 20  # what is decompressed is read while it is in the cache
+_ARENA_BYTES = 4 << 20  # still in the cache when it is read, and too much for Python's part of a filling to count
 _PIECE_BYTES = 1 << 20  # as is what has been checked
 _FIRST_BYTES = 1 << 16  # by them it is estimated what all will need
 
