@@ -19,7 +19,7 @@ from benchmarks.report import Row, below, faster, no_slower, table
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS
-from sparkwire.makers import Answer
+from sparkwire.builders import Accessor
 
 MESSAGES = 100_000
 BATCH = 10_000  # rows, as Spark hands them over
@@ -80,9 +80,9 @@ def ours(column: pa.Array) -> list[list[pa.Array]]:
 
 
 def ten(batch: pa.Array) -> list[pa.Array]:
-    decoders: list[Answer[Any]] = [FUNCTIONS[f"datahub_{field}"].decoder for field in FIELDS]  # type: ignore[misc]
+    decoders: list[Accessor[Any]] = [FUNCTIONS[f"datahub_{field}"].decoder for field in FIELDS]  # type: ignore[misc]
     scan = decoders[0].scan(batch)
-    return [decoder.answer(scan) for decoder in decoders]
+    return [decoder.accessor(scan) for decoder in decoders]
 
 
 def with_library(read: Callable[[bytes], list[Any]], blobs: list[bytes]) -> list[pa.Array]:

@@ -19,7 +19,7 @@ from sparkwire.kernels.copy import CHUNK, WORD
 SIZE = 400  # [bytes]
 
 LOADS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "i64": 8}
-STORES = {"put_u8": 1, "put_i16": 2, "put_i32": 4, "put_i64": 8}
+STORES = {"store_u8": 1, "store_i16": 2, "store_i32": 4, "store_i64": 8}
 CHECKSUMS = {"crc32": crc32, "crc32_raw": crc32_raw, "crc32c": crc32c}
 
 _read_fields = field_reader([[Place(0, 8, True, False), Place(8, 16, False, False)], [None, Place(0, 16, False, True)]])

@@ -42,7 +42,9 @@ def test_loads(name: str, code: str) -> None:
                 assert reading(data, at, little) == struct.unpack_from(order + code, CONTENT, at)[0]
 
 
-@pytest.mark.parametrize(("name", "code"), [("put_u8", "B"), ("put_i16", "h"), ("put_i32", "i"), ("put_i64", "q")])
+@pytest.mark.parametrize(
+    ("name", "code"), [("store_u8", "B"), ("store_i16", "h"), ("store_i32", "i"), ("store_i64", "q")]
+)
 def test_stores(name: str, code: str) -> None:
     store: Any = getattr(kernels, name)
     width = struct.calcsize(code)

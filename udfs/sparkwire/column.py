@@ -138,7 +138,7 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
     return pa.Array.from_buffers(type, rows, [bitmap(valid), pa.py_buffer(values)])
 
 
-def words(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
+def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
     """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
     data, starts, sizes = _spelling(tuple(vocabulary))
     offsets = empty(len(codes) + 1, np.int32)

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.coerce import coerce, fits
 from sparkwire.column import all_null, masked
-from sparkwire.conform import conform, fits
 from sparkwire.sqltype import arrow_type, sql_name
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
@@ -111,7 +111,7 @@ class Function:
         return self.example.rpartition(" -> ")[2]
 
     def decode(self, *args: Any, **named: Any) -> pa.Array:
-        """Answer for every row.
+        """Accessor for every row.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class Function:
             raise TypeError(self._refusal(args, named))
         if pa.types.is_null(value.type):
             return value
-        return conform(value, argument.type, self.name, argument.name)
+        return coerce(value, argument.type, self.name, argument.name)
 
     def _constant(self, argument: Argument, value: Any) -> Any:
         if isinstance(value, pa.Array):
@@ -196,7 +196,7 @@ def _kind(value: Any) -> str:
 
 
 def _takes(argument: Argument, got: pa.DataType) -> bool:
-    """Whether such a column is of the right kind; what is inside of a nested one, `conform` sees."""
+    """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
     expected = argument.type
     if pa.types.is_null(got):
         return True

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, put_u8, u8
+from sparkwire.kernels.load import Bytes, store_u8, u8
 from sparkwire.kernels.number import int64
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -71,5 +71,5 @@ def _decode(data: Bytes, pos: int, size: int, at: int, out: Bytes) -> None:
         pos, held = pos + 1, held + 6
         if held >= 8:
             held -= 8
-            put_u8(out, at, np.uint8((bits >> held) & 0xFF))
+            store_u8(out, at, np.uint8((bits >> held) & 0xFF))
             at += 1

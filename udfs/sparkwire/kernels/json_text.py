@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, put_i16, put_i32, put_i64, put_u8, u8
+from sparkwire.kernels.load import Bytes, i64, store_i16, store_i32, store_i64, store_u8, u8
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.text import utf8_step
 
@@ -54,7 +54,7 @@ def put_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, wr
     end = start + size
     while start + _LINE <= end:
         at = _put_groups(out, at, data, start, start + _LINE)
-        put_i16(out, at, _BACKSLASH | ord("n") << 8, True)
+        store_i16(out, at, _BACKSLASH | ord("n") << 8, True)
         at += 2
         start += _LINE
     whole = end - (end - start) % 3
@@ -66,8 +66,8 @@ def put_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, wr
 def _put_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
     while pos < end:
         bits = int64(u8(data, pos)) << 16 | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2))
-        put_i16(out, at, _PAIRS[bits >> 12], True)
-        put_i16(out, at + 2, _PAIRS[bits & 0xFFF], True)
+        store_i16(out, at, _PAIRS[bits >> 12], True)
+        store_i16(out, at + 2, _PAIRS[bits & 0xFFF], True)
         pos += 3
         at += 4
     return at
@@ -80,9 +80,9 @@ def _put_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int
     bits = int64(u8(data, pos)) << 16
     if pos + 1 < end:
         bits |= int64(u8(data, pos + 1)) << 8
-    put_i16(out, at, _PAIRS[bits >> 12], True)
-    put_u8(out, at + 2, _BASE64[bits >> 6 & 63] if pos + 1 < end else np.uint8(_PADDING))
-    put_u8(out, at + 3, np.uint8(_PADDING))
+    store_i16(out, at, _PAIRS[bits >> 12], True)
+    store_u8(out, at + 2, _BASE64[bits >> 6 & 63] if pos + 1 < end else np.uint8(_PADDING))
+    store_u8(out, at + 3, np.uint8(_PADDING))
     return at + 4
 
 
@@ -92,8 +92,8 @@ def put_hexadecimal(out: Bytes, at: int, data: Bytes, start: int, size: int, wri
     if writing:
         for k in range(size):
             byte = int64(u8(data, start + k))
-            put_u8(out, at + 2 * k, _HEX[byte >> 4] | 0x20)
-            put_u8(out, at + 2 * k + 1, _HEX[byte & 15] | 0x20)
+            store_u8(out, at + 2 * k, _HEX[byte >> 4] | 0x20)
+            store_u8(out, at + 2 * k + 1, _HEX[byte & 15] | 0x20)
     return at + 2 * size
 
 
@@ -104,7 +104,7 @@ def put_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writi
     while pos < end:
         if pos + 8 <= end and _is_plain(i64(data, pos, True)):
             if writing:
-                put_i64(out, at, i64(data, pos, True), True)
+                store_i64(out, at, i64(data, pos, True), True)
             pos += 8
             at += 8
             continue
@@ -116,12 +116,12 @@ def put_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writi
         elif step > 0:
             if writing:
                 for k in range(step):
-                    put_u8(out, at + k, u8(data, pos + k))
+                    store_u8(out, at + k, u8(data, pos + k))
             at += step
         else:
             step = _malformed_size(data, pos, end)
             if writing:
-                put_i32(out, at, _REPLACEMENT, True)
+                store_i32(out, at, _REPLACEMENT, True)
             at += 3
         pos += step
     return at
@@ -142,10 +142,10 @@ def _put_ascii(out: Bytes, at: int, character: int, writing: bool) -> int:
         return _put_escape(out, at, character, writing)
     if letter == 0:
         if writing:
-            put_u8(out, at, np.uint8(character))
+            store_u8(out, at, np.uint8(character))
         return at + 1
     if writing:
-        put_i16(out, at, _BACKSLASH | int64(letter) << 8, True)
+        store_i16(out, at, _BACKSLASH | int64(letter) << 8, True)
     return at + 2
 
 
@@ -165,9 +165,9 @@ def _put_surrogates(out: Bytes, at: int, data: Bytes, pos: int, writing: bool) -
 @kernel
 def _put_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
     if writing:
-        put_i16(out, at, _BACKSLASH | ord("u") << 8, True)
+        store_i16(out, at, _BACKSLASH | ord("u") << 8, True)
         for k in range(4):
-            put_u8(out, at + 2 + k, _HEX[unit >> (12 - 4 * k) & 15])
+            store_u8(out, at + 2 + k, _HEX[unit >> (12 - 4 * k) & 15])
     return at + 6
 
 

@@ -30,7 +30,7 @@ from sparkwire.kernels.json import (
     Spans,
     character_at,
 )
-from sparkwire.kernels.load import Bytes, i64, put_i32, put_u8, u8
+from sparkwire.kernels.load import Bytes, i64, store_i32, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
 _FFFD = int.from_bytes(b"fffd", "little")
@@ -80,7 +80,7 @@ def put_text(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
         if escape:
             at = _put_utf8(out, at, character)
         else:
-            put_u8(out, at, np.uint8(character))
+            store_u8(out, at, np.uint8(character))
             at += 1
     return at
 
@@ -105,17 +105,17 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 def put_canonical(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
     """Write a sound string as JSON, in quotes and with no escape but those that JSON needs; behind it."""
     pos, end = start, start + size
-    put_u8(out, at, np.uint8(QUOTE))
+    store_u8(out, at, np.uint8(QUOTE))
     at += 1
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
         character, pos = character_at(data, pos, end)
         if not escape:
-            put_u8(out, at, np.uint8(character))
+            store_u8(out, at, np.uint8(character))
             at += 1
         else:
             at = _put_escape(out, at, character)
-    put_u8(out, at, np.uint8(QUOTE))
+    store_u8(out, at, np.uint8(QUOTE))
     return at + 1
 
 
@@ -125,16 +125,16 @@ def _put_escape(out: Bytes, at: int, character: int) -> int:
     if character == QUOTE or character == BACKSLASH:
         letter = character
     if letter > 0:
-        put_u8(out, at, np.uint8(BACKSLASH))
-        put_u8(out, at + 1, np.uint8(letter))
+        store_u8(out, at, np.uint8(BACKSLASH))
+        store_u8(out, at + 1, np.uint8(letter))
         return at + 2
     if character >= 0x20:
         return _put_utf8(out, at, character)
-    put_u8(out, at, np.uint8(BACKSLASH))
-    put_u8(out, at + 1, np.uint8(0x75))
+    store_u8(out, at, np.uint8(BACKSLASH))
+    store_u8(out, at + 1, np.uint8(0x75))
     for k in range(4):
         digit = (character >> (4 * (3 - k))) & 0xF
-        put_u8(out, at + 2 + k, np.uint8(ZERO + digit if digit < 10 else 0x37 + digit))
+        store_u8(out, at + 2 + k, np.uint8(ZERO + digit if digit < 10 else 0x37 + digit))
     return at + 6
 
 
@@ -165,9 +165,9 @@ def _utf8_size(character: int) -> int:
 def _put_utf8(out: Bytes, at: int, character: int) -> int:
     size = _utf8_size(character)
     lead = 0 if size == 1 else (0xF00 >> size) & 0xFF
-    put_u8(out, at, np.uint8(lead | (character >> (6 * (size - 1)))))
+    store_u8(out, at, np.uint8(lead | (character >> (6 * (size - 1)))))
     for k in range(1, size):
-        put_u8(out, at + k, np.uint8(0x80 | ((character >> (6 * (size - 1 - k))) & 0x3F)))
+        store_u8(out, at + k, np.uint8(0x80 | ((character >> (6 * (size - 1 - k))) & 0x3F)))
     return at + size
 
 
@@ -195,7 +195,7 @@ def write_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offs
         elif kinds[i] > NULL:
             copy(out, at, data, starts[i], sizes[i])
         else:
-            put_i32(out, at, NULL_WORD, True)
+            store_i32(out, at, NULL_WORD, True)
 
 
 @kernel
@@ -263,7 +263,7 @@ def _mend(out: Bytes, pos: int, end: int) -> None:
         else:
             character, behind = character_at(out, pos, end)
             if character == REPLACEMENT:
-                put_i32(out, pos + 2, _FFFD, True)
+                store_i32(out, pos + 2, _FFFD, True)
             pos = behind
 
 
@@ -282,13 +282,13 @@ def join_lists(
         at = int64(offsets[row])
         if at == offsets[row + 1]:
             continue
-        put_u8(out, at, np.uint8(brackets[0]))
+        store_u8(out, at, np.uint8(brackets[0]))
         at += 1
         for i in range(firsts[row], firsts[row + 1]):
             if i > firsts[row]:
-                put_u8(out, at, np.uint8(COMMA))
+                store_u8(out, at, np.uint8(COMMA))
                 at += 1
             copy(out, at, data, starts[i], sizes[i])
             at += sizes[i]
-        put_u8(out, at, np.uint8(brackets[1]))
+        store_u8(out, at, np.uint8(brackets[1]))
         _mend(out, int64(offsets[row]), at)

@@ -113,10 +113,10 @@ i32 = _loader(types.int32)
 u32 = _loader(types.uint32)
 i64 = _loader(types.int64)
 
-put_u8 = _byte_storer(types.uint8)
-put_i16 = _storer(types.int16)
-put_i32 = _storer(types.int32)
-put_i64 = _storer(types.int64)
+store_u8 = _byte_storer(types.uint8)
+store_i16 = _storer(types.int16)
+store_i32 = _storer(types.int32)
+store_i64 = _storer(types.int64)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, put_i16, put_u8, u8
+from sparkwire.kernels.load import Bytes, i64, store_i16, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
 _HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
@@ -78,12 +78,12 @@ def put_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
     """Write ``value`` in decimal to ``out[pos:pos + width]``, ``width`` from ``decimal_width``."""
     rest = magnitude(value)
     if value < 0:
-        put_u8(out, pos, ord("-"))
+        store_u8(out, pos, ord("-"))
     k = pos + width
     while rest >= uint64(10):
         k -= 2
-        put_i16(out, k, _TWO_DIGITS[rest % uint64(100)], True)
+        store_i16(out, k, _TWO_DIGITS[rest % uint64(100)], True)
         rest //= uint64(100)
     # Of an odd number of digits the first one is left.
     if k > pos + (value < 0):
-        put_u8(out, k - 1, np.uint8(uint64(48) + rest))
+        store_u8(out, k - 1, np.uint8(uint64(48) + rest))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, put_u8, u8
+from sparkwire.kernels.load import Bytes, store_u8, u8
 from sparkwire.kernels.number import int64
 
 VARINT_BYTES = 5
@@ -82,10 +82,10 @@ def put_varint(out: Bytes, pos: int, value: int) -> int:
     """Write the shortest encoding of a signed number, 32 or 64 bits wide, to ``out[pos:]``; the position behind it."""
     rest = _folded(value)
     while rest >= np.uint64(128):
-        put_u8(out, pos, np.uint8(rest | np.uint64(128)))
+        store_u8(out, pos, np.uint8(rest | np.uint64(128)))
         rest >>= np.uint64(7)
         pos += 1
-    put_u8(out, pos, np.uint8(rest))
+    store_u8(out, pos, np.uint8(rest))
     return pos + 1
 
 

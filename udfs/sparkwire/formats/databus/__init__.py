@@ -43,8 +43,9 @@ from typing import Final
 
 import numpy as np
 
-from sparkwire.formats.databus import answers, stream
-from sparkwire.formats.databus.answers import EventAnswer, attribute, crc_computed, crc_valid, fixed, number, span
+from sparkwire.builders import Accessor, Shared, struct_function
+from sparkwire.formats.databus import accessors, stream
+from sparkwire.formats.databus.accessors import EventAccessor, attribute, crc_computed, crc_valid, fixed, number, span
 from sparkwire.formats.databus.event import (
     KEY,
     KEY_DIGEST,
@@ -62,7 +63,6 @@ from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event
 from sparkwire.function import Function
-from sparkwire.makers import Answer, Shared, struct_function
 from sparkwire.sqltype import sql_name
 
 _EVENT: Final = bytes.fromhex(
@@ -89,8 +89,8 @@ SAMPLES: Final = {
 _events_of = Shared(Events)
 
 
-def _row(signature: str, doc: str, answer: EventAnswer, example: str) -> Function:
-    return Function(signature, doc, Answer(_events_of, answer), example)
+def _row(signature: str, doc: str, answer: EventAccessor, example: str) -> Function:
+    return Function(signature, doc, Accessor(_events_of, answer), example)
 
 
 _ACCESSORS: Final = (
@@ -104,7 +104,7 @@ _ACCESSORS: Final = (
         "dbus_byte_order(event BINARY) -> STRING",
         "BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word tells; else the order in which the stored "
         "length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.",
-        answers.byte_order,
+        accessors.byte_order,
         "dbus_byte_order(event) -> BIG_ENDIAN",
     ),
     _row(
@@ -158,7 +158,7 @@ _ACCESSORS: Final = (
     _row(
         "dbus_opcode(event BINARY) -> STRING",
         "UPSERT or DELETE; NULL where no opcode bit is set.",
-        answers.opcode,
+        accessors.opcode,
         "dbus_opcode(event) -> UPSERT",
     ),
     _row(
@@ -176,13 +176,13 @@ _ACCESSORS: Final = (
     _row(
         "dbus_key_type(event BINARY) -> STRING",
         "LONG, BYTES or (V2 only) SCHEMA.",
-        answers.key_type,
+        accessors.key_type,
         "dbus_key_type(event_v2) -> SCHEMA",
     ),
     _row(
         "dbus_is_end_of_period(event BINARY) -> BOOLEAN",
         "Whether the event ends a window: source id -2.",
-        answers.is_end_of_period,
+        accessors.is_end_of_period,
         "dbus_is_end_of_period(event) -> false",
     ),
     _row(
@@ -212,7 +212,7 @@ _ACCESSORS: Final = (
     _row(
         "dbus_timestamp(event BINARY) -> TIMESTAMP",
         "Creation time, rounded toward the past to microseconds.",
-        answers.timestamp,
+        accessors.timestamp,
         "unix_micros(dbus_timestamp(event)) -> 1400000000000000",
     ),
     _row(
@@ -224,38 +224,38 @@ _ACCESSORS: Final = (
     _row(
         "dbus_source_range(event BINARY) -> STRING",
         "Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.",
-        answers.source_range,
+        accessors.source_range,
         "dbus_source_range(event) -> DATA",
     ),
     _row(
         "dbus_event_type(event BINARY) -> STRING",
         "Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), "
         "PRIVATE (<= -20000) or SYSTEM (any other <= 0).",
-        answers.event_type,
+        accessors.event_type,
         "dbus_event_type(event) -> DATA",
     ),
     _row(
         "dbus_schema_id(event BINARY) -> BINARY",
         "Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.",
-        answers.schema_id,
+        accessors.schema_id,
         "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10",
     ),
     _row(
         "dbus_schema_version(event BINARY) -> SMALLINT",
         "Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.",
-        answers.schema_version,
+        accessors.schema_version,
         "dbus_schema_version(event_v2) -> 1",
     ),
     _row(
         "dbus_key(event BINARY) -> STRING",
         "The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.",
-        answers.key_text,
+        accessors.key_text,
         "dbus_key(event) -> 5",
     ),
     _row(
         "dbus_key_long(event BINARY) -> BIGINT",
         "The key, if it is a LONG.",
-        answers.key_long,
+        accessors.key_long,
         "dbus_key_long(event) -> 5",
     ),
     _row(
@@ -309,19 +309,19 @@ _ACCESSORS: Final = (
     _row(
         "dbus_status(event BINARY) -> STRING",
         "OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.",
-        answers.status,
+        accessors.status,
         "dbus_status(event) -> OK",
     ),
     _row(
         "dbus_error(event BINARY) -> STRING",
         "The first thing wrong, reading from the front; NULL for a sound event.",
-        answers.error,
+        accessors.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),
     _row(
         "dbus_is_valid(event BINARY) -> BOOLEAN",
         "Whether nothing is wrong.",
-        answers.is_valid,
+        accessors.is_valid,
         "dbus_is_valid(event) -> true",
     ),
 )

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, gather, lists, primitive, struct, words
+from sparkwire.column import binary_of, empty, from_codes, gather, lists, primitive, struct
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus import event
-from sparkwire.formats.databus.answers import status_codes
+from sparkwire.formats.databus.accessors import status_codes
 from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
 from sparkwire.formats.databus.layout import MIN_LENGTH, NO_SHAPE, STATUSES, V1_BIG, V2_BIG
 from sparkwire.kernels import Bytes, int64, kernel, u8
@@ -162,7 +162,7 @@ def events(column: pa.Array) -> pa.Array:
     fields = {
         "position": primitive(positions),
         "event": gather(data, starts, sizes, pa.binary()),
-        "status": words(status_codes(errors), STATUSES),
-        "error": words(errors, ERRORS),
+        "status": from_codes(status_codes(errors), STATUSES),
+        "error": from_codes(errors, ERRORS),
     }
     return lists(ends, struct(fields))

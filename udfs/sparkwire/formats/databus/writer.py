@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from sparkwire.column import Bools, Spans, binary_of, build, empty, spans_of
 from sparkwire.formats.databus import event, layout
+from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, put_events
 from sparkwire.formats.databus.event import NUMBERS, SPANS
 from sparkwire.formats.databus.given import Given, Ints, bools, refuse
 from sparkwire.formats.databus.layout import (
@@ -42,7 +43,6 @@ from sparkwire.formats.databus.layout import (
     V1_BIG,
     V2_BIG,
 )
-from sparkwire.formats.databus.put import FIXED, Parts, measure_events, put_events
 from sparkwire.formats.databus.scan import key_kinds
 
 _SHORT: Final = (-(2**15), 2**15 - 1)

@@ -35,12 +35,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.formats.datahub import answers
-from sparkwire.formats.datahub.answers import MessageAnswer, millis, text, time
+from sparkwire.builders import Accessor, struct_function
+from sparkwire.formats.datahub import accessors
+from sparkwire.formats.datahub.accessors import MessageAccessor, millis, text, time
 from sparkwire.formats.datahub.messages import messages_of
 from sparkwire.formats.datahub.writer import to_blob
 from sparkwire.function import Function
-from sparkwire.makers import Answer, struct_function
 
 _BLOB: Final = (
     b'{ "schema": { "dataColumn": [ { "name": "id", "type": "LONG" }, { "name": "name", "type": "STRING" }, '
@@ -62,8 +62,8 @@ SAMPLES: Final = {"blob": _BLOB, "blob_delete": _DELETE, "blob_ddl": _DDL}
 """After the source's own samples; of the DDL's serialized statement only the first bytes."""
 
 
-def _row(signature: str, doc: str, answer: MessageAnswer, example: str) -> Function:
-    return Function(signature, doc, Answer(messages_of, answer), example)
+def _row(signature: str, doc: str, answer: MessageAccessor, example: str) -> Function:
+    return Function(signature, doc, Accessor(messages_of, answer), example)
 
 
 _ACCESSORS: Final = (
@@ -77,7 +77,7 @@ _ACCESSORS: Final = (
         "datahub_operation(blob BINARY) -> STRING",
         "What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for "
         "an op that is not known.",
-        answers.operation,
+        accessors.operation,
         "datahub_operation(blob) -> UPDATE_AFTER",
     ),
     _row(
@@ -155,41 +155,41 @@ _ACCESSORS: Final = (
     _row(
         "datahub_primary_key(blob BINARY) -> ARRAY<STRING>",
         "Names of the primary key's columns; NULL for a table without a key.",
-        answers.primary_key,
+        accessors.primary_key,
         "datahub_primary_key(blob) -> [id, name]",
     ),
     _row(
         "datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>",
         "The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.",
-        answers.columns,
+        accessors.columns,
         "datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]",
     ),
     _row(
         "datahub_before(blob BINARY) -> STRING",
         "The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
-        answers.before,
+        accessors.before,
         'datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
     _row(
         "datahub_after(blob BINARY) -> STRING",
         "The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
-        answers.after,
+        accessors.after,
         'datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
     _row(
         "datahub_before_map(blob BINARY) -> MAP<STRING, STRING>",
         "The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
-        answers.before_map,
+        accessors.before_map,
         "datahub_before_map(blob_delete)['id'] -> 1",
     ),
     _row(
         "datahub_after_map(blob BINARY) -> MAP<STRING, STRING>",
         "The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
-        answers.after_map,
+        accessors.after_map,
         "datahub_after_map(blob)['id'] -> 1",
     ),
     _row(
@@ -201,7 +201,7 @@ _ACCESSORS: Final = (
     _row(
         "datahub_ddl_meta(blob BINARY) -> BINARY",
         "The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).",
-        answers.ddl_meta,
+        accessors.ddl_meta,
         "hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372",
     ),
     _row(
@@ -214,13 +214,13 @@ _ACCESSORS: Final = (
         "datahub_error(blob BINARY) -> STRING",
         "Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime "
         "MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.",
-        answers.error,
+        accessors.error,
         "datahub_error(blob) -> NULL",
     ),
     _row(
         "datahub_is_valid(blob BINARY) -> BOOLEAN",
         "Whether datahub_error is NULL.",
-        answers.is_valid,
+        accessors.is_valid,
         "datahub_is_valid(blob) -> true",
     ),
 )
@@ -242,14 +242,14 @@ FUNCTIONS: Final = (
         "_source_table_ STRING, _before_image_ STRING, _after_image_ STRING>",
         "The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's "
         "name, Y or N for each image. NULL for a message that such a topic cannot carry.",
-        answers.tuple_columns,
+        accessors.tuple_columns,
         "datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
     ),
     _row(
         "datahub_shard_key(blob BINARY) -> STRING",
         "What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before "
         "image; the table's name where there is no key or no image.",
-        answers.shard_key,
+        accessors.shard_key,
         'datahub_shard_key(blob) -> [1,"joe"]',
     ),
     Function(

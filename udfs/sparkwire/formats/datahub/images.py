@@ -14,7 +14,7 @@ from sparkwire.column import Bools, binary_of, build, empty, maps, primitive
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.layout import DATE
 from sparkwire.formats.datahub.values import Ints, Listed, Ranges, Values, by_row
-from sparkwire.kernels import Bytes, int64, kernel, put_u8
+from sparkwire.kernels import Bytes, int64, kernel, store_u8
 from sparkwire.kernels.json import ESCAPED, NULL, OBJECT, STRING
 from sparkwire.kernels.json_members import MANY, mark_repeats
 from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
@@ -204,6 +204,6 @@ def _write_date(millis: int, at: int, out: Bytes) -> None:
 @kernel
 def _write_digits(value: int, width: int, behind: int, at: int, out: Bytes) -> None:
     for k in range(width):
-        put_u8(out, at + width - 1 - k, np.uint8(0x30 + value % 10))
+        store_u8(out, at + width - 1 - k, np.uint8(0x30 + value % 10))
         value //= 10
-    put_u8(out, at + width, np.uint8(behind))
+    store_u8(out, at + width, np.uint8(behind))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.builders import Shared
 from sparkwire.column import Bools, binary_of, lists, strings, struct
 from sparkwire.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.formats.datahub import values
@@ -17,7 +18,6 @@ from sparkwire.formats.datahub.images import Declared, Images
 from sparkwire.formats.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.formats.datahub.values import Distinct, Documents, Ints, Values
 from sparkwire.kernels.json import ABSENT, ARRAY, OBJECT
-from sparkwire.makers import Shared
 
 _OPS: Final = strings([operation.op for operation in OPERATIONS])
 _NEEDS: Final = {

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, bools_of, maps, primitive, strings, timestamps, words
+from sparkwire.column import Bools, bools_of, from_codes, maps, primitive, strings, timestamps
 from sparkwire.errors import ERRORS
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Images
@@ -79,13 +79,13 @@ def typed_rows(blobs: pa.Array, table: Table, columns: Mapping[str, str]) -> pa.
     typed, unexpected = _read(messages, rows, images, columns)
     answers = [
         values.texts(messages.value("sequence_id").at(rows)),
-        words(operations, _TUPLE_TYPES),
+        from_codes(operations, _TUPLE_TYPES),
         primitive(numbers[rows], valid[rows]),
         values.texts(messages.value("table").at(rows)),
-        *(words(side, ("N", "Y")) for side in sides),
+        *(from_codes(side, ("N", "Y")) for side in sides),
         *typed,
         unexpected,
-        words(messages.errors[rows], ERRORS),
+        from_codes(messages.errors[rows], ERRORS),
     ]
     return pa.RecordBatch.from_arrays(answers, schema=row_schema(columns))
 

@@ -25,8 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.column import binary_of, build, empty, spans_of, strings
-from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
-from sparkwire.formats.datahub.put import (
+from sparkwire.formats.datahub.encode import (
     ALWAYS,
     COLUMNS,
     JSON,
@@ -41,6 +40,7 @@ from sparkwire.formats.datahub.put import (
     write_documents,
     write_quoted,
 )
+from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.formats.datahub.values import Ranges, documents, last_places, numbered
 
 # The members of a message in the order of the source's samples.

@@ -54,10 +54,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from sparkwire.builders import Accessor, Shared, struct_function
 from sparkwire.formats.kafka import batches, indexes, records, writer
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.function import Function
-from sparkwire.makers import Answer, Shared, struct_function
 
 _MESSAGE: Final = bytes.fromhex(
     "e9f469b4010000000174876e815f000000096b65792d3030303433000000407b226964223a302c2275736572223a22616c69"
@@ -87,7 +87,7 @@ _messages_of = Shared(Messages)
 
 
 def _row(signature: str, doc: str, answer: Callable[[Messages], pa.Array], example: str) -> Function:
-    return Function(signature, doc, Answer(_messages_of, answer), example)
+    return Function(signature, doc, Accessor(_messages_of, answer), example)
 
 
 _ACCESSORS: Final = (

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, lists, primitive, struct, words
+from sparkwire.column import binary_of, empty, from_codes, lists, primitive, struct
 from sparkwire.errors import BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
 from sparkwire.formats.kafka import headers as header
 from sparkwire.formats.kafka.entries import checks, frame, next_of, slabs
@@ -47,8 +47,8 @@ def _columns(entries: Headers) -> dict[str, pa.Array]:
         "magic": _column(entries.number(header.MAGIC_BYTE, np.int8)),
         "crc": _column(crc),
         "crc_valid": primitive(error == OK, judged),
-        "compression": words(codes, CODECS),
-        "timestamp_type": words(stamps, TIMESTAMP_TYPES),
+        "compression": from_codes(codes, CODECS),
+        "timestamp_type": from_codes(stamps, TIMESTAMP_TYPES),
         "base_timestamp_ms": _column(entries.number(header.BASE_TIMESTAMP).unless(NO_TIMESTAMP)),
         "max_timestamp_ms": _column(entries.max_timestamp),
         "record_count": _column(_record_count(entries)),
@@ -60,7 +60,7 @@ def _columns(entries: Headers) -> dict[str, pa.Array]:
         "is_transactional": _column(entries.is_transactional),
         "is_control": _column(entries.is_control),
         "delete_horizon_ms": _column(_delete_horizon(entries)),
-        "error": words(np.where(known_bad, np.int8(UNKNOWN_CODEC), error), ERRORS),
+        "error": from_codes(np.where(known_bad, np.int8(UNKNOWN_CODEC), error), ERRORS),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, primitive, timestamps, words
+from sparkwire.column import binary_of, empty, from_codes, primitive, timestamps
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, TRUNCATED, UNKNOWN_CODEC
 from sparkwire.formats.kafka.layout import (
     CODEC_MASK,
@@ -209,7 +209,7 @@ class Messages:
         return primitive(self._fields.attributes, self._there(_ATTRIBUTES))
 
     def compression(self) -> pa.Array:
-        return words(self._fields.codec, CODECS)
+        return from_codes(self._fields.codec, CODECS)
 
     def timestamp(self) -> pa.Array:
         return timestamps(self._fields.timestamp, "ms", self._there(_TIME))
@@ -218,7 +218,7 @@ class Messages:
         return primitive(self._fields.timestamp, self._there(_TIME))
 
     def timestamp_type(self) -> pa.Array:
-        return words(self._fields.stamp, TIMESTAMP_TYPES)
+        return from_codes(self._fields.stamp, TIMESTAMP_TYPES)
 
     def key(self) -> pa.Array:
         return self._bytes(self._fields.key, self._fields.key_ends, _KEY)
@@ -233,7 +233,7 @@ class Messages:
         return primitive(self._fields.value_size, self._there(_VALUE_SIZE))
 
     def error(self) -> pa.Array:
-        return words(self._fields.error, ERRORS)
+        return from_codes(self._fields.error, ERRORS)
 
     def is_valid(self) -> pa.Array:
         return primitive(self._fields.error == OK)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sparkwire import codecs
 from sparkwire.codecs import Arena, Blocks, inflate
-from sparkwire.column import Binary, binary_of, empty, lists, primitive, struct, timestamps, words
+from sparkwire.column import Binary, binary_of, empty, from_codes, lists, primitive, struct, timestamps
 from sparkwire.errors import DECOMPRESS_FAILED, ERRORS, OK, TOO_LARGE
 from sparkwire.formats.kafka import headers as header
 from sparkwire.formats.kafka.entries import POSITION, SLAB_ENTRIES, Slab, before_first, part, slab_of
@@ -263,7 +263,7 @@ class Records:
         return primitive(self._columns.timestamp[: self.rows], self._there(HAS_TIME))
 
     def timestamp_type(self) -> pa.Array:
-        return words(self._columns.stamp[: self.rows], TIMESTAMP_TYPES)
+        return from_codes(self._columns.stamp[: self.rows], TIMESTAMP_TYPES)
 
     def key(self) -> pa.Array:
         return self._bytes("key", "key_ends", HAS_KEY)
@@ -291,7 +291,7 @@ class Records:
 
     def compression(self) -> pa.Array:
         codes = np.where(self.entries.codec_known, self.entries.codec.values, -1).astype(np.int8)
-        return words(self._spread(codes), CODECS)
+        return from_codes(self._spread(codes), CODECS)
 
     def producer_id(self) -> pa.Array:
         return self._of_entry(self.entries.number(header.PRODUCER_ID))
@@ -312,10 +312,10 @@ class Records:
         return self._of_entry(self.entries.is_control)
 
     def control_type(self) -> pa.Array:
-        return words(self._columns.control[: self.rows], CONTROL_TYPES)
+        return from_codes(self._columns.control[: self.rows], CONTROL_TYPES)
 
     def error(self) -> pa.Array:
-        return words(self._columns.error[: self.rows], ERRORS)
+        return from_codes(self._columns.error[: self.rows], ERRORS)
 
     def lists(self, values: pa.Array) -> pa.Array:
         """``values``, one a record, as an ARRAY for each row of the column."""

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from sparkwire.column import Spans, build, empty, spans_of
 from sparkwire.compress import compress
-from sparkwire.formats.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, ZSTD
-from sparkwire.formats.kafka.put import (
+from sparkwire.formats.kafka.encode import (
     MESSAGE_SIZES,
     Records,
     Sets,
@@ -27,6 +26,7 @@ from sparkwire.formats.kafka.put import (
     put_section,
     put_sets,
 )
+from sparkwire.formats.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, ZSTD
 from sparkwire.kernels import COPY_SLACK
 
 Ints = npt.NDArray[np.int64]

@@ -24,7 +24,19 @@ from sparkwire.formats.kafka.layout import (
     NONE,
     OVERHEAD,
 )
-from sparkwire.kernels import Bytes, copy, crc32, crc32c, int64, kernel, prefetch, put_i16, put_i32, put_i64, put_u8
+from sparkwire.kernels import (
+    Bytes,
+    copy,
+    crc32,
+    crc32c,
+    int64,
+    kernel,
+    prefetch,
+    store_i16,
+    store_i32,
+    store_i64,
+    store_u8,
+)
 from sparkwire.kernels.varint import put_varint, varint_size
 
 Ints = npt.NDArray[np.int64]
@@ -141,23 +153,23 @@ def _put_message(out: Bytes, pos: int, magic: int, timestamp: int, key: Spans, v
 def _put_wrapper(out: Bytes, pos: int, magic: int, codec: int, timestamp: int, payload: Spans, i: int) -> int:
     """A message without a key whose value is a compressed set."""
     at = _put_message_header(out, pos, magic, codec, timestamp)
-    put_i32(out, at, np.int32(-1), False)
+    store_i32(out, at, np.int32(-1), False)
     return _sealed_message(out, pos, _put_sized(out, at + 4, payload, i))
 
 
 @kernel
 def _put_message_header(out: Bytes, pos: int, magic: int, codec: int, timestamp: int) -> int:
-    put_u8(out, pos + _MESSAGE_MAGIC, np.uint8(magic))
-    put_u8(out, pos + _ATTRIBUTES, np.uint8(codec))
+    store_u8(out, pos + _MESSAGE_MAGIC, np.uint8(magic))
+    store_u8(out, pos + _ATTRIBUTES, np.uint8(codec))
     if magic == 0:
         return pos + _KEY_0
-    put_i64(out, pos + _TIMESTAMP, timestamp, False)
+    store_i64(out, pos + _TIMESTAMP, timestamp, False)
     return pos + _KEY_1
 
 
 @kernel
 def _put_sized(out: Bytes, pos: int, fields: Spans, i: int) -> int:
-    put_i32(out, pos, np.int32(fields.sizes[i]), False)
+    store_i32(out, pos, np.int32(fields.sizes[i]), False)
     return _put_bytes(out, pos + 4, fields, i)
 
 
@@ -174,7 +186,7 @@ def _put_bytes(out: Bytes, pos: int, fields: Spans, i: int) -> int:
 
 @kernel
 def _sealed_message(out: Bytes, pos: int, end: int) -> int:
-    put_i32(out, pos, np.int32(crc32(out, pos + _CRC_END, end - pos - _CRC_END)), False)
+    store_i32(out, pos, np.int32(crc32(out, pos + _CRC_END, end - pos - _CRC_END)), False)
     return end
 
 
@@ -211,8 +223,8 @@ def _latest(row: int, sets: Sets, records: Records) -> int:
 
 @kernel
 def _put_entry(out: Bytes, pos: int, offset: int, end: int) -> None:
-    put_i64(out, pos, offset, False)
-    put_i32(out, pos + _ENTRY_SIZE, np.int32(end - pos - OVERHEAD), False)
+    store_i64(out, pos, offset, False)
+    store_i32(out, pos + _ENTRY_SIZE, np.int32(end - pos - OVERHEAD), False)
 
 
 @kernel
@@ -242,24 +254,24 @@ def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bod
         end += payloads.sizes[row]
     first, count = sets.first[row], sets.last[row] - sets.first[row]
     _put_entry(out, pos, sets.base_offset[row], end)
-    put_i32(out, pos + _LEADER_EPOCH, _NOBODY, False)
-    put_u8(out, pos + _BATCH_MAGIC, np.uint8(2))
-    put_i16(out, pos + _BATCH_ATTRIBUTES, sets.codec[row], False)
-    put_i32(out, pos + _LAST_DELTA, np.int32(count - 1), False)
-    put_i64(out, pos + _BASE_TIMESTAMP, records.timestamp[first], False)
-    put_i64(out, pos + _MAX_TIMESTAMP, _latest(row, sets, records), False)
-    put_i64(out, pos + _PRODUCER_ID, _NOBODY, False)
-    put_i16(out, pos + _PRODUCER_EPOCH, _NOBODY, False)
-    put_i32(out, pos + _BASE_SEQUENCE, _NOBODY, False)
-    put_i32(out, pos + _COUNT, np.int32(count), False)
+    store_i32(out, pos + _LEADER_EPOCH, _NOBODY, False)
+    store_u8(out, pos + _BATCH_MAGIC, np.uint8(2))
+    store_i16(out, pos + _BATCH_ATTRIBUTES, sets.codec[row], False)
+    store_i32(out, pos + _LAST_DELTA, np.int32(count - 1), False)
+    store_i64(out, pos + _BASE_TIMESTAMP, records.timestamp[first], False)
+    store_i64(out, pos + _MAX_TIMESTAMP, _latest(row, sets, records), False)
+    store_i64(out, pos + _PRODUCER_ID, _NOBODY, False)
+    store_i16(out, pos + _PRODUCER_EPOCH, _NOBODY, False)
+    store_i32(out, pos + _BASE_SEQUENCE, _NOBODY, False)
+    store_i32(out, pos + _COUNT, np.int32(count), False)
     covered = pos + _BATCH_ATTRIBUTES
-    put_i32(out, pos + _BATCH_CRC, np.int32(crc32c(out, covered, end - covered)), False)
+    store_i32(out, pos + _BATCH_CRC, np.int32(crc32c(out, covered, end - covered)), False)
 
 
 @kernel
 def _put_record(out: Bytes, pos: int, i: int, first: int, records: Records, bodies: Ints) -> int:
     pos = put_varint(out, pos, bodies[i])
-    put_u8(out, pos, np.uint8(0))
+    store_u8(out, pos, np.uint8(0))
     pos = put_varint(out, pos + 1, records.timestamp[i] - records.timestamp[first])
     pos = put_varint(out, pos, i - first)
     pos = _put_field(out, pos, records.key, i)

@@ -40,14 +40,14 @@ class Shared(Generic[Scan]):
 
 
 @dataclass(frozen=True)
-class Answer(Generic[Scan]):
+class Accessor(Generic[Scan]):
     """The decoder of a scalar function: ``answer`` taken from a ``scan`` of the column."""
 
     scan: Callable[[pa.Array], Scan]
-    answer: Callable[[Scan], pa.Array]
+    accessor: Callable[[Scan], pa.Array]
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        return self.answer(self.scan(column))
+        return self.accessor(self.scan(column))
 
 
 def struct_function(
@@ -61,9 +61,9 @@ def struct_function(
     """The function that answers all of ``functions`` from one scan, its fields named without ``prefix``.
 
     ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``. Every decoder of
-    ``functions`` is an ``Answer`` from such a scan.
+    ``functions`` is an ``Accessor`` from such a scan.
     """
-    answers = {f.name.removeprefix(prefix): cast(Answer[Scan], f.decoder).answer for f in functions}
+    answers = {f.name.removeprefix(prefix): cast(Accessor[Scan], f.decoder).accessor for f in functions}
     returns = ", ".join(f"{f.name.removeprefix(prefix)} {f.returns}" for f in functions)
 
     def decode(column: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import primitive, struct, timestamps, words
+from sparkwire.column import from_codes, primitive, struct, timestamps
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Images, json_text, keys_text, text_map
@@ -17,7 +17,7 @@ from sparkwire.formats.datahub.layout import OPERATIONS
 from sparkwire.formats.datahub.messages import Messages
 from sparkwire.kernels.json import OBJECT
 
-MessageAnswer = Callable[[Messages], pa.Array]
+MessageAccessor = Callable[[Messages], pa.Array]
 
 _CANONICAL: Final = tuple(operation.canonical for operation in OPERATIONS)
 _TUPLE_TYPES: Final = tuple(operation.tuple_type for operation in OPERATIONS)
@@ -26,17 +26,17 @@ _IN_TUPLES: Final = np.array([*(bool(operation.tuple_type) for operation in OPER
 _NO_YES: Final = ("N", "Y")
 
 
-def text(field: str) -> MessageAnswer:
+def text(field: str) -> MessageAccessor:
     """A field's text: what a string says, of anything else its JSON as written."""
     return lambda messages: values.texts(messages.value(field))
 
 
-def millis(field: str) -> MessageAnswer:
+def millis(field: str) -> MessageAccessor:
     """[ms since epoch], NULL for what is not an integer."""
     return lambda messages: primitive(*messages.time(field))
 
 
-def time(field: str) -> MessageAnswer:
+def time(field: str) -> MessageAccessor:
     def answer(messages: Messages) -> pa.Array:
         numbers, valid = messages.time(field)
         return timestamps(numbers, "ms", valid)
@@ -45,7 +45,7 @@ def time(field: str) -> MessageAnswer:
 
 
 def operation(messages: Messages) -> pa.Array:
-    return words(messages.operations, _CANONICAL)
+    return from_codes(messages.operations, _CANONICAL)
 
 
 def primary_key(messages: Messages) -> pa.Array:
@@ -77,7 +77,7 @@ def ddl_meta(messages: Messages) -> pa.Array:
 
 
 def error(messages: Messages) -> pa.Array:
-    return words(messages.errors, ERRORS)
+    return from_codes(messages.errors, ERRORS)
 
 
 def is_valid(messages: Messages) -> pa.Array:
@@ -92,11 +92,11 @@ def tuple_columns(messages: Messages) -> pa.Array:
     return struct(
         {
             "_sequence_id_": values.texts(messages.value("sequence_id")),
-            "_operation_type_": words(operations, _TUPLE_TYPES),
+            "_operation_type_": from_codes(operations, _TUPLE_TYPES),
             "_excute_time_": primitive(*messages.event_time),
             "_source_table_": values.texts(messages.value("table")),
-            "_before_image_": words(has_before, _NO_YES),
-            "_after_image_": words(np.int8(1) - has_before, _NO_YES),
+            "_before_image_": from_codes(has_before, _NO_YES),
+            "_after_image_": from_codes(np.int8(1) - has_before, _NO_YES),
         },
         carried,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sparkwire.makers import Shared
+from sparkwire.builders import Shared
 
 
 def batch(rows: list[bytes]) -> pa.Array:

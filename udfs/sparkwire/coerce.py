@@ -11,7 +11,7 @@ import pyarrow as pa
 from sparkwire.sqltype import sql_name
 
 
-def conform(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
+def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
     """``array`` as ``declared``, without a copy where it is that already.
 
     ``taker`` and ``path`` are the function and the argument, for the sentence of the TypeError that
@@ -22,7 +22,7 @@ def conform(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa
     if pa.types.is_struct(declared) and pa.types.is_struct(array.type):
         return _struct(array, declared, taker, path)
     if pa.types.is_list(declared) and pa.types.is_list(array.type):
-        items = conform(array.values, declared.value_type, taker, path)
+        items = coerce(array.values, declared.value_type, taker, path)
         return _over(array, pa.list_(items.type), items)
     if pa.types.is_map(declared) and pa.types.is_map(array.type):
         return _map(array, declared, taker, path)
@@ -46,7 +46,7 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
     if unknown:
         raise TypeError(f"{taker} takes {path} with the fields {', '.join(names)}, got {unknown[0]}")
     columns = [
-        conform(given[field.name], field.type, taker, f"{path}.{field.name}")
+        coerce(given[field.name], field.type, taker, f"{path}.{field.name}")
         if field.name in given
         else pa.nulls(len(array), field.type)
         for field in declared
@@ -55,8 +55,8 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
 
 
 def _map(array: pa.MapArray, declared: pa.MapType, taker: str, path: str) -> pa.Array:
-    keys = conform(array.keys, declared.key_type, taker, path)
-    items = conform(array.items, declared.item_type, taker, path)
+    keys = coerce(array.keys, declared.key_type, taker, path)
+    items = coerce(array.items, declared.item_type, taker, path)
     type = pa.map_(keys.type, items.type)
     return _over(array, type, pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field]))
 

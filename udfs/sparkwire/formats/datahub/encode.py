@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import Spans
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, put_i32, put_i64, put_u8
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, store_i32, store_i64, store_u8
 from sparkwire.kernels.json_text import put_java_text
 from sparkwire.kernels.text import decimal_width, put_decimal
 
@@ -184,7 +184,7 @@ def _put_column(fields: Fields, i: int, out: Bytes, at: int, writing: bool) -> i
 @kernel
 def _put_key(out: Bytes, at: int, key: int, writing: bool) -> int:
     if writing:
-        put_i64(out, at, key, True)  # a byte more than counts
+        store_i64(out, at, key, True)  # a byte more than counts
     return at + _KEY_SIZE
 
 
@@ -198,7 +198,7 @@ def _put_item(items: Spans, i: int, out: Bytes, at: int, writing: bool) -> int:
 @kernel
 def _put_null(out: Bytes, at: int, writing: bool) -> int:
     if writing:
-        put_i32(out, at, _NULL, True)
+        store_i32(out, at, _NULL, True)
     return at + 4
 
 
@@ -212,7 +212,7 @@ def _put_quoted(out: Bytes, at: int, data: Bytes, start: int, size: int, writing
 @kernel
 def _put_byte(out: Bytes, at: int, byte: int, writing: bool) -> int:
     if writing:
-        put_u8(out, at, np.uint8(byte))
+        store_u8(out, at, np.uint8(byte))
     return at + 1
 
 

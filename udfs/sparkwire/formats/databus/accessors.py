@@ -8,37 +8,37 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, build, gather, primitive, timestamps, words
+from sparkwire.column import Bools, build, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import DIGEST, KEY, NO_NUMBER, UNKNOWN
 from sparkwire.formats.databus.layout import NO_SHAPE, V1_LITTLE, V2_LITTLE
 from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
 
-EventAnswer = Callable[[Events], pa.Array]
+EventAccessor = Callable[[Events], pa.Array]
 
 
-def fixed(field: str) -> EventAnswer:
+def fixed(field: str) -> EventAccessor:
     """A fixed field, NULL where its bytes are missing."""
     return lambda events: primitive(events.header.fields[field], events.has(field))
 
 
-def crc_computed(which: int) -> EventAnswer:
+def crc_computed(which: int) -> EventAccessor:
     """The header's (0) or the value's (1) checksum, over the bytes that are there."""
     return lambda events: primitive(events.checked.crcs[which], events.checked.crcs[which] != UNKNOWN)
 
 
-def crc_valid(which: int) -> EventAnswer:
+def crc_valid(which: int) -> EventAccessor:
     """Whether the header's (0) or the value's (1) checksum is the stored one."""
     return lambda events: primitive(events.checked.checks[which] == 1, events.checked.checks[which] != UNKNOWN)
 
 
-def span(which: int) -> EventAnswer:
+def span(which: int) -> EventAccessor:
     """The bytes of a part, NULL where it is missing."""
     return lambda events: gather(events.data, events.spans.starts[which], events.spans.sizes[which], pa.binary())
 
 
-def number(which: int, dtype: npt.DTypeLike) -> EventAnswer:
+def number(which: int, dtype: npt.DTypeLike) -> EventAccessor:
     """A number out of the variable part, NULL where it is missing."""
 
     def answer(events: Events) -> pa.Array:
@@ -49,7 +49,7 @@ def number(which: int, dtype: npt.DTypeLike) -> EventAnswer:
     return answer
 
 
-def attribute(v1_bit: int, v2_bit: int) -> EventAnswer:
+def attribute(v1_bit: int, v2_bit: int) -> EventAccessor:
     """Whether an attribute bit is set."""
     return lambda events: primitive(events.attribute(v1_bit, v2_bit), events.has("attributes"))
 
@@ -57,15 +57,15 @@ def attribute(v1_bit: int, v2_bit: int) -> EventAnswer:
 def byte_order(events: Events) -> pa.Array:
     shapes = events.header.shapes
     little = ((shapes == V1_LITTLE) | (shapes == V2_LITTLE)).astype(np.int8)
-    return words(np.where(shapes == NO_SHAPE, np.int8(-1), little), layout.BYTE_ORDERS)
+    return from_codes(np.where(shapes == NO_SHAPE, np.int8(-1), little), layout.BYTE_ORDERS)
 
 
 def opcode(events: Events) -> pa.Array:
-    return words(events.opcodes, layout.OPCODES)
+    return from_codes(events.opcodes, layout.OPCODES)
 
 
 def key_type(events: Events) -> pa.Array:
-    return words(events.key_types, layout.KEY_TYPES)
+    return from_codes(events.key_types, layout.KEY_TYPES)
 
 
 def is_end_of_period(events: Events) -> pa.Array:
@@ -96,7 +96,7 @@ def event_type(events: Events) -> pa.Array:
 
 def _by_source(events: Events, codes: npt.NDArray[np.int64], vocabulary: tuple[str, ...]) -> pa.Array:
     there = events.has("src_id")
-    return words((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
+    return from_codes((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
 
 
 def schema_id(events: Events) -> pa.Array:
@@ -137,7 +137,7 @@ def key_text(events: Events) -> pa.Array:
 
 
 def status(events: Events) -> pa.Array:
-    return words(status_codes(events.errors), layout.STATUSES)
+    return from_codes(status_codes(events.errors), layout.STATUSES)
 
 
 def status_codes(errors: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
@@ -149,7 +149,7 @@ def status_codes(errors: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 
 def error(events: Events) -> pa.Array:
-    return words(events.errors, ERRORS)
+    return from_codes(events.errors, ERRORS)
 
 
 def is_valid(events: Events) -> pa.Array:

@@ -33,8 +33,21 @@ from sparkwire.formats.databus.layout import (
     V1_KEY,
     V2_KEY,
 )
-from sparkwire.kernels import Bytes, Place, copy, crc32_raw, i32, i64, int64, kernel, put_i16, put_i32, put_i64, put_u8
-from sparkwire.kernels.put_fields import field_writer
+from sparkwire.kernels import (
+    Bytes,
+    Place,
+    copy,
+    crc32_raw,
+    i32,
+    i64,
+    int64,
+    kernel,
+    store_i16,
+    store_i32,
+    store_i64,
+    store_u8,
+)
+from sparkwire.kernels.store_fields import field_writer
 from sparkwire.wire import Layout
 
 FIXED: Final = (
@@ -125,32 +138,32 @@ def put_events(
 
 @kernel
 def _put_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
-    put_u8(out, start, 0)
+    store_u8(out, start, 0)
     _put_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
     if parts.sizes[DIGEST, row] < 0:
-        put_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
+        store_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
     key_end = _put_key(out, start + V1_KEY, little, kind, parts, row)
     _put_data(out, key_end, parts, row, VALUE)
     header_end = start + V1_BYTES_HEADER if kind == BYTES_KEY else key_end
-    put_i32(out, start + _V1_VALUE_CRC, crc32_raw(out, header_end, end - header_end), little)
+    store_i32(out, start + _V1_VALUE_CRC, crc32_raw(out, header_end, end - header_end), little)
     covered = start + _V1_COVERED
-    put_i32(out, start + _V1_CRC, crc32_raw(out, covered, header_end - covered), little)
+    store_i32(out, start + _V1_CRC, crc32_raw(out, covered, header_end - covered), little)
 
 
 @kernel
 def _put_v2(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
-    put_u8(out, start, 2)
-    put_i32(out, start + _V2_MAGIC, MAGIC, little)
+    store_u8(out, start, 2)
+    store_i32(out, start + _V2_MAGIC, MAGIC, little)
     body = _put_key(out, start + V2_KEY, little, kind, parts, row)
-    put_i32(out, start + _V2_HEADER_LENGTH, body - start, little)
+    store_i32(out, start + _V2_HEADER_LENGTH, body - start, little)
     at = body
     if parts.sizes[METADATA, row] >= 0:
         at = _put_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
     if parts.sizes[VALUE, row] >= 0:
         _put_part(out, at, little, parts, row, VALUE, DIGEST, VERSION)
-    put_i32(out, start + _V2_VALUE_CRC, crc32_raw(out, body, end - body), little)
+    store_i32(out, start + _V2_VALUE_CRC, crc32_raw(out, body, end - body), little)
     covered = start + _V2_COVERED
-    put_i32(out, start + _V2_CRC, crc32_raw(out, covered, body - covered), little)
+    store_i32(out, start + _V2_CRC, crc32_raw(out, covered, body - covered), little)
 
 
 @kernel
@@ -169,7 +182,7 @@ def _put_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: in
     if kind == LONG_KEY:
         return at + 8
     if kind == BYTES_KEY:
-        put_i32(out, at, max(parts.sizes[KEY, row], 0), little)
+        store_i32(out, at, max(parts.sizes[KEY, row], 0), little)
         return _put_data(out, at + 4, parts, row, KEY)
     return at if kind == NO_KEY else _put_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
 
@@ -185,9 +198,9 @@ def _put_part(
     out: Bytes, at: int, little: bool, parts: Parts, row: int, content: int, digest: int, version: int
 ) -> int:
     """Length, version, kind of digest, digest and data; where the part ends."""
-    put_i32(out, at, max(parts.sizes[content, row], 0), little)
+    store_i32(out, at, max(parts.sizes[content, row], 0), little)
     digest_kind = 1 if parts.sizes[digest, row] == CRC32_SIZE else 0
-    put_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
+    store_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
     at = _put_digest(out, at + PART_SIZE, parts, row, digest)
     return _put_data(out, at, parts, row, content)
 
@@ -202,10 +215,10 @@ def _put_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int
     """The digest, 16 zeros for none; where it ends."""
     size, start, data = parts.sizes[digest, row], parts.starts[digest, row], parts.data[digest]
     if size == CRC32_SIZE:
-        put_i32(out, at, i32(data, start, True), True)
+        store_i32(out, at, i32(data, start, True), True)
         return at + CRC32_SIZE
-    put_i64(out, at, i64(data, start, True) if size > 0 else 0, True)
-    put_i64(out, at + 8, i64(data, start + 8, True) if size > 0 else 0, True)
+    store_i64(out, at, i64(data, start, True) if size > 0 else 0, True)
+    store_i64(out, at + 8, i64(data, start + 8, True) if size > 0 else 0, True)
     return at + MD5_SIZE
 
 
