@@ -1,10 +1,13 @@
-"""One scan a batch: shared where the memory cannot change, never where it may."""
+"""One scan a batch: shared where the memory cannot change, never where it may. One table: a function and its comments."""
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 
-from sparkwire.builders import Shared
+from sparkwire import FUNCTIONS
+from sparkwire.builders import Column, Shared, columns_of, rows_function
 
 
 def batch(rows: list[bytes]) -> pa.Array:
@@ -42,3 +45,56 @@ def test_memory_that_may_change_is_scanned_anew() -> None:
     assert scan_of(column) == [b"ab"]
     memory[0] = ord("c")
     assert scan_of(column) == [b"cb"]
+
+
+class Letters:
+    """Rows of single bytes, and which columns of them were made."""
+
+    def __init__(self, column: pa.Array, upper: bool) -> None:
+        self.texts = [text.decode() for text in column.to_pylist()]
+        self.upper = upper
+        self.made: list[str] = []
+
+    def letter(self) -> pa.Array:
+        self.made.append("letter")
+        found = "".join(self.texts)
+        return pa.array(list(found.upper() if self.upper else found))
+
+    def place(self) -> pa.Array:
+        self.made.append("place")
+        return pa.array([place for text in self.texts for place in range(len(text))], pa.int32())
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        ends = [0, *itertools.accumulate(map(len, self.texts))]
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), found)
+
+
+LETTERS = (
+    Column("letter", "STRING", "The letter.", Letters.letter),
+    Column("place", "INT", "Where it is.", Letters.place),
+)
+
+
+def test_a_table_is_a_function() -> None:
+    function = rows_function("letters(text BINARY, upper BOOLEAN = false)", LETTERS, Letters, "Letters.", "... -> ...")
+    assert function.returns == "ARRAY<STRUCT<letter STRING, place INT>>"
+    assert function.field_docs == {"letter": "The letter.", "place": "Where it is."}
+    answer = function.decode(pa.array([b"ab", b"", None], pa.binary()).fill_null(b"x"), upper=True)
+    assert answer.type == function.return_type
+    assert answer.to_pylist() == [
+        [{"letter": "A", "place": 0}, {"letter": "B", "place": 1}],
+        [],
+        [{"letter": "X", "place": 0}],
+    ]
+
+
+def test_columns_not_asked_for_are_not_made() -> None:
+    letters = Letters(pa.array([b"ab"]), False)
+    assert columns_of(letters, LETTERS[1:])["place"].to_pylist() == [0, 1]
+    assert letters.made == ["place"]
+
+
+def test_fields_of_a_struct_are_documented_by_its_functions() -> None:
+    struct = FUNCTIONS["kafka_message"]
+    assert list(struct.field_docs) == [field.name for field in struct.return_type]
+    assert struct.field_docs["key"] == FUNCTIONS["kafka_key"].doc

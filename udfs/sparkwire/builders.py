@@ -1,15 +1,16 @@
-"""What most rows of the catalogue are made of: one answer out of a scan, or all of them as a STRUCT.
+"""What most rows of the catalogue are made of: one answer out of a scan, all of them as a STRUCT, or the rows of a table.
 
 A *scan* is what one pass over a column finds: a class of the format, whose steps are computed once,
 when first asked for. A scalar function asks for one answer, the struct function of a format for all
-of them, so there is one implementation of each.
+of them, so there is one implementation of each. A one-to-many function answers the rows of a *table*:
+a sequence of ``Column``, which a data source can serve as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
@@ -50,6 +51,30 @@ class Accessor(Generic[Scan]):
         return self.accessor(self.scan(column))
 
 
+class Column(NamedTuple, Generic[Scan]):
+    """A column of a table: everything there is to say about it, once.
+
+    Signatures, comments, the reference and the columns of a data source follow from a sequence of these.
+    """
+
+    name: str
+    sql: str
+    """its SQL type"""
+    doc: str
+    """what it means, with units in brackets"""
+    accessor: Callable[[Scan], pa.Array]
+
+
+def columns_of(scanned: Scan, table: Sequence[Column[Scan]]) -> dict[str, pa.Array]:
+    """The columns of a table, taken from a scan; no other is made."""
+    return {column.name: column.accessor(scanned) for column in table}
+
+
+def struct_type(table: Sequence[Column[Scan]]) -> str:
+    """The SQL type of a table's rows."""
+    return f"STRUCT<{', '.join(f'{column.name} {column.sql}' for column in table)}>"
+
+
 def struct_function(
     declaration: str,
     prefix: str,
@@ -63,11 +88,42 @@ def struct_function(
     ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``. Every decoder of
     ``functions`` is an ``Accessor`` from such a scan.
     """
-    answers = {f.name.removeprefix(prefix): cast(Accessor[Scan], f.decoder).accessor for f in functions}
-    returns = ", ".join(f"{f.name.removeprefix(prefix)} {f.returns}" for f in functions)
+    table = [
+        Column(f.name.removeprefix(prefix), f.returns, f.doc, cast(Accessor[Scan], f.decoder).accessor)
+        for f in functions
+    ]
 
     def decode(column: pa.Array) -> pa.Array:
-        scanned = scan(column)
-        return struct({field: answer(scanned) for field, answer in answers.items()})
+        return struct(columns_of(scan(column), table))
 
-    return Function(f"{declaration} -> STRUCT<{returns}>", doc, decode, example)
+    return Function(f"{declaration} -> {struct_type(table)}", doc, decode, example, field_docs=_docs(table))
+
+
+class Rows(Protocol):
+    """A scan that finds any number of rows in each row of a column."""
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        """``found``, an item for each row that was found, as an ARRAY for each row of the column."""
+
+
+RowsScan = TypeVar("RowsScan", bound=Rows)
+
+
+def rows_function(
+    declaration: str, table: Sequence[Column[RowsScan]], scan: Callable[..., RowsScan], doc: str, example: str
+) -> Function:
+    """The one-to-many function that answers a table's rows, ``ARRAY<STRUCT<...>>``.
+
+    ``declaration`` is the signature without the answer: ``dbus_events(stream BINARY)``. ``scan`` takes what a
+    decoder takes: the columns, and the constants by name.
+    """
+
+    def decode(*columns: pa.Array, **constants: Any) -> pa.Array:
+        scanned = scan(*columns, **constants)
+        return scanned.lists(struct(columns_of(scanned, table)))
+
+    return Function(f"{declaration} -> ARRAY<{struct_type(table)}>", doc, decode, example, field_docs=_docs(table))
+
+
+def _docs(table: Sequence[Column[Scan]]) -> dict[str, str]:
+    return {column.name: column.doc for column in table}

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -67,6 +67,8 @@ class Function:
     called_on_null
         False: NULL in any column gives NULL, whatever the decoder answers. True: the decoder sees to
         NULLs itself.
+    field_docs
+        What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
     """
 
     signature: str
@@ -74,6 +76,7 @@ class Function:
     decoder: Callable[..., pa.Array]
     example: str
     called_on_null: bool = False
+    field_docs: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
