@@ -1,4 +1,4 @@
-# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`.
+# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`, `make integration`.
 # PYTHON is any Python from 3.11 on; Spark needs Java 17 or 21.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit bench docs wheel clean java
+.PHONY: demo test lint types imports unit integration bench docs wheel clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -28,6 +28,10 @@ imports: $(READY)
 
 unit: $(READY) java
 	$(BIN)/python -m pytest
+
+# Against real servers, which it fetches: a Kafka broker from Maven Central.
+integration: $(READY) java
+	$(BIN)/python -m pytest tests/integration
 
 bench: $(READY) java
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,91 @@
+"""A real Kafka broker: formatted, started and stopped; KRaft, one node, on the loopback alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.integration.jars import resolve, spark_jar
+
+KAFKA = "org.apache.kafka:kafka_2.13:3.9.1"
+PROPERTIES = Path(__file__).parent / "server.properties"
+
+_CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in base64
+_FROM_SPARK = ("scala-library", "slf4j-api", "log4j-api", "log4j-core", "log4j-slf4j2-impl")
+_STARTS_WITHIN = 60  # [s]
+
+
+class Broker(NamedTuple):
+    """A running broker."""
+
+    address: str
+    """``host:port``, for clients"""
+    directory: Path
+    """its log directory: a folder for each partition"""
+
+
+@contextmanager
+def running(workspace: Path) -> Iterator[Broker]:
+    """A broker with its files in ``workspace``, until the context ends."""
+    port, controller_port = _free_ports()
+    broker = Broker(f"127.0.0.1:{port}", workspace / "logs")
+    properties = workspace / "server.properties"
+    filled = Template(PROPERTIES.read_text("utf-8")).substitute(
+        directory=broker.directory, port=port, controller_port=controller_port
+    )
+    properties.write_text(filled, "utf-8")
+    output = workspace / "broker.log"
+    with output.open("w") as log:
+        storage = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties))
+        subprocess.run(_java(storage), stdout=log, stderr=subprocess.STDOUT, check=True)
+        process = subprocess.Popen(_java(("kafka.Kafka", str(properties))), stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _wait(broker, process, output)
+            yield broker
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def dump(*files: Path, options: Sequence[str] = ()) -> str:
+    """What Kafka's own `DumpLogSegments` prints of these files."""
+    command = ("kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
+    return subprocess.run(_java(command), capture_output=True, text=True, check=True).stdout
+
+
+def _java(arguments: Sequence[str]) -> list[str]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
+    # Spark's logging first: Kafka's jars have none, and their slf4j is older.
+    jars = [*map(spark_jar, _FROM_SPARK), *resolve(KAFKA)]
+    return [java, "-Xmx512m", "-cp", os.pathsep.join(map(str, jars)), *arguments]
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as other:
+        for taken in (one, other):
+            taken.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+def _wait(broker: Broker, process: subprocess.Popen[bytes], output: Path) -> None:
+    """Until it answers."""
+    deadline = time.monotonic() + _STARTS_WITHIN
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", int(broker.address.rpartition(":")[2]))) == 0:
+                AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=_STARTS_WITHIN)
+                return
+        time.sleep(0.1)
+    pytest.fail(f"the broker did not start: {output.read_text('utf-8')[-2000:]}", pytrace=False)
