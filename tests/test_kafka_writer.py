@@ -302,6 +302,11 @@ def test_options_differ_from_row_to_row() -> None:
     ]
 
 
+def test_codecs_in_any_case() -> None:
+    rows = [[record(b"k", b"v" * 90, 9)]]
+    assert write(rows, 2, "ZStd") == write(rows, 2, "zstd")
+
+
 def test_fields_may_be_left_out() -> None:
     assert write_array(pa.array([[{"value": b"v"}]]), 2) == write([[record(value=b"v")]], 2)
     headed = pa.array([[{"headers": [{"key": "h", "value": None}], "key": b"k"}]])

@@ -69,6 +69,9 @@ class Function:
         NULLs itself.
     field_docs
         What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
+    literals
+        Names of STRING columns that mostly are one value, such as a codec: in DataFrame code a Python text there is
+        that value, and not the name of a column.
     """
 
     signature: str
@@ -77,6 +80,7 @@ class Function:
     example: str
     called_on_null: bool = False
     field_docs: Mapping[str, str] = field(default_factory=dict)
+    literals: tuple[str, ...] = ()
 
     @cached_property
     def _parts(self) -> tuple[str, tuple[Argument, ...], str]:

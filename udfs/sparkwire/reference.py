@@ -9,16 +9,13 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-import pyarrow as pa
-
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.formats.databus import layout as databus_layout
-from sparkwire.function import Argument, Function
+from sparkwire.function import Function
 from sparkwire.native import twins
+from sparkwire.parameters import Parameter, parameters
 
 ROOT = Path(__file__).parents[2]
-
-_PYTHON_TYPES = {pa.bool_(): "bool", pa.string(): "str", pa.int64(): "int", pa.int32(): "int"}
 
 
 def reference() -> str:
@@ -43,7 +40,7 @@ def stub() -> str:
     """The column functions' declarations, as a Python stub."""
     parts = ["# Generated from the catalogue by `make docs`.", "from pyspark.sql import Column", ""]
     for function in FUNCTIONS.values():
-        arguments = ", ".join(_parameter(argument) for argument in function.arguments)
+        arguments = ", ".join(_declaration(parameter) for parameter in parameters(function))
         parts += [
             f"def {function.name}({arguments}) -> Column:",
             f'    """{function.doc}',
@@ -100,12 +97,9 @@ def _short(function: Function) -> str:
     return function.signature if len(function.signature) < 100 else function.signature.partition("<")[0] + "<…>"
 
 
-def _parameter(argument: Argument) -> str:
-    if not argument.constant:
-        return f"{argument.name}: Column | str" + ("" if argument.required else " | None = None")
-    kind = _PYTHON_TYPES[argument.type]
-    default = repr(argument.default)
-    return f"{argument.name}: {kind if argument.default is not None else kind + ' | None'} = {default}"
+def _declaration(parameter: Parameter) -> str:
+    default = "" if parameter.required else f" = {parameter.default!r}"
+    return f"{parameter.name}: {' | '.join(parameter.kinds)}{default}"
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _codecs(compression: pa.Array) -> npt.NDArray[np.int8]:
-    known = pc.index_in(compression, pa.array(CODECS))
+    known = pc.index_in(pc.utf8_lower(compression), pa.array(CODECS))
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
         names = ", ".join(CODECS[:-1]) + f" or {CODECS[-1]}"

@@ -1,0 +1,75 @@
+"""Column functions as people call them from Python: plain values, real signatures, one sentence where it is wrong."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pyspark.sql.functions as F
+import pytest
+from pyspark.sql import Column, SparkSession
+
+from sparkwire import FUNCTIONS
+from sparkwire import sql_functions as W
+
+
+def one(spark: SparkSession, column: Column) -> Any:
+    """The column's value over the samples."""
+    row = spark.table("sparkwire_samples").select(column).first()
+    assert row is not None
+    return row[0]
+
+
+def test_a_number_is_a_value(spark: SparkSession) -> None:
+    found = one(spark, W.kafka_search_offset("segment", 1200))
+    assert found == one(spark, F.expr("kafka_search_offset(segment, 1200)"))
+    assert found["position"] == 43
+
+
+@pytest.mark.parametrize("given", [str, str.upper, F.lit])
+def test_a_codec_is_a_value(spark: SparkSession, given: Callable[[str], Any]) -> None:
+    """Plain numbers, columns and a codec's name in any case, in one call."""
+    records = F.array(F.struct(F.col("message").alias("value")))
+    log = W.to_kafka_records(records, 7, given("zstd"), F.lit(2))
+    assert one(spark, W.kafka_next_offset(log)) == 8
+    assert one(spark, W.kafka_batches(log))[0]["compression"] == "zstd"
+
+
+def test_bytes_are_a_value(spark: SparkSession) -> None:
+    assert one(spark, W.kafka_value(W.to_kafka_message(b"key", b"value"))) == b"value"
+
+
+def test_a_text_names_a_column(spark: SparkSession) -> None:
+    assert one(spark, W.dbus_from_json(W.dbus_to_json("event"))) == one(spark, F.col("event"))
+
+
+@pytest.mark.parametrize("given", [bool, F.lit])
+def test_a_constant_by_name(spark: SparkSession, given: Callable[[bool], Any]) -> None:
+    assert one(spark, F.size(W.kafka_records("segment", verify_crc=given(False)))) == 3
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signature_is_that_of_the_function(name: str) -> None:
+    """What ``help()`` and editors show."""
+    parameters = inspect.signature(getattr(W, name)).parameters
+    arguments = FUNCTIONS[name].arguments
+    assert list(parameters) == [argument.name for argument in arguments]
+    for parameter, argument in zip(parameters.values(), arguments, strict=True):
+        assert (parameter.default is inspect.Parameter.empty) == argument.required
+        assert argument.required or parameter.default == argument.default
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "got"),
+    [
+        (("segment",), {}, "('segment')"),
+        (("segment", 1), {"offset": 2}, "('segment', 1, offset=2)"),
+        (("segment", 1, 2), {}, "('segment', 1, 2)"),
+        (("segment", 1), {"target": 2}, "('segment', 1, target=2)"),
+    ],
+)
+def test_wrong_calls(given: tuple[Any, ...], named: dict[str, int], got: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        W.kafka_search_offset(*given, **named)
+    assert str(refused.value) == f"kafka_search_offset takes (data BINARY, target BIGINT), got {got}"
