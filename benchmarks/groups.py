@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
+import benchmarks
 from benchmarks.report import Row
+from sparkwire.catalogue import FORMATS
 
-GROUPS = (
-    "kernels",
-    "databus",
-    "databus_writer",
-    "kafka",
-    "kafka_writer",
-    "datahub",
-    "datahub_writer",
-    "sql",
-    "kafka_sql",
-    "cold",
-)
+_MODULES = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+# A format's benchmarks are the modules whose names begin with its name.
+_OF_FORMATS = tuple(name for format in FORMATS for name in _MODULES if name.split("_")[0] == format.name)
+
+GROUPS = ("kernels", *_OF_FORMATS, "sql", "cold")
 
 
 def rows_of(group: str) -> list[Row]:

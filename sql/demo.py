@@ -1,12 +1,13 @@
 """Run the example queries over the example data and print each with its answer: ``make demo``.
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
-here, from the files in ``sql/examples/data/<format>``.
+here, from the files in ``sql/examples/data/<format>``. Recipes named ``<format>_….sql`` go on from there.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.catalogue import FORMATS
 
 EXAMPLES = Path(__file__).parent / "examples"
 RECIPES = Path(__file__).parent / "recipes"
@@ -31,29 +33,29 @@ class Statement(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A file of queries, the view that they read, and the recipes that go on from there."""
+    """The queries of a format and the recipes that go on from there."""
 
     name: str
-    view: str
-    glob: str
-    recipes: tuple[str, ...] = ()
+
+    @property
+    def view(self) -> str:
+        """The view that the queries read: the first name in backquotes."""
+        found = re.search("`(\\w+)`", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
+        assert found is not None
+        return found[1]
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """One file a row: path STRING, content BINARY."""
-        files = str(EXAMPLES / "data" / self.name / self.glob)
+        files = [str(file) for file in (EXAMPLES / "data" / self.name).iterdir() if file.name != "README.md"]
         return spark.read.format("binaryFile").load(files).select("path", "content")
 
     @property
     def statements(self) -> list[Statement]:
-        files = [EXAMPLES / f"{self.name}.sql", *(RECIPES / f"{recipe}.sql" for recipe in self.recipes)]
+        files = [EXAMPLES / f"{self.name}.sql", *sorted(RECIPES.glob(f"{self.name}_*.sql"))]
         return [statement for file in files for statement in split(file.read_text(encoding="utf-8"))]
 
 
-EXAMPLE_FILES = (
-    Example("databus", "stream", "*.bin"),
-    Example("kafka", "segments", "*.log"),
-    Example("datahub", "datahub", "*.jsonl", ("datahub_current_table",)),
-)
+EXAMPLE_FILES = tuple(Example(format.name) for format in FORMATS if (EXAMPLES / f"{format.name}.sql").exists())
 
 
 def split(text: str) -> Iterator[Statement]:

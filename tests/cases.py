@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,3 +18,9 @@ class Case(NamedTuple):
     data: bytes
     answers: Mapping[str, Any]
     """by function name"""
+
+
+def cases_of(format: str) -> list[Case]:
+    """The cases of ``tests/<format>_cases.py``."""
+    cases: list[Case] = importlib.import_module(f"tests.{format}_cases").cases()
+    return cases

@@ -9,6 +9,7 @@ import pytest
 
 import sparkwire
 from sparkwire import FUNCTIONS
+from sparkwire.catalogue import FORMATS
 from sparkwire.formats.databus import layout
 from sparkwire.reference import GENERATED
 from sparkwire.sqltype import arrow_type, sql_name
@@ -32,13 +33,14 @@ def test_returns(name: str) -> None:
         assert FUNCTIONS[name].return_type == arrow_type(CONTRACT[name])
 
 
-@pytest.mark.parametrize("struct", ["dbus_event", "kafka_message", "datahub_change"])
-def test_structs_have_every_field(struct: str) -> None:
-    prefix = struct.split("_")[0] + "_"
-    fields = {field.name: field.type for field in FUNCTIONS[struct].return_type}
-    order = list(FUNCTIONS)
-    scalars = [name for name in order[: order.index(struct)] if name.startswith(prefix)]
-    assert fields == {name.removeprefix(prefix): FUNCTIONS[name].return_type for name in scalars}
+@pytest.mark.parametrize("name", [format.name for format in FORMATS if format.struct])
+def test_structs_have_every_field(name: str) -> None:
+    """The struct function of a format has a field for each function above it."""
+    [format] = [format for format in FORMATS if format.name == name]
+    types = {function.name: function.return_type for function in format.functions}
+    above = list(types)[: list(types).index(format.struct)]
+    expected = {scalar.removeprefix(format.prefix): types[scalar] for scalar in above}
+    assert {field.name: field.type for field in types[format.struct]} == expected
 
 
 def test_functions_are_the_catalogue() -> None:

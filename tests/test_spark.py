@@ -16,17 +16,12 @@ import sparkwire
 from sparkwire import FUNCTIONS, Function
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
-from tests import databus_cases, databus_json_cases, datahub_cases, kafka_cases
+from tests import databus_cases
 from tests.arrow import whole
-from tests.cases import Case
+from tests.cases import Case, cases_of
 
 ROOT = Path(__file__).parents[1]
-CASES = {
-    "databus": databus_cases.cases,
-    "databus json": databus_json_cases.cases,
-    "kafka": kafka_cases.cases,
-    "datahub": datahub_cases.cases,
-}
+CASES = sorted(path.stem.removesuffix("_cases") for path in Path(__file__).parent.glob("*_cases.py"))
 
 
 def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
@@ -44,7 +39,7 @@ def plain_sql(value: Any) -> Any:
 
 @pytest.mark.parametrize("format", CASES)
 def test_cases(spark: SparkSession, format: str) -> None:
-    cases = CASES[format]()
+    cases = cases_of(format)
     for case, got in zip(cases, ask_sql(spark, cases), strict=True):
         expected = {name: got[name] if name not in case.answers else case.answers[name] for name in got}
         assert got == expected, case.name

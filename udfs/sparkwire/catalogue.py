@@ -1,4 +1,4 @@
-"""All functions, in the order in which the reference lists them."""
+"""All formats and all functions, in the order in which the reference lists them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from types import MappingProxyType
 from typing import Final
 
 from sparkwire.formats import databus, datahub, kafka
-from sparkwire.function import Function
+from sparkwire.function import Format, Function
 
-_FORMATS: Final = (databus, kafka, datahub)
+FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT)
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {function.name: function for module in _FORMATS for function in module.FUNCTIONS}
+    {function.name: function for format in FORMATS for function in format.functions}
 )
 """Function by name."""
 
 SAMPLES: Final[Mapping[str, bytes]] = MappingProxyType(
-    {name: sample for module in _FORMATS for name, sample in module.SAMPLES.items()}
+    {name: sample for format in FORMATS for name, sample in format.samples.items()}
 )
 """What the examples read: the columns of the view ``sparkwire_samples``."""

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ import pyarrow.compute as pc
 from sparkwire.coerce import coerce, fits
 from sparkwire.column import all_null, masked
 from sparkwire.sqltype import arrow_type, sql_name
+from sparkwire.wire import Layout
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
 _ARGUMENT = re.compile(r"(\w+) (.+?)(?: = (.+))?", re.DOTALL)
@@ -190,6 +192,23 @@ class Function:
         arguments = self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")")
         takes = f"({', '.join(_brief(text.strip()) for text in _split(arguments))})"
         return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
+
+
+class Format(NamedTuple):
+    """What a wire format adds to the catalogue; everything that lists formats reads it there."""
+
+    name: str
+    """of its package, its cases (``tests/<name>_cases.py``), its benchmarks and its examples (``sql/examples/<name>.sql``)"""
+    title: str
+    prefix: str
+    """what the names of its functions begin with: ``dbus_`` and ``to_dbus_``"""
+    functions: tuple[Function, ...]
+    samples: Mapping[str, bytes]
+    """what the examples of its functions read: columns of the view ``sparkwire_samples``"""
+    struct: str = ""
+    """the function that answers in one pass what all those above it answer, if there is one"""
+    twins: Mapping[str, Layout] = MappingProxyType({})
+    """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
 
 
 def _brief(argument: str) -> str:

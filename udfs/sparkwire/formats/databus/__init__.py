@@ -44,7 +44,7 @@ from typing import Final
 import numpy as np
 
 from sparkwire.builders import Accessor, Shared, struct_function
-from sparkwire.formats.databus import accessors, stream
+from sparkwire.formats.databus import accessors, layout, stream
 from sparkwire.formats.databus.accessors import EventAccessor, attribute, crc_computed, crc_valid, fixed, number, span
 from sparkwire.formats.databus.event import (
     KEY,
@@ -62,7 +62,7 @@ from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICA
 from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event
-from sparkwire.function import Function
+from sparkwire.function import Format, Function
 from sparkwire.sqltype import sql_name
 
 _EVENT: Final = bytes.fromhex(
@@ -366,4 +366,14 @@ FUNCTIONS: Final = (
         to_event,
         "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
     ),
+)
+
+FORMAT: Final = Format(
+    "databus",
+    "Databus",
+    "dbus_",
+    FUNCTIONS,
+    SAMPLES,
+    "dbus_event",
+    {"Databus V1, big-endian": layout.V1, "Databus V2, big-endian": layout.V2},
 )

@@ -40,7 +40,7 @@ from sparkwire.formats.datahub import accessors
 from sparkwire.formats.datahub.accessors import MessageAccessor, millis, text, time
 from sparkwire.formats.datahub.messages import messages_of
 from sparkwire.formats.datahub.writer import to_blob
-from sparkwire.function import Function
+from sparkwire.function import Format, Function
 
 _BLOB: Final = (
     b'{ "schema": { "dataColumn": [ { "name": "id", "type": "LONG" }, { "name": "name", "type": "STRING" }, '
@@ -262,3 +262,5 @@ FUNCTIONS: Final = (
         '{"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}',
     ),
 )
+
+FORMAT: Final = Format("datahub", "DataHub", "datahub_", FUNCTIONS, SAMPLES, "datahub_change")

@@ -57,7 +57,7 @@ import pyarrow as pa
 from sparkwire.builders import Accessor, Shared, struct_function
 from sparkwire.formats.kafka import batches, indexes, records, writer
 from sparkwire.formats.kafka.messages import Messages
-from sparkwire.function import Function
+from sparkwire.function import Format, Function
 
 _MESSAGE: Final = bytes.fromhex(
     "e9f469b4010000000174876e815f000000096b65792d3030303433000000407b226964223a302c2275736572223a22616c69"
@@ -268,3 +268,5 @@ FUNCTIONS: Final = (
         literals=("compression",),
     ),
 )
+
+FORMAT: Final = Format("kafka", "Kafka", "kafka_", FUNCTIONS, SAMPLES, "kafka_message")
