@@ -241,6 +241,12 @@ def dbus_events(stream: Column | str | bytes) -> Column:
     dbus_events(stream BINARY) -> ARRAY<…>
     """
 
+def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
+    """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the number that it says, else by its Java hash code; NULL without a key that can be read.
+
+    dbus_key_partition(event BINARY, n INT) -> INT
+    """
+
 def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -> Column:
     """The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also spelt JSON_PLAIN). NULL where a field that the text names cannot be read.
 

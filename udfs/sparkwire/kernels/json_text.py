@@ -119,7 +119,7 @@ def put_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writi
                     store_u8(out, at + k, u8(data, pos + k))
             at += step
         else:
-            step = _malformed_size(data, pos, end)
+            step = malformed_size(data, pos, end)
             if writing:
                 store_i32(out, at, _REPLACEMENT, True)
             at += 3
@@ -172,7 +172,7 @@ def _put_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
 
 
 @kernel
-def _malformed_size(data: Bytes, pos: int, end: int) -> int:
+def malformed_size(data: Bytes, pos: int, end: int) -> int:
     """How many bytes from ``pos`` on, none of which begins a character, Java replaces by one U+FFFD.
 
     They are the longest beginning of a character, as Unicode recommends; but to Java an encoded surrogate is the beginning of

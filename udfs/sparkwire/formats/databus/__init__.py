@@ -59,6 +59,7 @@ from sparkwire.formats.databus.event import (
 from sparkwire.formats.databus.from_json import from_json
 from sparkwire.formats.databus.given import takable
 from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
+from sparkwire.formats.databus.partition import key_partition
 from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event
@@ -344,6 +345,13 @@ FUNCTIONS: Final = (
         "checksum is right; the bytes skipped are one row. A torn tail is the last row.",
         stream.events,
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
+    ),
+    Function(
+        "dbus_key_partition(event BINARY, n INT) -> INT",
+        "Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the "
+        "number that it says, else by its Java hash code; NULL without a key that can be read.",
+        key_partition,
+        "dbus_key_partition(event, 3) -> 2",
     ),
     Function(
         "dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING",
