@@ -1,7 +1,7 @@
 """Run the example queries over the example data and print each with its answer: ``make demo``.
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
-here, from the files in ``sql/examples/data/<format>``. Recipes named ``<format>_….sql`` go on from there.
+here, from the files that come with the package (``sparkwire.samples()``). Recipes named ``<format>_….sql`` go on from there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Example(NamedTuple):
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """One file a row: path STRING, content BINARY."""
-        files = [str(file) for file in (EXAMPLES / "data" / self.name).iterdir() if file.name != "README.md"]
+        folder = sparkwire.samples() / self.name
+        files = [str(file) for file in folder.iterdir() if file.is_file() and file.name != "README.md"]
         return spark.read.format("binaryFile").load(files).select("path", "content")
 
     @property

@@ -81,6 +81,7 @@ def row_of(document: oracle.Value, answers: dict[str, Any], declared: dict[Any, 
             unexpected.append((name, oracle.text_of(value)))
     order = list(members)
     unexpected.sort(key=lambda pair: order.index(pair[0]))
+    row["_primary_key_"] = answers["primary_key"]
     return row | {"_unexpected_": unexpected or None, "_error_": answers["error"]}
 
 
@@ -114,12 +115,13 @@ def message(random: Random) -> bytes:
     declared = ", ".join(f'{{"name": "{name}", "type": "{type}"}}' for name, type in columns)
     images = {side: image(random, columns) for side in ("before", "after") if random.random() < 0.7}
     op = random.choice(["INSERT", "UPDATE_BEFOR", "UPDATE_AFTER", "UPDATE", "DELETE", "ALTER", "MHEARTBEAT", "UPSERT"])
+    key = random.choice(["", '"primaryKey": [], ', '"primaryKey": ["id"], ', '"primaryKey": ["id", "s"], '])
     source = (
         f'{{"dbName": "{random.choice(["shop", "shop", "shop", "other"])}", "tableName": "{random.choice("tttu")}"}}'
     )
     sides = "".join(f', "{side}": {{"dataColumn": {text}}}' for side, text in images.items())
     blob = (
-        f'{{"schema": {{"dataColumn": [{declared}], "source": {source}}}, "payload": {{"op": "{op}", '
+        f'{{"schema": {{{key}"dataColumn": [{declared}], "source": {source}}}, "payload": {{"op": "{op}", '
         f'"sequenceId": "{random.randrange(100)}", "timestamp": {{"eventTime": {random.randrange(10**13)}}}{sides}}}}}'
     ).encode()
     return blob[: random.randrange(len(blob))] if random.random() < 0.05 else blob
@@ -209,7 +211,7 @@ def test_rows(messages: DataFrame) -> None:
     rows = sparkwire.datahub.rows(messages, "value", table="example_db.example_table_pk")
     assert rows.schema.simpleString() == (
         "struct<_sequence_id_:string,_operation_type_:string,_excute_time_:bigint,_source_table_:string,"
-        "_before_image_:string,_after_image_:string,id:bigint,name:string,comment:string,"
+        "_before_image_:string,_after_image_:string,id:bigint,name:string,comment:string,_primary_key_:array<string>,"
         "_unexpected_:map<string,string>,_error_:string>"
     )
     got = rows.orderBy("_sequence_id_", "_after_image_").selectExpr(
@@ -221,6 +223,28 @@ def test_rows(messages: DataFrame) -> None:
         ("1605339516000000005", "U", "N", "Y", 1, "joe", "com1", None),
         ("1605339516000000006", "D", "Y", "N", 1, "joe", "com1", None),
     ]
+
+
+def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> None:
+    """Whatever their types and order; an UPDATE with both images has them twice."""
+    given = messages.selectExpr(
+        "struct(datahub_sequence_id(value) AS id) AS `a.b`",
+        "value",
+        "array(datahub_op(value)) AS ops",
+        "1.50BD AS price",
+    )
+    rows = sparkwire.datahub.rows(given, "value", table="example_db.example_table_pk")
+    assert rows.columns[:3] == ["a.b", "ops", "price"]
+    assert rows.schema["a.b"].dataType == given.schema["a.b"].dataType
+    got = rows.selectExpr("`a.b`.id AS kept", "_sequence_id_", "ops", "price", "_primary_key_").collect()
+    assert len(got) == 4
+    for row in got:
+        assert row["kept"] == row["_sequence_id_"]
+        assert (str(row["price"]), row["_primary_key_"]) == ("1.50", ["id", "name"])
+    assert sorted(row["ops"][0] for row in got) == ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFOR"]
+    clash = messages.selectExpr("value", "1 AS NAME")
+    with pytest.raises(ValueError, match="rows keeps the column NAME of its input, and the rows have one of that name"):
+        sparkwire.datahub.rows(clash, table="example_db.example_table_pk")
 
 
 def test_columns(messages: DataFrame) -> None:

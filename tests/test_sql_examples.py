@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import sparkwire
 from tests.databus_cases import golden_bytes, golden_events
 from tests.oracles import databus as oracle
 
 SQL = Path(__file__).parent.parent / "sql"
-INPUT = SQL / "examples" / "data" / "databus"
+INPUT = sparkwire.samples() / "databus"
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.function import Function
 
-__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "register"]
+__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "register", "samples"]
 __version__ = "0.1.0"
 
 
@@ -57,3 +58,11 @@ def functions() -> list[Function]:
     from sparkwire.catalogue import FUNCTIONS
 
     return list(FUNCTIONS.values())
+
+
+def samples() -> Path:
+    """The folder of example files that come with the package: ``databus``, ``kafka`` and ``datahub``, a README in each.
+
+    spark.read.format("binaryFile").load(f"{sparkwire.samples()}/databus/*.bin")
+    """
+    return Path(__file__).parent / "data"

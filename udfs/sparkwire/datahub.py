@@ -37,10 +37,13 @@ def rows(
     DataFrame
         a row for each change, with the columns
 
+        - of ``messages`` but the messages themselves, as they are: path, offset, whatever there is. They cross to Python
+          with the messages: drop those that are not needed;
         - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
           ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
           rows of one sequence id; so has the one message UPDATE if it brings both images;
         - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any other type but the six as text;
+        - ``_primary_key_`` ARRAY<STRING>: names of the primary key's columns, as the message has them;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of columns that are not in the schema, of those that the message
           declares with another type, and of values that are not of the column's type, which is NULL then. NULL where
           everything is as expected: a changed table is never overlooked, and nothing of it is lost;
@@ -51,8 +54,8 @@ def rows(
     Raises
     ------
     ValueError
-        where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, or no message
-        declares columns for the table.
+        where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, no message declares
+        columns for the table, or a column of ``messages`` has the name of a column of the rows.
     TypeError
         where the column is not BINARY.
     """

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import BinaryType
+from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.formats.datahub.layout import SQL_TYPES
 from sparkwire.formats.datahub.tables import Table, declarations, latest_columns, table_of
@@ -33,11 +33,20 @@ def rows(messages: DataFrame, column: str, table: str, columns: Mapping[str, str
     else:
         _check(columns)
     given = dict(columns)
+    own = from_arrow_schema(row_schema(given))
+    others = StructType([field for field in messages.schema if field.name.lower() != column.lower()])
+    _check_names(others, own)
 
     def decode(batches: Batches) -> Batches:
-        return (typed_rows(batch.column(0), source, given) for batch in batches)
+        for batch in batches:
+            blob, *kept = batch.columns
+            beside = pa.RecordBatch.from_arrays(kept, names=others.names) if kept else None
+            yield typed_rows(blob, source, given, beside)
 
-    return blobs.mapInArrow(decode, from_arrow_schema(row_schema(given)))
+    # Under plain names: mapInArrow fails on a name with a dot.
+    kept_columns = (F.col(_quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names))
+    chosen = messages.select(F.col(column).alias("blob"), *kept_columns)
+    return chosen.mapInArrow(decode, StructType([*others, *own]))
 
 
 def columns(messages: DataFrame, column: str, table: str) -> dict[str, str]:
@@ -57,6 +66,19 @@ def _check(columns: Mapping[str, str]) -> None:
     for name, type in columns.items():
         if type not in SQL_TYPES:
             raise ValueError(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}")
+
+
+def _check_names(others: StructType, own: StructType) -> None:
+    taken = {name.lower() for name in own.names}
+    for name in others.names:
+        if name.lower() in taken:
+            raise ValueError(
+                f"rows keeps the column {name} of its input, and the rows have one of that name: rename or drop it"
+            )
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:

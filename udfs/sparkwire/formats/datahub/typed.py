@@ -1,7 +1,8 @@
 """The messages of one table as typed rows: what a TUPLE topic would carry, and what it could not.
 
-A row has the metadata columns of a TUPLE topic, one typed column for each column of the table, and two more:
+A row has the metadata columns of a TUPLE topic, one typed column for each column of the table, and three more:
 
+    _primary_key_  ARRAY<STRING>         names of the primary key's columns, as the message has them
     _unexpected_   MAP<STRING, STRING>   the text of each column that the table has not, whose declared type is another
                                          than the table's, or whose value is not of the table's type (the typed column
                                          is NULL then); NULL where there is none
@@ -36,7 +37,7 @@ TUPLE_COLUMNS: Final = {
     "_before_image_": "STRING",
     "_after_image_": "STRING",
 }
-REMARKS: Final = {"_unexpected_": "MAP<STRING, STRING>", "_error_": "STRING"}
+REMARKS: Final = {"_primary_key_": "ARRAY<STRING>", "_unexpected_": "MAP<STRING, STRING>", "_error_": "STRING"}
 
 # By code of the operation; the last is of an unknown one, -1.
 _TUPLE_TYPES: Final = tuple(operation.tuple_type for operation in OPERATIONS)
@@ -61,8 +62,10 @@ def row_schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, arrow_type(sql)) for name, sql in (TUPLE_COLUMNS | typed | REMARKS).items()])
 
 
-def typed_rows(blobs: pa.Array, table: Table, columns: Mapping[str, str]) -> pa.RecordBatch:
-    """A row for each change of the table, in the order of the messages.
+def typed_rows(
+    blobs: pa.Array, table: Table, columns: Mapping[str, str], others: pa.RecordBatch | None = None
+) -> pa.RecordBatch:
+    """A row for each change of the table, in the order of the messages, after its message's row of ``others``.
 
     An UPDATE with both images gives two rows, the before image first. Messages of other tables, DDL, heartbeats and
     transaction marks give none. A damaged message gives one with its ``_error_``, unless what can be read of it says that
@@ -84,10 +87,17 @@ def typed_rows(blobs: pa.Array, table: Table, columns: Mapping[str, str]) -> pa.
         values.texts(messages.value("table").at(rows)),
         *(from_codes(side, ("N", "Y")) for side in sides),
         *typed,
+        messages.primary_keys.take(primitive(rows)),
         unexpected,
         from_codes(messages.errors[rows], ERRORS),
     ]
-    return pa.RecordBatch.from_arrays(answers, schema=row_schema(columns))
+    found = pa.RecordBatch.from_arrays(answers, schema=row_schema(columns))
+    if others is None:
+        return found
+    kept = others.take(primitive(rows))
+    return pa.RecordBatch.from_arrays(
+        [*kept.columns, *found.columns], schema=pa.schema([*others.schema, *found.schema])
+    )
 
 
 def _choose(messages: Messages, table: Table) -> tuple[Ints, Bools]:
