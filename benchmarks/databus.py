@@ -74,7 +74,7 @@ def into_columns(column: pa.Array, check: bool) -> Callable[[], object]:
     found = Events(column, check=True)
     header = found.header
     fields = tuple(header.fields.values())
-    return lambda: read_headers(found.data, found.offsets, check, header.shapes, fields, header.crcs, header.checks)
+    return lambda: read_headers(found.data, found.offsets, check, header.variants, fields, header.crcs, header.checks)
 
 
 # Of the fields the first byte alone is read, but all columns are written.
@@ -82,10 +82,10 @@ _write_all = field_reader([(Place(0, 1, True, False), *[None] * (len({*layout.V1
 
 
 @kernel
-def write_columns(data: Bytes, shapes: npt.NDArray[np.int8], fields: tuple[npt.NDArray[Any], ...]) -> None:
+def write_columns(data: Bytes, variants: npt.NDArray[np.int8], fields: tuple[npt.NDArray[Any], ...]) -> None:
     """What into_columns writes, with next to nothing read."""
-    for row in range(shapes.size):
-        shapes[row] = 1
+    for row in range(variants.size):
+        variants[row] = 1
         _write_all(data, row * SIZE, SIZE, 0, fields, row)
 
 
@@ -93,7 +93,7 @@ def columns_alone(column: pa.Array) -> Callable[[], object]:
     found = Events(column)
     header = found.header
     fields = tuple(header.fields.values())
-    return lambda: write_columns(found.data, header.shapes, fields)
+    return lambda: write_columns(found.data, header.variants, fields)
 
 
 def rows() -> list[Row]:

@@ -93,31 +93,31 @@ def test_prefetch_of_any_address() -> None:
         ask(data, at)
 
 
-SHAPES = [
+VARIANTS = [
     [Place(0, 1, True, False), Place(1, 4, False, False), Place(5, 2, True, False), None, Place(7, 16, False, False)],
     [Place(9, 1, True, True), Place(2, 4, False, True), Place(0, 4, True, True), Place(30, 8, True, True), None],
 ]
 DTYPES = (np.int8, np.int64, np.int32, np.int64, np.uint8)
-_read = field_reader(SHAPES)
+_read = field_reader(VARIANTS)
 
 
 @kernel
 def _read_rows(
-    data: NDArray[np.uint8], offsets: NDArray[Any], shapes: NDArray[np.int8], outs: tuple[NDArray[Any], ...]
+    data: NDArray[np.uint8], offsets: NDArray[Any], variants: NDArray[np.int8], outs: tuple[NDArray[Any], ...]
 ) -> None:
-    for row in range(shapes.size):
-        _read(data, offsets[row], offsets[row + 1] - offsets[row], shapes[row], outs, row)
+    for row in range(variants.size):
+        _read(data, offsets[row], offsets[row + 1] - offsets[row], variants[row], outs, row)
 
 
 def test_fields_of_rows_cut_at_every_byte() -> None:
     rows = [CONTENT[k : k + k] for k in range(45)] + [CONTENT[k : k + k] for k in range(45)]
     column = guarded_column(rows)
     data, offsets, _ = binary_of(column)
-    shapes = np.repeat([0, 1], 45).astype(np.int8)
+    variants = np.repeat([0, 1], 45).astype(np.int8)
     outs = tuple(np.full((16 if dtype is np.uint8 else 1) * len(rows), -1).astype(dtype) for dtype in DTYPES)
-    _read_rows(data, offsets, shapes, outs)
-    for row, (content, shape) in enumerate(zip(rows, shapes, strict=True)):
-        for out, place in zip(outs, SHAPES[shape], strict=True):
+    _read_rows(data, offsets, variants, outs)
+    for row, (content, variant) in enumerate(zip(rows, variants, strict=True)):
+        for out, place in zip(outs, VARIANTS[variant], strict=True):
             width = out.size // len(rows)
             stored = out[width * row : width * (row + 1)]
             assert (stored.tobytes() if width == 16 else stored[0]) == _expected(content, place, width)

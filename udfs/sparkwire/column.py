@@ -17,12 +17,11 @@ import pyarrow as pa
 
 from sparkwire.kernels.copy import COPY_SLACK
 from sparkwire.kernels.gather import gather_rows, place_words, write_words
+from sparkwire.kernels.load import Bools, Bytes, Ints
 from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 from sparkwire.sqltype import TIMESTAMP
 
-Bools = npt.NDArray[np.bool_]
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.integer[Any]]
+Offsets = npt.NDArray[np.integer[Any]]
 
 # Spark's TIMESTAMP runs from 0001-01-01 to 9999-12-31 [us since epoch].
 _FIRST_MICROSECOND = -62_135_596_800_000_000
@@ -39,7 +38,7 @@ class Binary(NamedTuple):
 
     data: Bytes
     """read-only, the column's whole data buffer, one byte at least"""
-    offsets: Ints
+    offsets: Offsets
     """int32 or int64, n + 1 of them, into ``data``"""
     valid: Bools | None
     """one a row, None where no row is NULL"""
@@ -53,8 +52,8 @@ class Spans(NamedTuple):
     """A BINARY or STRING column as encoders see it: ``data[start:start + size]`` a row."""
 
     data: Bytes
-    starts: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
+    starts: Ints
+    sizes: Ints
     """[bytes], -1 where the row is NULL"""
 
 
@@ -97,7 +96,7 @@ def _data(buffer: pa.Buffer | None) -> Bytes:
     return _readonly(np.frombuffer(buffer, np.uint8))
 
 
-def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.integer[Any]]) -> Ints:
+def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.integer[Any]]) -> Offsets:
     if buffer is None or buffer.size == 0:
         return np.zeros(n + 1, dtype)
     return _readonly(np.frombuffer(buffer, dtype)[start : start + n + 1])
@@ -151,7 +150,7 @@ def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Arr
 
 
 @functools.cache
-def _spelling(vocabulary: tuple[str, ...]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _spelling(vocabulary: tuple[str, ...]) -> tuple[Bytes, Ints, Ints]:
     """Its bytes, with some behind them so that they are copied by the chunk, and where each word begins and how long it is."""
     texts = [text.encode() for text in vocabulary]
     sizes = np.array([len(text) for text in texts], np.int64)
@@ -166,7 +165,7 @@ def strings(texts: Sequence[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(data))])
 
 
-def timestamps(values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
+def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
     """TIMESTAMP from ``values`` [ms or ns since epoch], rounded toward the past; NULL outside Spark's range."""
     micros = empty(len(values), np.int64)
     if unit == "ns":
@@ -179,9 +178,7 @@ def timestamps(values: npt.NDArray[np.int64], unit: Literal["ms", "ns"], valid: 
     return primitive(micros, valid, TIMESTAMP)
 
 
-def build(
-    sizes: npt.NDArray[np.int64], fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType
-) -> pa.Array:
+def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType) -> pa.Array:
     """BINARY or STRING of known sizes [bytes], NULL for a negative one.
 
     ``fill(offsets, out)`` writes row ``i`` to ``out[offsets[i]:offsets[i + 1]]`` and may run
@@ -195,7 +192,7 @@ def build(
     return pa.Array.from_buffers(type, len(sizes), buffers)
 
 
-def gather(data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], type: pa.DataType) -> pa.Array:
+def gather(data: Bytes, starts: Ints, sizes: Ints, type: pa.DataType) -> pa.Array:
     """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
 
     The caller has proved that every span lies inside ``data``, and that STRING spans are UTF-8.
@@ -203,7 +200,7 @@ def gather(data: Bytes, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int
     return build(sizes, lambda offsets, out: gather_rows(data, starts, sizes, offsets, out), type)
 
 
-def _measure(sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> int:
+def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
     ends = np.cumsum(np.maximum(sizes, 0))
     total = int(ends[-1]) if len(ends) else 0
     _check_total(total)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.crc import crc32, crc32_raw, crc32c
-from sparkwire.kernels.fields import Place, Shape, field_reader
+from sparkwire.kernels.fields import Place, Variant, field_reader
 from sparkwire.kernels.jit import CHECKED, kernel
 from sparkwire.kernels.load import (
+    Bools,
     Bytes,
+    Ints,
     i8,
     i16,
     i32,
@@ -26,9 +28,11 @@ from sparkwire.kernels.number import int64, uint64
 __all__ = [
     "CHECKED",
     "COPY_SLACK",
+    "Bools",
     "Bytes",
+    "Ints",
     "Place",
-    "Shape",
+    "Variant",
     "copy",
     "crc32",
     "crc32_raw",

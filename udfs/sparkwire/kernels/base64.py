@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, store_u8, u8
+from sparkwire.kernels.load import Bytes, Ints, store_u8, u8
 from sparkwire.kernels.number import int64
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _PAD = ord("=")
 
 
-def _values() -> NDArray[np.int64]:
+def _values() -> Ints:
     values = np.full(256, -1, np.int64)
     values[np.frombuffer(_ALPHABET, np.uint8)] = np.arange(64)
     return values
@@ -29,14 +29,14 @@ _VALUES = _values()
 
 
 @kernel
-def measure_base64(data: Bytes, offsets: NDArray[Any], sizes: NDArray[np.int64]) -> None:
+def measure_base64(data: Bytes, offsets: NDArray[Any], sizes: Ints) -> None:
     """Size of what each row encodes [bytes], -1 for what is not Base64."""
     for i in range(sizes.size):
         sizes[i] = _decoded_size(data, int64(offsets[i]), int64(offsets[i + 1]))
 
 
 @kernel
-def write_base64(data: Bytes, offsets: NDArray[Any], sizes: NDArray[np.int64], at: NDArray[Any], out: Bytes) -> None:
+def write_base64(data: Bytes, offsets: NDArray[Any], sizes: Ints, at: NDArray[Any], out: Bytes) -> None:
     """Write what the rows encode to ``out[at[i]:]``; ``sizes`` from ``measure_base64``, nothing below 1."""
     for i in range(sizes.size):
         if sizes[i] > 0:

@@ -1,7 +1,7 @@
 """Fixed fields of a row into columns: straight-line loads and stores, emitted from a table.
 
 A loop over a table of offsets would cost more than the loads themselves. Here the table is read
-once, by the compiler: for each shape of row one block of code with constant offsets.
+once, by the compiler: for each variant of row one block of code with constant offsets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOB = 16  # [bytes] the one width that is copied and not read as a number
 
 
 class Place(NamedTuple):
-    """Where a shape of row has a field, and how to read it."""
+    """Where a variant of row has a field, and how to read it."""
 
     offset: int
     """[bytes] from the row's start"""
@@ -34,22 +34,22 @@ class Place(NamedTuple):
         return self.offset + self.width
 
 
-Shape: TypeAlias = Sequence[Place | None]
-"""For each output column where this shape has the field, None where it has none."""
+Variant: TypeAlias = Sequence[Place | None]
+"""For each output column where this variant has the field, None where it has none."""
 
 
-def field_reader(shapes: Sequence[Shape]) -> Callable[..., None]:
-    """``read(data, start, size, shape, outs, row)`` for rows of the shapes 0, 1, … of the table.
+def field_reader(variants: Sequence[Variant]) -> Callable[..., None]:
+    """``read(data, start, size, variant, outs, row)`` for rows of the variants 0, 1, … of the table.
 
     It writes field ``k`` of the row ``data[start:start + size]`` to ``outs[k][row]`` (to
     ``outs[k][16 * row:]`` if it is of 16 bytes, a column of uint8), widened to the column's type; 0 where the row is too
-    short for the field, or its shape lacks it. ``shape`` is in the table.
+    short for the field, or its variant lacks it. ``variant`` is in the table.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def read(typing_context: Any, data: Any, start: Any, size: Any, shape: Any, outs: Any, row: Any) -> Any:
+    def read(typing_context: Any, data: Any, start: Any, size: Any, variant: Any, outs: Any, row: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _Emitter(context, builder, signature, args).rows_of(shapes)
+            _Emitter(context, builder, signature, args).rows_of(variants)
             return context.get_dummy_value()
 
         index = types.int64
@@ -64,29 +64,29 @@ class _Emitter:
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         self.context, self.builder = context, builder
         self.data_type, self.outs_type = signature.args[0], signature.args[4]
-        self.data, self.start, self.size, self.shape, self.outs, self.row = args
+        self.data, self.start, self.size, self.variant, self.outs, self.row = args
 
-    def rows_of(self, shapes: Sequence[Shape]) -> None:
+    def rows_of(self, variants: Sequence[Variant]) -> None:
         done = self.builder.append_basic_block("fields.done")
-        blocks = [self.builder.append_basic_block(f"fields.shape{i}") for i in range(len(shapes))]
-        choice = self.builder.switch(self.shape, blocks[0])
-        for number, (shape, block) in enumerate(zip(shapes, blocks, strict=True)):
+        blocks = [self.builder.append_basic_block(f"fields.variant{i}") for i in range(len(variants))]
+        choice = self.builder.switch(self.variant, blocks[0])
+        for number, (variant, block) in enumerate(zip(variants, blocks, strict=True)):
             if number:
                 choice.add_case(_INDEX(number), block)
             self.builder.position_at_end(block)
-            self._row(shape)
+            self._row(variant)
             self.builder.branch(done)
         self.builder.position_at_end(done)
 
-    def _row(self, shape: Shape) -> None:
-        longest = max(place.end for place in shape if place is not None)
+    def _row(self, variant: Variant) -> None:
+        longest = max(place.end for place in variant if place is not None)
         whole = self.builder.icmp_signed(">=", self.size, _INDEX(longest))
         with self.builder.if_else(whole, likely=True) as (then, otherwise):
             with then:
-                for column, place in enumerate(shape):
+                for column, place in enumerate(variant):
                     self._store(column, place)
             with otherwise:
-                for column, place in enumerate(shape):
+                for column, place in enumerate(variant):
                     self._store_if_there(column, place)
 
     def _store_if_there(self, column: int, place: Place | None) -> None:

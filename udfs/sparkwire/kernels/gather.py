@@ -9,14 +9,15 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Ints
 from sparkwire.kernels.number import int64
 
 
 @kernel
 def gather_rows(
     data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
     offsets: npt.NDArray[Any],
     out: npt.NDArray[np.uint8],
 ) -> None:
@@ -27,7 +28,7 @@ def gather_rows(
 
 
 @kernel
-def place_words(codes: npt.NDArray[np.int8], sizes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> int:
+def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
     """Where words of ``sizes[code]`` bytes end when they lie one behind the other, -1 for none; how many bytes that is."""
     offsets[0] = 0
     end = 0
@@ -42,8 +43,8 @@ def place_words(codes: npt.NDArray[np.int8], sizes: npt.NDArray[np.int64], offse
 def write_words(
     codes: npt.NDArray[np.int8],
     data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
     offsets: npt.NDArray[np.int32],
     out: npt.NDArray[np.uint8],
 ) -> None:

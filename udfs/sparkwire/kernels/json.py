@@ -18,8 +18,6 @@ from sparkwire.kernels.load import Bytes, i64, u8, u32
 from sparkwire.kernels.number import int64, uint64
 from sparkwire.kernels.text import utf8_step
 
-Ints: TypeAlias = NDArray[np.int64]
-Spans: TypeAlias = NDArray[np.int64]
 Kinds: TypeAlias = NDArray[np.int8]
 
 # What a value is.  JSON's null is ABSENT where one value is wanted, and NULL in a list of members.

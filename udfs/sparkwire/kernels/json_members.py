@@ -23,9 +23,7 @@ from sparkwire.kernels.json import (
     RIGHT_BRACKET,
     STRING,
     WORD,
-    Ints,
     Kinds,
-    Spans,
     blank,
     first_word,
     quick_number_end,
@@ -33,7 +31,7 @@ from sparkwire.kernels.json import (
     scalar_end,
     string_end,
 )
-from sparkwire.kernels.load import Bytes, u8
+from sparkwire.kernels.load import Bools, Bytes, Ints, u8
 from sparkwire.kernels.number import int64, uint64
 
 MANY = 64  # keys that are compared each with each
@@ -42,19 +40,17 @@ MANY = 64  # keys that are compared each with each
 class Members(NamedTuple):
     """What containers hold, the members of each one behind the other."""
 
-    key_starts: Spans
-    key_sizes: Spans
+    key_starts: Ints
+    key_sizes: Ints
     key_kinds: Kinds
     """ABSENT in an array"""
-    starts: Spans
-    sizes: Spans
+    starts: Ints
+    sizes: Ints
     kinds: Kinds
 
 
 @kernel
-def list_members(
-    data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, firsts: NDArray[Any], members: Members
-) -> None:
+def list_members(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, firsts: NDArray[Any], members: Members) -> None:
     """Note the members of sound containers: those of row ``i`` from ``firsts[i]`` on, as many as ``counts`` said."""
     for row in range(kinds.size):
         if kinds[row] >= OBJECT and firsts[row] < firsts[row + 1]:
@@ -134,7 +130,7 @@ def _container_end(data: Bytes, pos: int, end: int) -> int:
 
 
 @kernel
-def mark_repeats(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, keys: Ints, marked: NDArray[np.bool_]) -> None:
+def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Ints, marked: Bools) -> None:
     """Mark the sound objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
 
     ``keys`` is scratch, 3 times ``MANY`` items.

@@ -35,9 +35,7 @@ from sparkwire.kernels.json import (
     STRING,
     TO_RIGHT,
     WORD,
-    Ints,
     Kinds,
-    Spans,
     behind_mark,
     blank,
     delimited,
@@ -48,7 +46,7 @@ from sparkwire.kernels.json import (
     string_end,
     unescapes_to,
 )
-from sparkwire.kernels.load import Bytes, u8
+from sparkwire.kernels.load import Bools, Bytes, Ints, u8
 from sparkwire.kernels.number import int64, uint64
 
 _NODE = np.dtype(
@@ -87,7 +85,7 @@ class Scratch(NamedTuple):
     """What a scan remembers."""
 
     nest: Bytes
-    found: Spans
+    found: Ints
     """start, size, kind and count by slot, of the document that is scanned; starts count from its begin"""
     marks: Ints
     """place, from the document's begin, and open node of each mark"""
@@ -133,11 +131,11 @@ def scan_documents(
     ends: NDArray[Any],
     tree: Paths,
     scratch: Scratch,
-    starts: Spans,
-    sizes: Spans,
+    starts: Ints,
+    sizes: Ints,
     kinds: Kinds,
-    counts: Spans,
-    sound: NDArray[np.bool_],
+    counts: Ints,
+    sound: Bools,
 ) -> None:
     """Prove each document ``data[begins[i]:ends[i]]`` and note the spans of the wanted values.
 
@@ -288,7 +286,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
 
 
 @kernel
-def _forget_behind(found: Spans, place: int) -> None:
+def _forget_behind(found: Ints, place: int) -> None:
     """What ends behind this place has not been found; where an object begins that is open there, is still known."""
     for slot in range(found.shape[1]):
         s = uint64(slot)
@@ -297,7 +295,7 @@ def _forget_behind(found: Spans, place: int) -> None:
 
 
 @kernel
-def _forget(tree: Paths, node: int, found: Spans) -> bool:
+def _forget(tree: Paths, node: int, found: Ints) -> bool:
     """A key that comes again replaces all that stood under it: whether there was something."""
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):

@@ -1,7 +1,7 @@
 """What stands between the quotes of a JSON string, written as Jackson 1 writes it.
 
 Each function gives the place behind what it writes to ``out[at:]``; with ``writing`` off it writes nothing and only
-measures, so that size and text come from the same lines. ``out`` may be written ``PUT_SLACK`` bytes over.
+measures, so that size and text come from the same lines. ``out`` may be written ``WRITE_SLACK`` bytes over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkwire.kernels.load import Bytes, i64, store_i16, store_i32, store_i64, 
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.text import utf8_step
 
-PUT_SLACK: Final = 8  # [bytes]
+WRITE_SLACK: Final = 8  # [bytes]
 
 _LINE = 57  # [bytes] that fill a line of 76 characters
 _PADDING = ord("=")
@@ -47,23 +47,23 @@ _SHORT_ESCAPES = _short_escapes()
 
 
 @kernel
-def put_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
     r"""Base64 of ``data[start:start + size]`` with ``\n`` behind every 76 characters, of which the last may be the last."""
     if not writing:
         return at + (size + 2) // 3 * 4 + size // _LINE * 2
     end = start + size
     while start + _LINE <= end:
-        at = _put_groups(out, at, data, start, start + _LINE)
+        at = _write_groups(out, at, data, start, start + _LINE)
         store_i16(out, at, _BACKSLASH | ord("n") << 8, True)
         at += 2
         start += _LINE
     whole = end - (end - start) % 3
-    at = _put_groups(out, at, data, start, whole)
-    return _put_last_group(out, at, data, whole, end)
+    at = _write_groups(out, at, data, start, whole)
+    return _write_last_group(out, at, data, whole, end)
 
 
 @kernel
-def _put_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
+def _write_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
     while pos < end:
         bits = int64(u8(data, pos)) << 16 | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2))
         store_i16(out, at, _PAIRS[bits >> 12], True)
@@ -74,7 +74,7 @@ def _put_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
 
 
 @kernel
-def _put_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
+def _write_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
     if pos == end:
         return at
     bits = int64(u8(data, pos)) << 16
@@ -87,7 +87,7 @@ def _put_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int
 
 
 @kernel
-def put_hexadecimal(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+def write_hexadecimal(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
     """Two digits a byte, in lower case."""
     if writing:
         for k in range(size):
@@ -98,7 +98,7 @@ def put_hexadecimal(out: Bytes, at: int, data: Bytes, start: int, size: int, wri
 
 
 @kernel
-def put_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
     """``data[start:start + size]`` as Java reads UTF-8, malformed bytes as U+FFFD, and as Jackson 1 escapes it."""
     pos, end = int64(start), int64(start + size)
     while pos < end:
@@ -110,9 +110,9 @@ def put_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writi
             continue
         step = utf8_step(data, pos, end)
         if step == 1:
-            at = _put_ascii(out, at, int64(u8(data, pos)), writing)
+            at = _write_ascii(out, at, int64(u8(data, pos)), writing)
         elif step == 4:
-            at = _put_surrogates(out, at, data, pos, writing)
+            at = _write_surrogates(out, at, data, pos, writing)
         elif step > 0:
             if writing:
                 for k in range(step):
@@ -136,10 +136,10 @@ def _is_plain(eight: int) -> bool:
 
 
 @kernel
-def _put_ascii(out: Bytes, at: int, character: int, writing: bool) -> int:
+def _write_ascii(out: Bytes, at: int, character: int, writing: bool) -> int:
     letter = _SHORT_ESCAPES[character]
     if letter == 1:
-        return _put_escape(out, at, character, writing)
+        return _write_escape(out, at, character, writing)
     if letter == 0:
         if writing:
             store_u8(out, at, np.uint8(character))
@@ -150,7 +150,7 @@ def _put_ascii(out: Bytes, at: int, character: int, writing: bool) -> int:
 
 
 @kernel
-def _put_surrogates(out: Bytes, at: int, data: Bytes, pos: int, writing: bool) -> int:
+def _write_surrogates(out: Bytes, at: int, data: Bytes, pos: int, writing: bool) -> int:
     """A character of four bytes as two escapes."""
     character = (
         (int64(u8(data, pos)) & 7) << 18
@@ -158,12 +158,12 @@ def _put_surrogates(out: Bytes, at: int, data: Bytes, pos: int, writing: bool) -
         | (int64(u8(data, pos + 2)) & 63) << 6
         | (int64(u8(data, pos + 3)) & 63)
     ) - 0x10000
-    at = _put_escape(out, at, 0xD800 + (character >> 10), writing)
-    return _put_escape(out, at, 0xDC00 + (character & 0x3FF), writing)
+    at = _write_escape(out, at, 0xD800 + (character >> 10), writing)
+    return _write_escape(out, at, 0xDC00 + (character & 0x3FF), writing)
 
 
 @kernel
-def _put_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
+def _write_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
     if writing:
         store_i16(out, at, _BACKSLASH | ord("u") << 8, True)
         for k in range(4):

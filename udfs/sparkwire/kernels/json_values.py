@@ -25,12 +25,10 @@ from sparkwire.kernels.json import (
     STRING,
     WORD,
     ZERO,
-    Ints,
     Kinds,
-    Spans,
     character_at,
 )
-from sparkwire.kernels.load import Bytes, i64, store_i32, store_u8, u8
+from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
 _FFFD = int.from_bytes(b"fffd", "little")
@@ -38,7 +36,7 @@ _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 
 
 @kernel
-def measure_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, out: Spans) -> None:
+def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Size of each value's text [bytes]: a string without its escapes, anything else as written; -1 for NULL."""
     for i in range(kinds.size):
         if kinds[i] == ESCAPED:
@@ -48,11 +46,11 @@ def measure_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, out: S
 
 
 @kernel
-def write_texts(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
+def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
     """Write what ``measure_texts`` measured."""
     for i in range(kinds.size):
         if kinds[i] == ESCAPED:
-            put_text(out, int64(offsets[i]), data, starts[i], sizes[i])
+            write_text_value(out, int64(offsets[i]), data, starts[i], sizes[i])
         elif kinds[i] > NULL:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
             if kinds[i] == OBJECT or kinds[i] == ARRAY:
@@ -71,14 +69,14 @@ def text_size(data: Bytes, start: int, size: int) -> int:
 
 
 @kernel
-def put_text(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
     """Write what a sound string means to ``out[at:]``; behind it."""
     pos, end = start, start + size
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
         character, pos = character_at(data, pos, end)
         if escape:
-            at = _put_utf8(out, at, character)
+            at = _write_utf8(out, at, character)
         else:
             store_u8(out, at, np.uint8(character))
             at += 1
@@ -87,7 +85,7 @@ def put_text(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def canonical_size(data: Bytes, start: int, size: int) -> int:
-    """Size of what ``put_canonical`` writes [bytes]."""
+    """Size of what ``write_canonical_value`` writes [bytes]."""
     pos, end, total = start, start + size, 2
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
@@ -102,7 +100,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 
 
 @kernel
-def put_canonical(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
     """Write a sound string as JSON, in quotes and with no escape but those that JSON needs; behind it."""
     pos, end = start, start + size
     store_u8(out, at, np.uint8(QUOTE))
@@ -114,13 +112,13 @@ def put_canonical(out: Bytes, at: int, data: Bytes, start: int, size: int) -> in
             store_u8(out, at, np.uint8(character))
             at += 1
         else:
-            at = _put_escape(out, at, character)
+            at = _write_escape(out, at, character)
     store_u8(out, at, np.uint8(QUOTE))
     return at + 1
 
 
 @kernel
-def _put_escape(out: Bytes, at: int, character: int) -> int:
+def _write_escape(out: Bytes, at: int, character: int) -> int:
     letter = _letter_of(character)
     if character == QUOTE or character == BACKSLASH:
         letter = character
@@ -129,7 +127,7 @@ def _put_escape(out: Bytes, at: int, character: int) -> int:
         store_u8(out, at + 1, np.uint8(letter))
         return at + 2
     if character >= 0x20:
-        return _put_utf8(out, at, character)
+        return _write_utf8(out, at, character)
     store_u8(out, at, np.uint8(BACKSLASH))
     store_u8(out, at + 1, np.uint8(0x75))
     for k in range(4):
@@ -162,7 +160,7 @@ def _utf8_size(character: int) -> int:
 
 
 @kernel
-def _put_utf8(out: Bytes, at: int, character: int) -> int:
+def _write_utf8(out: Bytes, at: int, character: int) -> int:
     size = _utf8_size(character)
     lead = 0 if size == 1 else (0xF00 >> size) & 0xFF
     store_u8(out, at, np.uint8(lead | (character >> (6 * (size - 1)))))
@@ -172,7 +170,7 @@ def _put_utf8(out: Bytes, at: int, character: int) -> int:
 
 
 @kernel
-def measure_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, out: Spans) -> None:
+def measure_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Size of each value as JSON that is the same however the value was escaped [bytes]; ABSENT is null."""
     for i in range(kinds.size):
         if kinds[i] == ESCAPED:
@@ -184,12 +182,12 @@ def measure_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, ou
 
 
 @kernel
-def write_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
+def write_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
     """Write what ``measure_canonical`` measured."""
     for i in range(kinds.size):
         at = int64(offsets[i])
         if kinds[i] == ESCAPED:
-            put_canonical(out, at, data, starts[i], sizes[i])
+            write_canonical_value(out, at, data, starts[i], sizes[i])
         elif kinds[i] == STRING:
             copy(out, at, data, starts[i] - 1, sizes[i] + 2)
         elif kinds[i] > NULL:
@@ -199,9 +197,7 @@ def write_canonical(data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, offs
 
 
 @kernel
-def read_integers(
-    data: Bytes, starts: Spans, sizes: Spans, kinds: Kinds, values: Ints, valid: NDArray[np.bool_]
-) -> None:
+def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: Ints, valid: Bools) -> None:
     """The values of INTEGERs that an int64 holds; 0 and not valid for anything else."""
     for i in range(kinds.size):
         values[i], valid[i] = 0, False
@@ -237,7 +233,7 @@ def _eight_digits(digits: int) -> int:
 
 
 @kernel
-def write_objects(data: Bytes, starts: Spans, sizes: Spans, offsets: NDArray[Any], out: Bytes) -> None:
+def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any], out: Bytes) -> None:
     """Copy sound objects as they are written, but for escapes that are half a surrogate pair."""
     for i in range(sizes.size):
         if sizes[i] > 0:
@@ -270,8 +266,8 @@ def _mend(out: Bytes, pos: int, end: int) -> None:
 @kernel
 def join_lists(
     data: Bytes,
-    starts: Spans,
-    sizes: Spans,
+    starts: Ints,
+    sizes: Ints,
     firsts: NDArray[Any],
     brackets: tuple[int, int],
     offsets: NDArray[Any],

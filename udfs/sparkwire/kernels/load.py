@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from sparkwire.kernels.jit import CHECKED
 
 Bytes: TypeAlias = NDArray[np.uint8]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
 Int: TypeAlias = int | np.integer[Any]
 
 _BYTE = ir.IntType(8)

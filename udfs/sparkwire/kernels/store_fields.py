@@ -9,24 +9,24 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sparkwire.kernels.fields import Place, Shape
+from sparkwire.kernels.fields import Place, Variant
 from sparkwire.kernels.load import address, in_order
 
 _INDEX = ir.IntType(64)
 _ITEM = 8  # [bytes] of a column's int64
 
 
-def field_writer(shapes: Sequence[Shape]) -> Callable[..., None]:
-    """``write(out, start, shape, columns, row)`` for rows of the shapes 0, 1, … of the table.
+def field_writer(variants: Sequence[Variant]) -> Callable[..., None]:
+    """``write(out, start, variant, columns, row)`` for rows of the variants 0, 1, … of the table.
 
     It stores ``columns[k][row]``, cut to the field's width, as field ``k`` of the row that begins at ``out[start]``,
-    for every field that the shape has. The fields are numbers, the columns int64. ``shape`` is in the table.
+    for every field that the variant has. The fields are numbers, the columns int64. ``variant`` is in the table.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def write(typing_context: Any, out: Any, start: Any, shape: Any, columns: Any, row: Any) -> Any:
+    def write(typing_context: Any, out: Any, start: Any, variant: Any, columns: Any, row: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _emit_shapes(context, builder, signature, args, shapes)
+            _emit_variants(context, builder, signature, args, variants)
             return context.get_dummy_value()
 
         index = types.int64
@@ -35,14 +35,14 @@ def field_writer(shapes: Sequence[Shape]) -> Callable[..., None]:
     return write  # type: ignore[no-any-return]
 
 
-def _emit_shapes(context: Any, builder: Any, signature: Any, args: Any, shapes: Sequence[Shape]) -> None:
-    done = builder.append_basic_block("put.done")
+def _emit_variants(context: Any, builder: Any, signature: Any, args: Any, variants: Sequence[Variant]) -> None:
+    done = builder.append_basic_block("store.done")
     choice = builder.switch(args[2], done)
-    for number, shape in enumerate(shapes):
-        block = builder.append_basic_block(f"put.shape{number}")
+    for number, variant in enumerate(variants):
+        block = builder.append_basic_block(f"store.variant{number}")
         choice.add_case(_INDEX(number), block)
         builder.position_at_end(block)
-        for column, place in enumerate(shape):
+        for column, place in enumerate(variant):
             if place is not None:
                 _emit_field(context, builder, signature, args, column, place)
         builder.branch(done)

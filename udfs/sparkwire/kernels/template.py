@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_text import put_base64_lines, put_hexadecimal, put_java_text
-from sparkwire.kernels.load import Bytes
+from sparkwire.kernels.json_text import write_base64_lines, write_hexadecimal, write_java_text
+from sparkwire.kernels.load import Bytes, Ints
 from sparkwire.kernels.number import int64
-from sparkwire.kernels.text import decimal_width, put_decimal
-
-Ints = NDArray[np.int64]
+from sparkwire.kernels.text import decimal_width, write_decimal
 
 # What a value is.
 NUMBER: Final = 0
@@ -153,30 +151,30 @@ def _row(
 ) -> int:
     for step in range(table.firsts[template], table.firsts[template + 1]):
         kind, source, text = table.kinds[step], table.sources[step], table.texts[step]
-        at = _put_fixed(out, at, table, text, writing)
+        at = _write_fixed(out, at, table, text, writing)
         if kind == NUMBER:
-            at = _put_number(out, at, numbers[source, row], writing)
+            at = _write_number(out, at, numbers[source, row], writing)
         elif kind == WORD:
-            at = _put_fixed(out, at, table, text + 1 + numbers[source, row], writing)
+            at = _write_fixed(out, at, table, text + 1 + numbers[source, row], writing)
         elif kind == BASE64:
-            at = put_base64_lines(out, at, data, starts[source, row], sizes[source, row], writing)
+            at = write_base64_lines(out, at, data, starts[source, row], sizes[source, row], writing)
         elif kind == TEXT:
-            at = put_java_text(out, at, data, starts[source, row], sizes[source, row], writing)
+            at = write_java_text(out, at, data, starts[source, row], sizes[source, row], writing)
         elif kind == HEXADECIMAL:
-            at = put_hexadecimal(out, at, data, starts[source, row], sizes[source, row], writing)
+            at = write_hexadecimal(out, at, data, starts[source, row], sizes[source, row], writing)
     return at
 
 
 @kernel
-def _put_fixed(out: Bytes, at: int, table: Templates, text: int, writing: bool) -> int:
+def _write_fixed(out: Bytes, at: int, table: Templates, text: int, writing: bool) -> int:
     if writing:
         copy(out, at, table.characters, table.text_starts[text], table.text_sizes[text])
     return at + int64(table.text_sizes[text])
 
 
 @kernel
-def _put_number(out: Bytes, at: int, value: int, writing: bool) -> int:
+def _write_number(out: Bytes, at: int, value: int, writing: bool) -> int:
     width = decimal_width(value)
     if writing:
-        put_decimal(out, at, value, width)
+        write_decimal(out, at, value, width)
     return at + width

@@ -74,7 +74,7 @@ def magnitude(value: int) -> int:
 
 
 @kernel
-def put_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
+def write_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
     """Write ``value`` in decimal to ``out[pos:pos + width]``, ``width`` from ``decimal_width``."""
     rest = magnitude(value)
     if value < 0:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from sparkwire.kernels.jit import kernel
-
-Ints = npt.NDArray[np.int64]
+from sparkwire.kernels.load import Ints
 
 
 @kernel

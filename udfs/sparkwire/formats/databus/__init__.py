@@ -5,12 +5,12 @@
     V1       header  value                      `layout.V1`; a BYTES key stands in the header's place of the
                                                 LONG key: i32 length, bytes
     V2       header  key  [metadata]  [payload] `layout.V2`
-    key      i64 | i32 length, bytes | part     LONG, BYTES, SCHEMA; in V2 told by two attribute bits
+    key      i64 | i32 length, bytes | part     LONG, BYTES, SCHEMA; in V2 derived by two attribute bits
     metadata, payload   part                    each there if its attribute bit is set
     part     i32 length, i16 attributes, digest (16 bytes MD5 or 4 bytes CRC-32), data
 
 The version byte is 0 for V1 and 2 for V2. Nothing tells the byte order but V2's magic word, so a row
-is read in the order in which it makes sense (`event.event_shape`).
+is read in the order in which it makes sense (`event.event_variant`).
 
 Checksums are CRC-32 with neither the initial value nor the final inversion of zlib's: that of zeros, and
 of nothing, is 0. The body's checksum stands in the header, so it is covered by the header's:
@@ -57,7 +57,7 @@ from sparkwire.formats.databus.event import (
     VALUE_SIZE,
 )
 from sparkwire.formats.databus.from_json import from_json
-from sparkwire.formats.databus.given import takable
+from sparkwire.formats.databus.input_fields import takable
 from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
 from sparkwire.formats.databus.partition import key_partition
 from sparkwire.formats.databus.scan import Events
@@ -370,7 +370,7 @@ FUNCTIONS: Final = (
     Function(
         f"to_dbus_event(event {sql_name(takable(_STRUCT.return_type))}) -> BINARY",
         "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; "
-        "attributes win over the fields told from them, schema_id over schema_version. What is left out is 0, false or empty.",
+        "attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.",
         to_event,
         "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
     ),

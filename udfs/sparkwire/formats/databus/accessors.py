@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, build, from_codes, gather, primitive, timestamps
+from sparkwire.column import build, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import DIGEST, KEY, NO_NUMBER, UNKNOWN
-from sparkwire.formats.databus.layout import NO_SHAPE, V1_LITTLE, V2_LITTLE
+from sparkwire.formats.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
 from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
+from sparkwire.kernels import Bools, Ints
 
 EventAccessor = Callable[[Events], pa.Array]
 
@@ -55,9 +56,9 @@ def attribute(v1_bit: int, v2_bit: int) -> EventAccessor:
 
 
 def byte_order(events: Events) -> pa.Array:
-    shapes = events.header.shapes
-    little = ((shapes == V1_LITTLE) | (shapes == V2_LITTLE)).astype(np.int8)
-    return from_codes(np.where(shapes == NO_SHAPE, np.int8(-1), little), layout.BYTE_ORDERS)
+    variants = events.header.variants
+    little = ((variants == V1_LITTLE) | (variants == V2_LITTLE)).astype(np.int8)
+    return from_codes(np.where(variants == NO_VARIANT, np.int8(-1), little), layout.BYTE_ORDERS)
 
 
 def opcode(events: Events) -> pa.Array:
@@ -94,7 +95,7 @@ def event_type(events: Events) -> pa.Array:
     return _by_source(events, np.select(kinds, range(len(kinds)), len(kinds)), layout.EVENT_TYPES)
 
 
-def _by_source(events: Events, codes: npt.NDArray[np.int64], vocabulary: tuple[str, ...]) -> pa.Array:
+def _by_source(events: Events, codes: Ints, vocabulary: tuple[str, ...]) -> pa.Array:
     there = events.has("src_id")
     return from_codes((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
 

@@ -35,6 +35,7 @@ from sparkwire.formats.databus.layout import (
 )
 from sparkwire.kernels import (
     Bytes,
+    Ints,
     Place,
     copy,
     crc32_raw,
@@ -71,9 +72,9 @@ def _places(table: Layout, little: bool) -> tuple[Place, ...]:
     return tuple(Place(table[name].offset, table[name].field.width, True, little) for name in FIXED)
 
 
-_put_fixed = field_writer(
+_write_fixed = field_writer(
     (
-        (),  # of no shape
+        (),  # of no variant
         _places(layout.V1, little=False),
         _places(layout.V1, little=True),
         _places(layout.V2, little=False),
@@ -90,22 +91,20 @@ class Parts(NamedTuple):
 
     data: tuple[Bytes, ...]
     """by span, the column that its bytes lie in"""
-    starts: npt.NDArray[np.int64]
+    starts: Ints
     """(SPANS, rows), into the span's ``data``"""
-    sizes: npt.NDArray[np.int64]
+    sizes: Ints
     """(SPANS, rows) [bytes], -1 for none"""
-    versions: npt.NDArray[np.int64]
+    versions: Ints
     """(NUMBERS, rows): the schema versions"""
 
 
 @kernel
-def measure_events(
-    shapes: npt.NDArray[np.int8], kinds: npt.NDArray[np.int8], parts: Parts, sizes: npt.NDArray[np.int64]
-) -> None:
+def measure_events(variants: npt.NDArray[np.int8], kinds: npt.NDArray[np.int8], parts: Parts, sizes: Ints) -> None:
     """Size of every event [bytes]."""
-    for row in range(shapes.size):
+    for row in range(variants.size):
         key = _key_size(int64(kinds[row]), parts, row)
-        if is_v2(int64(shapes[row])):
+        if is_v2(int64(variants[row])):
             sizes[row] = V2_KEY + key + _part_size(parts, row, METADATA, METADATA_DIGEST)
             sizes[row] += _part_size(parts, row, VALUE, DIGEST)
         else:
@@ -113,10 +112,10 @@ def measure_events(
 
 
 @kernel
-def put_events(
-    shapes: npt.NDArray[np.int8],
+def write_events(
+    variants: npt.NDArray[np.int8],
     kinds: npt.NDArray[np.int8],
-    fixed: tuple[npt.NDArray[np.int64], ...],
+    fixed: tuple[Ints, ...],
     parts: Parts,
     offsets: npt.NDArray[np.int32],
     out: Bytes,
@@ -125,25 +124,25 @@ def put_events(
 
     Rows are written one behind the other, front to back: a copy may run over into what is not written yet.
     """
-    for row in range(shapes.size):
+    for row in range(variants.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         if end > start:
-            shape = int64(shapes[row])
-            _put_fixed(out, start, shape, fixed, row)
-            if is_v2(shape):
-                _put_v2(out, start, end, is_little(shape), int64(kinds[row]), parts, row)
+            variant = int64(variants[row])
+            _write_fixed(out, start, variant, fixed, row)
+            if is_v2(variant):
+                _write_v2(out, start, end, is_little(variant), int64(kinds[row]), parts, row)
             else:
-                _put_v1(out, start, end, is_little(shape), int64(kinds[row]), parts, row)
+                _write_v1(out, start, end, is_little(variant), int64(kinds[row]), parts, row)
 
 
 @kernel
-def _put_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+def _write_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
     store_u8(out, start, 0)
-    _put_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
+    _write_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
     if parts.sizes[DIGEST, row] < 0:
         store_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
-    key_end = _put_key(out, start + V1_KEY, little, kind, parts, row)
-    _put_data(out, key_end, parts, row, VALUE)
+    key_end = _write_key(out, start + V1_KEY, little, kind, parts, row)
+    _write_data(out, key_end, parts, row, VALUE)
     header_end = start + V1_BYTES_HEADER if kind == BYTES_KEY else key_end
     store_i32(out, start + _V1_VALUE_CRC, crc32_raw(out, header_end, end - header_end), little)
     covered = start + _V1_COVERED
@@ -151,16 +150,16 @@ def _put_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Pa
 
 
 @kernel
-def _put_v2(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+def _write_v2(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
     store_u8(out, start, 2)
     store_i32(out, start + _V2_MAGIC, MAGIC, little)
-    body = _put_key(out, start + V2_KEY, little, kind, parts, row)
+    body = _write_key(out, start + V2_KEY, little, kind, parts, row)
     store_i32(out, start + _V2_HEADER_LENGTH, body - start, little)
     at = body
     if parts.sizes[METADATA, row] >= 0:
-        at = _put_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
+        at = _write_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
     if parts.sizes[VALUE, row] >= 0:
-        _put_part(out, at, little, parts, row, VALUE, DIGEST, VERSION)
+        _write_part(out, at, little, parts, row, VALUE, DIGEST, VERSION)
     store_i32(out, start + _V2_VALUE_CRC, crc32_raw(out, body, end - body), little)
     covered = start + _V2_COVERED
     store_i32(out, start + _V2_CRC, crc32_raw(out, covered, body - covered), little)
@@ -177,14 +176,14 @@ def _key_size(kind: int, parts: Parts, row: int) -> int:
 
 
 @kernel
-def _put_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
+def _write_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
     """Where the key ends; a LONG is among the fixed fields and stands already."""
     if kind == LONG_KEY:
         return at + 8
     if kind == BYTES_KEY:
         store_i32(out, at, max(parts.sizes[KEY, row], 0), little)
-        return _put_data(out, at + 4, parts, row, KEY)
-    return at if kind == NO_KEY else _put_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
+        return _write_data(out, at + 4, parts, row, KEY)
+    return at if kind == NO_KEY else _write_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
 
 
 @kernel
@@ -194,15 +193,15 @@ def _part_size(parts: Parts, row: int, content: int, digest: int) -> int:
 
 
 @kernel
-def _put_part(
+def _write_part(
     out: Bytes, at: int, little: bool, parts: Parts, row: int, content: int, digest: int, version: int
 ) -> int:
     """Length, version, kind of digest, digest and data; where the part ends."""
     store_i32(out, at, max(parts.sizes[content, row], 0), little)
     digest_kind = 1 if parts.sizes[digest, row] == CRC32_SIZE else 0
     store_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
-    at = _put_digest(out, at + PART_SIZE, parts, row, digest)
-    return _put_data(out, at, parts, row, content)
+    at = _write_digest(out, at + PART_SIZE, parts, row, digest)
+    return _write_data(out, at, parts, row, content)
 
 
 @kernel
@@ -211,7 +210,7 @@ def _digest_size(parts: Parts, row: int, digest: int) -> int:
 
 
 @kernel
-def _put_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int:
+def _write_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int:
     """The digest, 16 zeros for none; where it ends."""
     size, start, data = parts.sizes[digest, row], parts.starts[digest, row], parts.data[digest]
     if size == CRC32_SIZE:
@@ -223,7 +222,7 @@ def _put_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int
 
 
 @kernel
-def _put_data(out: Bytes, at: int, parts: Parts, row: int, content: int) -> int:
+def _write_data(out: Bytes, at: int, parts: Parts, row: int, content: int) -> int:
     size = int64(parts.sizes[content, row])
     if size <= 0:
         return at

@@ -1,13 +1,10 @@
-"""Kernels for one serialized event: which shape it has, where its parts lie, whether it is sound.
+"""Kernels for one serialized event: which variant it has, where its parts lie, whether it is sound.
 
 An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
 field is read only after its own bytes have been proved to lie inside the row.
 """
 
 from __future__ import annotations
-
-import numpy as np
-import numpy.typing as npt
 
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.formats.databus import layout
@@ -19,7 +16,7 @@ from sparkwire.formats.databus.layout import (
     MD5_SIZE,
     MIN_LENGTH,
     NO_KEY,
-    NO_SHAPE,
+    NO_VARIANT,
     PART_SIZE,
     SCHEMA_KEY,
     V1_ATTRIBUTES_END,
@@ -38,9 +35,7 @@ from sparkwire.formats.databus.layout import (
     V2_METADATA,
     V2_PAYLOAD,
 )
-from sparkwire.kernels import Bytes, crc32_raw, i16, i32, int64, kernel, u8, u16, u32
-
-Ints = npt.NDArray[np.int64]
+from sparkwire.kernels import Bytes, Ints, crc32_raw, i16, i32, int64, kernel, u8, u16, u32
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_COVERED = layout.V1["length"].offset
@@ -59,43 +54,43 @@ UNKNOWN = -1  # a position, a size or a checksum that the bytes do not tell
 
 
 @kernel
-def is_v2(shape: int) -> bool:
-    return shape >= V2_BIG
+def is_v2(variant: int) -> bool:
+    return variant >= V2_BIG
 
 
 @kernel
-def is_little(shape: int) -> bool:
-    return shape in (V1_LITTLE, V2_LITTLE)
+def is_little(variant: int) -> bool:
+    return variant in (V1_LITTLE, V2_LITTLE)
 
 
 @kernel
-def key_type(data: Bytes, start: int, shape: int) -> int:
+def key_type(data: Bytes, start: int, variant: int) -> int:
     """The kind of key, from attributes that are there."""
-    little = is_little(shape)
-    if is_v2(shape):
+    little = is_little(variant)
+    if is_v2(variant):
         return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
     attributes = int64(u16(data, start + _V1_ATTRIBUTES, little))
     return BYTES_KEY if attributes & V1_BYTES_KEY else LONG_KEY
 
 
 @kernel
-def total_length(data: Bytes, start: int, size: int, shape: int) -> int:
+def total_length(data: Bytes, start: int, size: int, variant: int) -> int:
     """The length as stored, below any length where its bytes are missing [bytes]."""
-    if is_v2(shape):
-        return int64(i32(data, start + _V2_LENGTH, is_little(shape))) if size >= V2_LENGTH_END else -(1 << 40)
-    return int64(i32(data, start + _V1_LENGTH, is_little(shape))) if size >= _V1_LENGTH + 4 else -(1 << 40)
+    if is_v2(variant):
+        return int64(i32(data, start + _V2_LENGTH, is_little(variant))) if size >= V2_LENGTH_END else -(1 << 40)
+    return int64(i32(data, start + _V1_LENGTH, is_little(variant))) if size >= _V1_LENGTH + 4 else -(1 << 40)
 
 
 @kernel
-def header_end(data: Bytes, start: int, size: int, shape: int) -> int:
+def header_end(data: Bytes, start: int, size: int, variant: int) -> int:
     """Where the header ends by its own word, ``UNKNOWN`` where that word is missing or negative [bytes]."""
-    if is_v2(shape):
+    if is_v2(variant):
         if size < _V2_HEADER_LENGTH + 4:
             return UNKNOWN
-        return max(int64(i32(data, start + _V2_HEADER_LENGTH, is_little(shape))), UNKNOWN)
+        return max(int64(i32(data, start + _V2_HEADER_LENGTH, is_little(variant))), UNKNOWN)
     if size < V1_ATTRIBUTES_END:
         return UNKNOWN
-    return V1_BYTES_HEADER if key_type(data, start, shape) == BYTES_KEY else V1_LONG_HEADER
+    return V1_BYTES_HEADER if key_type(data, start, variant) == BYTES_KEY else V1_LONG_HEADER
 
 
 @kernel
@@ -109,109 +104,109 @@ def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int
 
 
 @kernel
-def header_first(shape: int) -> int:
+def header_first(variant: int) -> int:
     """Where the range of the header's checksum begins [bytes]."""
-    return _V2_COVERED if is_v2(shape) else _V1_COVERED
+    return _V2_COVERED if is_v2(variant) else _V1_COVERED
 
 
 @kernel
-def is_whole(size: int, shape: int, end: int, length: int) -> bool:
+def is_whole(size: int, variant: int, end: int, length: int) -> bool:
     """Whether every byte that both checksums need is there."""
-    fixed = V2_KEY if is_v2(shape) else V1_KEY
-    return shape != NO_SHAPE and fixed <= end <= length <= size
+    fixed = V2_KEY if is_v2(variant) else V1_KEY
+    return variant != NO_VARIANT and fixed <= end <= length <= size
 
 
 @kernel
-def stored_header_crc(data: Bytes, start: int, shape: int) -> int:
-    return int64(u32(data, start + (_V2_CRC if is_v2(shape) else _V1_CRC), is_little(shape)))
+def stored_header_crc(data: Bytes, start: int, variant: int) -> int:
+    return int64(u32(data, start + (_V2_CRC if is_v2(variant) else _V1_CRC), is_little(variant)))
 
 
 @kernel
-def stored_value_crc(data: Bytes, start: int, shape: int) -> int:
-    return int64(u32(data, start + (_V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC), is_little(shape)))
+def stored_value_crc(data: Bytes, start: int, variant: int) -> int:
+    return int64(u32(data, start + (_V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC), is_little(variant)))
 
 
 @kernel
-def header_crc(data: Bytes, start: int, size: int, shape: int, end: int) -> int:
+def header_crc(data: Bytes, start: int, size: int, variant: int, end: int) -> int:
     """The checksum of a header that ends at ``end``, over the bytes that are there; ``UNKNOWN`` where its range is."""
-    if is_v2(shape) and size < _V2_HEADER_LENGTH + 4:
+    if is_v2(variant) and size < _V2_HEADER_LENGTH + 4:
         return int64(UNKNOWN)
     # A V1 row that ends before the attributes ends before either header does.
-    last = V1_LONG_HEADER if end == UNKNOWN and not is_v2(shape) else end
-    return _range_crc(data, start, size, header_first(shape), last)
+    last = V1_LONG_HEADER if end == UNKNOWN and not is_v2(variant) else end
+    return _range_crc(data, start, size, header_first(variant), last)
 
 
 @kernel
-def value_crc(data: Bytes, start: int, size: int, shape: int, end: int, length: int) -> int:
+def value_crc(data: Bytes, start: int, size: int, variant: int, end: int, length: int) -> int:
     """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
-    if end == UNKNOWN or (is_v2(shape) and size < V2_LENGTH_END):
+    if end == UNKNOWN or (is_v2(variant) and size < V2_LENGTH_END):
         return int64(UNKNOWN)
     return _range_crc(data, start, size, end, length)
 
 
 @kernel
-def header_checks(data: Bytes, start: int, size: int, shape: int, end: int, computed: int) -> int:
+def header_checks(data: Bytes, start: int, size: int, variant: int, end: int, computed: int) -> int:
     """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
-    if end == UNKNOWN and not (is_v2(shape) and size >= _V2_HEADER_LENGTH + 4):
+    if end == UNKNOWN and not (is_v2(variant) and size >= _V2_HEADER_LENGTH + 4):
         return UNKNOWN
-    if max(end, (_V2_CRC if is_v2(shape) else _V1_CRC) + 4) > size:
+    if max(end, (_V2_CRC if is_v2(variant) else _V1_CRC) + 4) > size:
         return UNKNOWN
-    return 1 if computed == stored_header_crc(data, start, shape) else 0
+    return 1 if computed == stored_header_crc(data, start, variant) else 0
 
 
 @kernel
-def value_checks(data: Bytes, start: int, size: int, shape: int, end: int, length: int, computed: int) -> int:
+def value_checks(data: Bytes, start: int, size: int, variant: int, end: int, length: int, computed: int) -> int:
     """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
-    stored = _V2_VALUE_CRC if is_v2(shape) else _V1_VALUE_CRC
+    stored = _V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC
     if computed == UNKNOWN or size < stored + 4 or length > max(end, size):
         return UNKNOWN
-    return 1 if computed == stored_value_crc(data, start, shape) else 0
+    return 1 if computed == stored_value_crc(data, start, variant) else 0
 
 
 @kernel
-def header_is_right(data: Bytes, start: int, size: int, shape: int) -> bool:
+def header_is_right(data: Bytes, start: int, size: int, variant: int) -> bool:
     """Whether the header is whole and its checksum right."""
-    end = header_end(data, start, size, shape)
-    return header_checks(data, start, size, shape, end, header_crc(data, start, size, shape, end)) == 1
+    end = header_end(data, start, size, variant)
+    return header_checks(data, start, size, variant, end, header_crc(data, start, size, variant, end)) == 1
 
 
 @kernel
-def magic_shape(data: Bytes, start: int, size: int) -> int:
-    """The shape that the version byte and V2's magic word tell, ``NO_SHAPE`` where they leave the order open."""
+def magic_variant(data: Bytes, start: int, size: int) -> int:
+    """The variant that the version byte and V2's magic word tell, ``NO_VARIANT`` where they leave the order open."""
     if size < _V2_MAGIC + 4 or u8(data, start) != 2:
-        return NO_SHAPE
+        return NO_VARIANT
     if u32(data, start + _V2_MAGIC, False) == MAGIC:
         return V2_BIG
-    return V2_LITTLE if u32(data, start + _V2_MAGIC, True) == MAGIC else NO_SHAPE
+    return V2_LITTLE if u32(data, start + _V2_MAGIC, True) == MAGIC else NO_VARIANT
 
 
 @kernel
-def checked_shape(data: Bytes, start: int, size: int, big: int) -> int:
+def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
     """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
     big_checks = header_is_right(data, start, size, big)
     if big_checks == header_is_right(data, start, size, big + 1):
-        return NO_SHAPE
+        return NO_VARIANT
     return big if big_checks else big + 1
 
 
 @kernel
-def event_shape(data: Bytes, start: int, size: int) -> int:
+def event_variant(data: Bytes, start: int, size: int) -> int:
     """Version and byte order of a row that is one event.
 
     V2's magic word decides; else the order in which the stored length is the row's; else the order in
     which the header's checksum is right; else big-endian.
     """
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
-        return NO_SHAPE
-    shape = magic_shape(data, start, size)
-    if shape != NO_SHAPE:
-        return shape
+        return NO_VARIANT
+    variant = magic_variant(data, start, size)
+    if variant != NO_VARIANT:
+        return variant
     big = V2_BIG if u8(data, start) == 2 else V1_BIG
     big_fits = total_length(data, start, size, big) == size
     if big_fits != (total_length(data, start, size, big + 1) == size):
         return big if big_fits else big + 1
-    shape = checked_shape(data, start, size, big)
-    return big if shape == NO_SHAPE else shape
+    variant = checked_variant(data, start, size, big)
+    return big if variant == NO_VARIANT else variant
 
 
 # What `read_parts` finds: spans [bytes from the start of `data`], sizes as announced, versions.
@@ -230,9 +225,9 @@ def read_part(
     at: int,
     little: bool,
     row: int,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
     content: int,
     digest: int,
     version: int,
@@ -268,20 +263,20 @@ def read_parts(
     data: Bytes,
     start: int,
     size: int,
-    shape: int,
+    variant: int,
     row: int,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
 ) -> bool:
     """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
 
     ``starts`` and ``sizes`` are (SPANS, rows), ``numbers`` is (NUMBERS, rows); what is not found stays
     as it was.
     """
-    if is_v2(shape):
-        return _read_v2_parts(data, start, size, shape, row, starts, sizes, numbers)
-    return _read_v1_parts(data, start, size, shape, row, starts, sizes, numbers)
+    if is_v2(variant):
+        return _read_v2_parts(data, start, size, variant, row, starts, sizes, numbers)
+    return _read_v1_parts(data, start, size, variant, row, starts, sizes, numbers)
 
 
 @kernel
@@ -289,24 +284,24 @@ def _read_v1_parts(
     data: Bytes,
     start: int,
     size: int,
-    shape: int,
+    variant: int,
     row: int,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
 ) -> bool:
-    value = header_end(data, start, size, shape)
+    value = header_end(data, start, size, variant)
     if value == V1_BYTES_HEADER:
         if size < V1_BYTES_HEADER:
             return False
-        key_size = int64(i32(data, start + V1_KEY, is_little(shape)))
+        key_size = int64(i32(data, start + V1_KEY, is_little(variant)))
         if key_size < 0:
             return False
         if value + key_size <= size:
             starts[KEY, row] = start + value
             sizes[KEY, row] = key_size
         value += key_size
-    length = total_length(data, start, size, shape)
+    length = total_length(data, start, size, variant)
     if value == UNKNOWN or length < value:
         return False
     numbers[VALUE_SIZE, row] = length - value
@@ -321,17 +316,17 @@ def _read_v2_parts(
     data: Bytes,
     start: int,
     size: int,
-    shape: int,
+    variant: int,
     row: int,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
 ) -> bool:
     if size < _V2_ATTRIBUTES + 2:
         return False
-    little = is_little(shape)
-    body = header_end(data, start, size, shape)
-    key_end = _read_v2_key(data, start, size, shape, row, starts, sizes, numbers)
+    little = is_little(variant)
+    body = header_end(data, start, size, variant)
+    key_end = _read_v2_key(data, start, size, variant, row, starts, sizes, numbers)
     sound = 0 <= key_end <= body
     if body < V2_KEY:
         return False
@@ -343,7 +338,7 @@ def _read_v2_parts(
         )
     if attributes & V2_PAYLOAD:
         end = read_part(data, start, size, end, little, row, starts, sizes, numbers, VALUE, DIGEST, VERSION)
-    return sound and 0 <= end <= total_length(data, start, size, shape)
+    return sound and 0 <= end <= total_length(data, start, size, variant)
 
 
 @kernel
@@ -351,15 +346,15 @@ def _read_v2_key(
     data: Bytes,
     start: int,
     size: int,
-    shape: int,
+    variant: int,
     row: int,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
 ) -> int:
     """Where the key ends, ``UNKNOWN`` if nothing can tell."""
-    kind = key_type(data, start, shape)
-    little = is_little(shape)
+    kind = key_type(data, start, variant)
+    little = is_little(variant)
     if kind == SCHEMA_KEY:
         return read_part(data, start, size, V2_KEY, little, row, starts, sizes, numbers, KEY, KEY_DIGEST, KEY_VERSION)
     if kind == LONG_KEY:
@@ -379,18 +374,18 @@ def _read_v2_key(
 
 
 @kernel
-def header_error(data: Bytes, start: int, size: int, shape: int, checks: int) -> int:
+def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) -> int:
     """The first thing wrong with an event's header, ``OK`` if nothing is: then its length can be trusted."""
     if size < 1:
         return TRUNCATED
-    if shape == NO_SHAPE:
+    if variant == NO_VARIANT:
         return BAD_MAGIC
-    end = header_end(data, start, size, shape)
-    length = total_length(data, start, size, shape)
-    if is_v2(shape):
+    end = header_end(data, start, size, variant)
+    length = total_length(data, start, size, variant)
+    if is_v2(variant):
         if size < V2_KEY:
             return TRUNCATED
-        if u32(data, start + _V2_MAGIC, is_little(shape)) != MAGIC:
+        if u32(data, start + _V2_MAGIC, is_little(variant)) != MAGIC:
             return BAD_MAGIC
         if end < V2_KEY or end > length:
             return BAD_LENGTH

@@ -63,7 +63,7 @@ MAGIC: Final = 0xCAFEDEED
 MIN_LENGTH: Final = V1_KEY  # [bytes] Databus refuses shorter V1 events before it looks at the checksum
 
 # How a row is to be read: its version and its byte order.
-NO_SHAPE: Final = 0
+NO_VARIANT: Final = 0
 V1_BIG: Final = 1
 V1_LITTLE: Final = 2
 V2_BIG: Final = 3

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, empty, primitive
+from sparkwire.column import empty, primitive
 from sparkwire.formats.databus.event import KEY
 from sparkwire.formats.databus.scan import Events
-from sparkwire.kernels import Bytes, int64, kernel, u8, uint64
+from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
 from sparkwire.kernels.json_text import malformed_size
 from sparkwire.kernels.text import magnitude, utf8_step
 
@@ -53,11 +53,11 @@ def _digits() -> npt.NDArray[np.int8]:
 @kernel
 def find_partitions(
     data: Bytes,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    longs: npt.NDArray[np.int64],
-    is_long: npt.NDArray[np.bool_],
-    counts: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    longs: Ints,
+    is_long: Bools,
+    counts: Ints,
     digits: npt.NDArray[np.int8],
     partitions: npt.NDArray[np.int32],
     valid: Bools,

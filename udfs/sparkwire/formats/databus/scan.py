@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, binary_of, empty
+from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_SHAPE, V2_BIG
-from sparkwire.kernels import Bytes, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
-from sparkwire.kernels.text import decimal_width, put_decimal, utf8_valid
+from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
+from sparkwire.kernels import Bools, Bytes, Ints, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
+from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 from sparkwire.wire import Layout
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
@@ -31,7 +31,7 @@ def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
     )
 
 
-_SHAPES: Final = (
+_VARIANTS: Final = (
     # Of an unknown version only the version byte itself can be read.
     tuple(Place(0, 1, True, False) if name == "version" else None for name in _FIELDS),
     _places(layout.V1, little=False),
@@ -42,10 +42,10 @@ _SHAPES: Final = (
 # src_id has two bytes in V1 and four in V2: the wider type holds both.
 _DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in _FIELDS}
 _NEVER: Final = np.iinfo(np.int64).max
-_ENDS: Final = np.array([[_NEVER if p is None else p.end for p in shape] for shape in _SHAPES], np.int64)
+_ENDS: Final = np.array([[_NEVER if p is None else p.end for p in variant] for variant in _VARIANTS], np.int64)
 _WHOLE: Final = int(_ENDS[1:][_ENDS[1:] < _NEVER].max())
 
-_read_fields = field_reader(_SHAPES)
+_read_fields = field_reader(_VARIANTS)
 
 
 @kernel
@@ -53,40 +53,40 @@ def read_headers(
     data: Bytes,
     offsets: npt.NDArray[Any],
     check: bool,
-    shapes: npt.NDArray[np.int8],
+    variants: npt.NDArray[np.int8],
     fields: tuple[npt.NDArray[Any], ...],
-    crcs: npt.NDArray[np.int64],
+    crcs: Ints,
     checks: npt.NDArray[np.int8],
 ) -> int:
-    """Shape and fixed fields of every event; with ``check`` also both checksums and how they compare.
+    """Variant and fixed fields of every event; with ``check`` also both checksums and how they compare.
 
     Returns how many events lack bytes that a checksum needs: those are left to ``check_torn``, whose code
     would slow down every row if it stood in this loop.
     """
-    rows, torn = shapes.size, 0
+    rows, torn = variants.size, 0
     for row in range(rows):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
         ahead = int64(offsets[min(row + _AHEAD, rows - 1)])
         prefetch(data, ahead)
         prefetch(data, ahead + 64)
-        shape = event.event_shape(data, start, size)
-        shapes[row] = shape
-        _read_fields(data, start, size, shape, fields, row)
+        variant = event.event_variant(data, start, size)
+        variants[row] = variant
+        _read_fields(data, start, size, variant, fields, row)
         if not check:
             continue
         # Written out here: a call would pass the arrays again for every row.
-        end = event.header_end(data, start, size, shape)
-        length = event.total_length(data, start, size, shape)
-        if not event.is_whole(size, shape, end, length):
+        end = event.header_end(data, start, size, variant)
+        length = event.total_length(data, start, size, variant)
+        if not event.is_whole(size, variant, end, length):
             torn += 1
             continue
-        first = event.header_first(shape)
+        first = event.header_first(variant)
         header = int64(crc32_raw(data, start + first, end - first))
         value = int64(crc32_raw(data, start + end, length - end))
         crcs[0, row], crcs[1, row] = header, value
-        checks[0, row] = header == event.stored_header_crc(data, start, shape)
-        checks[1, row] = value == event.stored_value_crc(data, start, shape)
+        checks[0, row] = header == event.stored_header_crc(data, start, variant)
+        checks[1, row] = value == event.stored_value_crc(data, start, variant)
     return torn
 
 
@@ -94,40 +94,40 @@ def read_headers(
 def check_torn(
     data: Bytes,
     offsets: npt.NDArray[Any],
-    shapes: npt.NDArray[np.int8],
-    crcs: npt.NDArray[np.int64],
+    variants: npt.NDArray[np.int8],
+    crcs: Ints,
     checks: npt.NDArray[np.int8],
 ) -> None:
     """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
-    for row in range(shapes.size):
+    for row in range(variants.size):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
-        shape = int64(shapes[row])
-        if shape == NO_SHAPE:
+        variant = int64(variants[row])
+        if variant == NO_VARIANT:
             crcs[0, row] = crcs[1, row] = UNKNOWN
             checks[0, row] = checks[1, row] = UNKNOWN
             continue
-        end = event.header_end(data, start, size, shape)
-        length = event.total_length(data, start, size, shape)
-        if not event.is_whole(size, shape, end, length):
-            crcs[0, row] = event.header_crc(data, start, size, shape, end)
-            crcs[1, row] = event.value_crc(data, start, size, shape, end, length)
-            checks[0, row] = event.header_checks(data, start, size, shape, end, crcs[0, row])
-            checks[1, row] = event.value_checks(data, start, size, shape, end, length, crcs[1, row])
+        end = event.header_end(data, start, size, variant)
+        length = event.total_length(data, start, size, variant)
+        if not event.is_whole(size, variant, end, length):
+            crcs[0, row] = event.header_crc(data, start, size, variant, end)
+            crcs[1, row] = event.value_crc(data, start, size, variant, end, length)
+            checks[0, row] = event.header_checks(data, start, size, variant, end, crcs[0, row])
+            checks[1, row] = event.value_checks(data, start, size, variant, end, length, crcs[1, row])
 
 
 @kernel
 def read_spans(
     data: Bytes,
     offsets: npt.NDArray[Any],
-    shapes: npt.NDArray[np.int8],
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
-    bounded: npt.NDArray[np.bool_],
+    variants: npt.NDArray[np.int8],
+    starts: Ints,
+    sizes: Ints,
+    numbers: Ints,
+    bounded: Bools,
 ) -> None:
     """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
-    for row in range(shapes.size):
+    for row in range(variants.size):
         for k in range(SPANS):
             starts[k, row] = 0
             sizes[k, row] = UNKNOWN
@@ -135,27 +135,29 @@ def read_spans(
             numbers[k, row] = NO_NUMBER
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
-        shape = int64(shapes[row])
-        bounded[row] = shape != NO_SHAPE and event.read_parts(data, start, size, shape, row, starts, sizes, numbers)
+        variant = int64(variants[row])
+        bounded[row] = variant != NO_VARIANT and event.read_parts(
+            data, start, size, variant, row, starts, sizes, numbers
+        )
 
 
 @kernel
 def find_errors(
     data: Bytes,
     offsets: npt.NDArray[Any],
-    shapes: npt.NDArray[np.int8],
+    variants: npt.NDArray[np.int8],
     checks: npt.NDArray[np.int8],
-    bounded: npt.NDArray[np.bool_],
+    bounded: Bools,
     errors: npt.NDArray[np.int8],
 ) -> None:
     """The first thing wrong with every event."""
-    for row in range(shapes.size):
+    for row in range(variants.size):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
-        shape = int64(shapes[row])
-        error = event.header_error(data, start, size, shape, int64(checks[0, row]))
+        variant = int64(variants[row])
+        error = event.header_error(data, start, size, variant, int64(checks[0, row]))
         if error == OK:
-            length = event.total_length(data, start, size, shape)
+            length = event.total_length(data, start, size, variant)
             error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
         errors[row] = error
 
@@ -163,11 +165,11 @@ def find_errors(
 @kernel
 def measure_keys(
     data: Bytes,
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    longs: npt.NDArray[np.int64],
-    is_long: npt.NDArray[np.bool_],
-    texts: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
+    longs: Ints,
+    is_long: Bools,
+    texts: Ints,
 ) -> None:
     """Size of every key as text [bytes], -1 where there is no key or it is not UTF-8."""
     for row in range(texts.size):
@@ -182,10 +184,10 @@ def measure_keys(
 @kernel
 def write_keys(
     data: Bytes,
-    starts: npt.NDArray[np.int64],
-    longs: npt.NDArray[np.int64],
-    is_long: npt.NDArray[np.bool_],
-    texts: npt.NDArray[np.int64],
+    starts: Ints,
+    longs: Ints,
+    is_long: Bools,
+    texts: Ints,
     offsets: npt.NDArray[np.int32],
     out: Bytes,
 ) -> None:
@@ -193,7 +195,7 @@ def write_keys(
     for row in range(texts.size):
         if texts[row] > 0:
             if is_long[row]:
-                put_decimal(out, int64(offsets[row]), longs[row], texts[row])
+                write_decimal(out, int64(offsets[row]), longs[row], texts[row])
             else:
                 copy(out, int64(offsets[row]), data, starts[row], texts[row])
 
@@ -208,10 +210,10 @@ def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
 class Header(NamedTuple):
     """What ``read_headers`` finds."""
 
-    shapes: npt.NDArray[np.int8]
+    variants: npt.NDArray[np.int8]
     fields: dict[str, npt.NDArray[Any]]
     """the fixed fields, 0 where a row does not have one"""
-    crcs: npt.NDArray[np.int64]
+    crcs: Ints
     """both checksums over the bytes that are there, (2, rows), ``UNKNOWN`` where their range is"""
     checks: npt.NDArray[np.int8]
     """how they compare with the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
@@ -220,9 +222,9 @@ class Header(NamedTuple):
 class Spans(NamedTuple):
     """What ``read_spans`` finds."""
 
-    starts: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    starts: Ints
+    sizes: Ints
+    numbers: Ints
     bounded: Bools
 
 
@@ -252,29 +254,29 @@ class Events:
         }
         crcs = empty(2 * self.rows if check else 0, np.int64).reshape(2, -1)
         checks = empty(2 * self.rows if check else 0, np.int8).reshape(2, -1)
-        shapes = empty(self.rows, np.int8)
-        if read_headers(self.data, self.offsets, check, shapes, tuple(fields.values()), crcs, checks):
-            check_torn(self.data, self.offsets, shapes, crcs, checks)
-        return Header(shapes, fields, crcs, checks)
+        variants = empty(self.rows, np.int8)
+        if read_headers(self.data, self.offsets, check, variants, tuple(fields.values()), crcs, checks):
+            check_torn(self.data, self.offsets, variants, crcs, checks)
+        return Header(variants, fields, crcs, checks)
 
     @cached_property
     def spans(self) -> Spans:
         starts, sizes = (empty(SPANS * self.rows, np.int64).reshape(SPANS, -1) for _ in range(2))
         numbers = empty(NUMBERS * self.rows, np.int64).reshape(NUMBERS, -1)
         bounded = empty(self.rows, np.bool_)
-        read_spans(self.data, self.offsets, self.header.shapes, starts, sizes, numbers, bounded)
+        read_spans(self.data, self.offsets, self.header.variants, starts, sizes, numbers, bounded)
         return Spans(starts, sizes, numbers, bounded)
 
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
         """The first error of every event, ``OK`` for none."""
         errors = empty(self.rows, np.int8)
-        find_errors(self.data, self.offsets, self.header.shapes, self.checked.checks, self.spans.bounded, errors)
+        find_errors(self.data, self.offsets, self.header.variants, self.checked.checks, self.spans.bounded, errors)
         return errors
 
     @cached_property
     def is_v2(self) -> Bools:
-        return np.asarray(self.header.shapes >= V2_BIG)
+        return np.asarray(self.header.variants >= V2_BIG)
 
     def attribute(self, v1_bit: int, v2_bit: int) -> Bools:
         """Whether an attribute bit is set, by version; False where the attributes are missing."""
@@ -304,17 +306,17 @@ class Events:
         return long if there is None else long & there
 
     @cached_property
-    def _sizes(self) -> npt.NDArray[np.int64]:
+    def _sizes(self) -> Ints:
         return np.diff(self.offsets).astype(np.int64, copy=False)
 
     @cached_property
     def _complete(self) -> bool:
         """Whether every row is of a known version and long enough for every fixed field."""
-        return bool(self.rows) and int(self._sizes.min()) >= _WHOLE and bool(self.header.shapes.min() > NO_SHAPE)
+        return bool(self.rows) and int(self._sizes.min()) >= _WHOLE and bool(self.header.variants.min() > NO_VARIANT)
 
     def has(self, field: str) -> Bools | None:
         """Which rows have the field's own bytes, None if all have."""
         k = _FIELDS.index(field)
         if self._complete and bool((_ENDS[1:, k] < _NEVER).all()):
             return None
-        return np.asarray(_ENDS[self.header.shapes, k] <= self._sizes)
+        return np.asarray(_ENDS[self.header.variants, k] <= self._sizes)

@@ -18,8 +18,8 @@ from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus import event
 from sparkwire.formats.databus.accessors import status_codes
 from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import MIN_LENGTH, NO_SHAPE, STATUSES, V1_BIG, V2_BIG
-from sparkwire.kernels import Bytes, int64, kernel, u8
+from sparkwire.formats.databus.layout import MIN_LENGTH, NO_VARIANT, STATUSES, V1_BIG, V2_BIG
+from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
 
 # A search tries every byte. Without a bound on the header, bytes made to look like one long header
 # after the other would cost the square of their size; keys of this size are not seen in practice.
@@ -27,25 +27,25 @@ _SEARCHED_HEADER: Final = 1 << 16  # [bytes]
 
 
 @kernel
-def stream_shape(data: Bytes, start: int, size: int, previous: int) -> int:
+def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
     """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
-        return NO_SHAPE
-    shape = event.magic_shape(data, start, size)
-    if shape != NO_SHAPE:
-        return shape
+        return NO_VARIANT
+    variant = event.magic_variant(data, start, size)
+    if variant != NO_VARIANT:
+        return variant
     big = V2_BIG if u8(data, start) == 2 else V1_BIG
-    shape = event.checked_shape(data, start, size, big)
-    if shape != NO_SHAPE:
-        return shape
+    variant = event.checked_variant(data, start, size, big)
+    if variant != NO_VARIANT:
+        return variant
     return big + 1 if event.is_little(previous) else big
 
 
 @kernel
-def stream_header_error(data: Bytes, start: int, size: int, shape: int) -> int:
+def stream_header_error(data: Bytes, start: int, size: int, variant: int) -> int:
     """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
-    checks = 1 if shape != NO_SHAPE and event.header_is_right(data, start, size, shape) else 0
-    return event.header_error(data, start, size, shape, checks)
+    checks = 1 if variant != NO_VARIANT and event.header_is_right(data, start, size, variant) else 0
+    return event.header_error(data, start, size, variant, checks)
 
 
 @kernel
@@ -56,16 +56,16 @@ def is_header(data: Bytes, start: int, size: int, previous: int) -> bool:
         # Zeros have a right checksum, and a length below any event's.
         if not (_v1_length_holds(data, start, size, V1_BIG) or _v1_length_holds(data, start, size, V1_BIG + 1)):
             return False
-    elif version != 2 or event.magic_shape(data, start, size) == NO_SHAPE:
+    elif version != 2 or event.magic_variant(data, start, size) == NO_VARIANT:
         return False
-    shape = stream_shape(data, start, min(size, _SEARCHED_HEADER), previous)
-    end = event.header_end(data, start, size, shape)
-    return end <= _SEARCHED_HEADER and stream_header_error(data, start, size, shape) == OK
+    variant = stream_variant(data, start, min(size, _SEARCHED_HEADER), previous)
+    end = event.header_end(data, start, size, variant)
+    return end <= _SEARCHED_HEADER and stream_header_error(data, start, size, variant) == OK
 
 
 @kernel
-def _v1_length_holds(data: Bytes, start: int, size: int, shape: int) -> bool:
-    return event.total_length(data, start, size, shape) >= MIN_LENGTH
+def _v1_length_holds(data: Bytes, start: int, size: int, variant: int) -> bool:
+    return event.total_length(data, start, size, variant) >= MIN_LENGTH
 
 
 @kernel
@@ -83,7 +83,7 @@ def count_events(data: Bytes, offsets: npt.NDArray[Any], counts: npt.NDArray[np.
     counts[0] = 0
     for row in range(offsets.size - 1):
         pos, end = int64(offsets[row]), int64(offsets[row + 1])
-        previous, found = NO_SHAPE, 0
+        previous, found = NO_VARIANT, 0
         while pos < end:
             pos, previous, _ = step(data, pos, end, previous)
             found += 1
@@ -92,13 +92,13 @@ def count_events(data: Bytes, offsets: npt.NDArray[Any], counts: npt.NDArray[np.
 
 @kernel
 def step(data: Bytes, pos: int, end: int, previous: int) -> tuple[int, int, int]:
-    """Where the row that begins at ``pos`` ends, the shape to remember for the next, and the header's error."""
-    shape = stream_shape(data, pos, end - pos, previous)
-    error = stream_header_error(data, pos, end - pos, shape)
+    """Where the row that begins at ``pos`` ends, the variant to remember for the next, and the header's error."""
+    variant = stream_variant(data, pos, end - pos, previous)
+    error = stream_header_error(data, pos, end - pos, variant)
     if error != OK:
         return next_header(data, pos, end, previous), previous, error
-    length = event.total_length(data, pos, end - pos, shape)
-    return min(pos + length, end), shape, error
+    length = event.total_length(data, pos, end - pos, variant)
+    return min(pos + length, end), variant, error
 
 
 @kernel
@@ -107,17 +107,17 @@ def split_events(
     offsets: npt.NDArray[Any],
     ends: npt.NDArray[np.int32],
     positions: npt.NDArray[np.int32],
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
+    starts: Ints,
+    sizes: Ints,
     errors: npt.NDArray[np.int8],
-    part_starts: npt.NDArray[np.int64],
-    part_sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    part_starts: Ints,
+    part_sizes: Ints,
+    numbers: Ints,
 ) -> None:
     """Position, span and error of every row of every stream; the last three arrays are one row of scratch."""
     for row in range(offsets.size - 1):
         first, end = int64(offsets[row]), int64(offsets[row + 1])
-        pos, previous = first, NO_SHAPE
+        pos, previous = first, NO_VARIANT
         for k in range(ends[row], ends[row + 1]):
             after, previous, error = step(data, pos, end, previous)
             if error == OK:
@@ -134,17 +134,17 @@ def body_error(
     data: Bytes,
     start: int,
     size: int,
-    shape: int,
-    part_starts: npt.NDArray[np.int64],
-    part_sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    variant: int,
+    part_starts: Ints,
+    part_sizes: Ints,
+    numbers: Ints,
 ) -> int:
     """The first thing wrong behind the sound header of the event at ``start``."""
-    length = event.total_length(data, start, size, shape)
-    bounded = event.read_parts(data, start, size, shape, 0, part_starts, part_sizes, numbers)
-    end = event.header_end(data, start, size, shape)
-    computed = event.value_crc(data, start, size, shape, end, length)
-    checks = event.value_checks(data, start, size, shape, end, length, computed)
+    length = event.total_length(data, start, size, variant)
+    bounded = event.read_parts(data, start, size, variant, 0, part_starts, part_sizes, numbers)
+    end = event.header_end(data, start, size, variant)
+    computed = event.value_crc(data, start, size, variant, end, length)
+    checks = event.value_checks(data, start, size, variant, end, length, computed)
     return event.body_error(size, length, bounded, checks)
 
 

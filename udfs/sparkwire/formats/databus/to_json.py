@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, build, empty
+from sparkwire.column import build, empty
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.event import (
     DIGEST,
@@ -32,6 +32,7 @@ from sparkwire.formats.databus.event import (
 )
 from sparkwire.formats.databus.layout import LONG_KEY
 from sparkwire.formats.databus.scan import Events
+from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.template import (
     BASE64,
     HEXADECIMAL,
@@ -157,7 +158,7 @@ def _has_opcode_3(events: Events) -> Bools:
     return np.asarray(events.header.fields["attributes"] & mask == mask)
 
 
-def _numbers(events: Events) -> npt.NDArray[np.int64]:
+def _numbers(events: Events) -> Ints:
     fields, spans = events.header.fields, events.spans
     found = fields | {
         "magic": fields["magic"].astype(np.int32),  # Java has no unsigned numbers
@@ -178,7 +179,7 @@ def _numbers(events: Events) -> npt.NDArray[np.int64]:
     return np.stack([found[name] for name in _NUMBERS], dtype=np.int64)
 
 
-def _spans(events: Events) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _spans(events: Events) -> tuple[Ints, Ints]:
     """Starts and sizes, (SPANS + 1, rows): those of the scan, V1's schema id among the digests, and the key's head."""
     starts = np.concatenate((events.spans.starts, events.spans.starts[KEY : KEY + 1]))
     sizes = np.concatenate((events.spans.sizes, np.minimum(events.spans.sizes[KEY : KEY + 1], _HEAD)))

@@ -1,6 +1,6 @@
 """``to_dbus_event``: serialized events out of the fields that ``dbus_event`` answers, or of any of them.
 
-What is stored in an event wins over what is told from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
+What is stored in an event wins over what is derived from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
 `key_type`, `key_long` and `key_bytes` over `key`, `schema_id` over V1's `schema_version`, `timestamp_nanos` over
 `timestamp`, `src_id` over `is_end_of_period` and `event_type`. Lengths and checksums are computed, and V2's bits that
 announce a metadata and a payload part follow from whether there is one: any of its data, its schema id and its schema
@@ -28,11 +28,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, Spans, binary_of, build, empty, spans_of
+from sparkwire.column import Spans, binary_of, build, empty, spans_of
 from sparkwire.formats.databus import event, layout
-from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, put_events
+from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, write_events
 from sparkwire.formats.databus.event import NUMBERS, SPANS
-from sparkwire.formats.databus.given import Given, Ints, bools, refuse
+from sparkwire.formats.databus.input_fields import InputFields, bools, refuse
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -44,6 +44,7 @@ from sparkwire.formats.databus.layout import (
     V2_BIG,
 )
 from sparkwire.formats.databus.scan import key_kinds
+from sparkwire.kernels import Bools, Ints
 
 _SHORT: Final = (-(2**15), 2**15 - 1)
 _INT: Final = (-(2**31), 2**31 - 1)
@@ -62,22 +63,22 @@ _NO_BYTES: Final = binary_of(pa.nulls(0)).data
 
 def to_event(column: pa.StructArray) -> pa.Array[Any]:
     """BINARY: each STRUCT serialized, NULL for NULL."""
-    given = Given(column)
-    is_v2 = _is_v2(given)
-    kinds = _kinds(given, is_v2)
-    parts = _parts(given, is_v2, kinds)
-    shapes = np.where(is_v2, V2_BIG, V1_BIG).astype(np.int8)
-    shapes += given.words("byte_order", layout.BYTE_ORDERS) == 1
-    sizes = empty(given.rows, np.int64)
-    measure_events(shapes, kinds, parts, sizes)
+    inputs = InputFields(column)
+    is_v2 = _is_v2(inputs)
+    kinds = _kinds(inputs, is_v2)
+    parts = _parts(inputs, is_v2, kinds)
+    variants = np.where(is_v2, V2_BIG, V1_BIG).astype(np.int8)
+    variants += inputs.codes("byte_order", layout.BYTE_ORDERS) == 1
+    sizes = empty(inputs.rows, np.int64)
+    measure_events(variants, kinds, parts, sizes)
     refuse(sizes > _INT[1], f"an event of up to {_INT[1]} bytes", sizes)
-    fixed = _fixed(given, is_v2, kinds, parts, sizes)
-    sizes[~given.there] = -1
-    return build(sizes, lambda offsets, out: put_events(shapes, kinds, fixed, parts, offsets, out), pa.binary())
+    fixed = _fixed(inputs, is_v2, kinds, parts, sizes)
+    sizes[~inputs.present] = -1
+    return build(sizes, lambda offsets, out: write_events(variants, kinds, fixed, parts, offsets, out), pa.binary())
 
 
-def _is_v2(given: Given) -> Bools:
-    versions = given.numbers("version", *_LONG)
+def _is_v2(inputs: InputFields) -> Bools:
+    versions = inputs.numbers("version", *_LONG)
     refuse((versions != 0) & (versions != 2), "version 0 or 2", versions)
     return np.asarray(versions == 2)
 
@@ -85,30 +86,30 @@ def _is_v2(given: Given) -> Bools:
 # -- the key
 
 
-def _kinds(given: Given, is_v2: Bools) -> npt.NDArray[np.int8]:
+def _kinds(inputs: InputFields, is_v2: Bools) -> npt.NDArray[np.int8]:
     """The kind of every key."""
-    kinds = key_kinds(given.numbers("attributes", *_BITS), is_v2)
-    if not given.has("attributes").all():
-        kinds = np.where(given.has("attributes"), kinds, _told_kinds(given))
+    kinds = key_kinds(inputs.numbers("attributes", *_BITS), is_v2)
+    if not inputs.has("attributes").all():
+        kinds = np.where(inputs.has("attributes"), kinds, _derived_kinds(inputs))
     refuse((kinds == SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
-    _refuse_key(kinds, given.has("key_long") & (kinds != LONG_KEY), "key_long")
-    _refuse_key(kinds, given.has("key_bytes") & ((kinds == LONG_KEY) | (kinds == NO_KEY)), "key_bytes")
-    _refuse_key(kinds, given.has("key") & (kinds == NO_KEY), "key")
-    _refuse_key(kinds, _has_key_schema(given) & (kinds != SCHEMA_KEY), "key_schema_id or key_schema_version")
+    _refuse_key(kinds, inputs.has("key_long") & (kinds != LONG_KEY), "key_long")
+    _refuse_key(kinds, inputs.has("key_bytes") & ((kinds == LONG_KEY) | (kinds == NO_KEY)), "key_bytes")
+    _refuse_key(kinds, inputs.has("key") & (kinds == NO_KEY), "key")
+    _refuse_key(kinds, _has_key_schema(inputs) & (kinds != SCHEMA_KEY), "key_schema_id or key_schema_version")
     return kinds
 
 
-def _told_kinds(given: Given) -> npt.NDArray[np.int8]:
+def _derived_kinds(inputs: InputFields) -> npt.NDArray[np.int8]:
     """The kind of key that `key_type` tells or, where it is NULL, the key's own fields."""
-    told = given.words("key_type", layout.KEY_TYPES)
-    shown = np.where(given.has("key_bytes") | given.has("key"), BYTES_KEY, LONG_KEY)
-    shown = np.where(_has_key_schema(given), SCHEMA_KEY, shown)
-    shown[given.has("key_long")] = LONG_KEY
-    return np.where(told >= 0, told, shown).astype(np.int8)
+    derived = inputs.codes("key_type", layout.KEY_TYPES)
+    shown = np.where(inputs.has("key_bytes") | inputs.has("key"), BYTES_KEY, LONG_KEY)
+    shown = np.where(_has_key_schema(inputs), SCHEMA_KEY, shown)
+    shown[inputs.has("key_long")] = LONG_KEY
+    return np.where(derived >= 0, derived, shown).astype(np.int8)
 
 
-def _has_key_schema(given: Given) -> Bools:
-    return given.has("key_schema_id") | given.has("key_schema_version")
+def _has_key_schema(inputs: InputFields) -> Bools:
+    return inputs.has("key_schema_id") | inputs.has("key_schema_version")
 
 
 def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
@@ -120,12 +121,12 @@ def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
         refuse(rows, takes, field)
 
 
-def _long_keys(given: Given, kinds: npt.NDArray[np.int8]) -> Ints:
-    values, texts = given.numbers("key_long", *_LONG), given.array("key")
-    told = given.has("key") & ~given.has("key_long") & (kinds == LONG_KEY)
-    if texts is not None and told.any():
+def _long_keys(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Ints:
+    values, texts = inputs.numbers("key_long", *_LONG), inputs.array("key")
+    derived = inputs.has("key") & ~inputs.has("key_long") & (kinds == LONG_KEY)
+    if texts is not None and derived.any():
         values = values.copy()
-        values[told] = _decimal(texts.filter(pa.array(told)))
+        values[derived] = _decimal(texts.filter(pa.array(derived)))
     return values
 
 
@@ -139,39 +140,39 @@ def _decimal(texts: pa.Array[Any]) -> Ints:
         raise
 
 
-def _key_bytes(given: Given, kinds: npt.NDArray[np.int8]) -> Spans | None:
-    stored, texts = given.array("key_bytes"), given.array("key")
-    told = given.has("key") & ~given.has("key_bytes") & (kinds != LONG_KEY)
-    if texts is None or not told.any():
-        return given.spans("key_bytes")
+def _key_bytes(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Spans | None:
+    stored, texts = inputs.array("key_bytes"), inputs.array("key")
+    derived = inputs.has("key") & ~inputs.has("key_bytes") & (kinds != LONG_KEY)
+    if texts is None or not derived.any():
+        return inputs.spans("key_bytes")
     return spans_of(texts if stored is None else pc.coalesce(stored, texts.cast(stored.type)))
 
 
 # -- the parts
 
 
-def _parts(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Parts:
+def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Parts:
     spans = {
-        event.KEY: _key_bytes(given, kinds),
-        event.VALUE: given.spans("value"),
-        event.METADATA: given.spans("metadata"),
-        event.DIGEST: given.spans("schema_id"),
-        event.METADATA_DIGEST: given.spans("metadata_schema_id"),
-        event.KEY_DIGEST: given.spans("key_schema_id"),
+        event.KEY: _key_bytes(inputs, kinds),
+        event.VALUE: inputs.spans("value"),
+        event.METADATA: inputs.spans("metadata"),
+        event.DIGEST: inputs.spans("schema_id"),
+        event.METADATA_DIGEST: inputs.spans("metadata_schema_id"),
+        event.KEY_DIGEST: inputs.spans("key_schema_id"),
     }
-    starts, sizes = np.zeros((SPANS, given.rows), np.int64), np.full((SPANS, given.rows), -1)
+    starts, sizes = np.zeros((SPANS, inputs.rows), np.int64), np.full((SPANS, inputs.rows), -1)
     data = [_NO_BYTES] * SPANS
     for k, span in spans.items():
         if span is not None:
             data[k], starts[k], sizes[k] = span
     _refuse_digests(sizes, is_v2)
-    _announce(given, sizes[event.VALUE], "schema")
-    _announce(given, sizes[event.METADATA], "metadata_schema")
+    _announce(inputs, sizes[event.VALUE], "schema")
+    _announce(inputs, sizes[event.METADATA], "metadata_schema")
     refuse((sizes[event.METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
-    versions = np.zeros((NUMBERS, given.rows), np.int64)
-    versions[event.VERSION] = _versions(given, "schema_version", is_v2)
-    versions[event.METADATA_VERSION] = _versions(given, "metadata_schema_version", is_v2)
-    versions[event.KEY_VERSION] = _versions(given, "key_schema_version", is_v2)
+    versions = np.zeros((NUMBERS, inputs.rows), np.int64)
+    versions[event.VERSION] = _versions(inputs, "schema_version", is_v2)
+    versions[event.METADATA_VERSION] = _versions(inputs, "metadata_schema_version", is_v2)
+    versions[event.KEY_VERSION] = _versions(inputs, "key_schema_version", is_v2)
     return Parts(tuple(data), starts, sizes, versions)
 
 
@@ -182,13 +183,13 @@ def _refuse_digests(sizes: Ints, is_v2: Bools) -> None:
         refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
 
 
-def _announce(given: Given, sizes: Ints, schema: str) -> None:
+def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
     """A part without data but with a schema has empty data."""
-    sizes[(sizes < 0) & (given.has(f"{schema}_id") | given.has(f"{schema}_version"))] = 0
+    sizes[(sizes < 0) & (inputs.has(f"{schema}_id") | inputs.has(f"{schema}_version"))] = 0
 
 
-def _versions(given: Given, field: str, is_v2: Bools) -> Ints:
-    versions = given.numbers(field, *_SHORT)
+def _versions(inputs: InputFields, field: str, is_v2: Bools) -> Ints:
+    versions = inputs.numbers(field, *_SHORT)
     low, high = _PART_VERSION
     refuse(is_v2 & ((versions < low) | (versions > high)), f"{field} from {low} to {high} in V2", versions)
     return versions
@@ -198,36 +199,36 @@ def _versions(given: Given, field: str, is_v2: Bools) -> Ints:
 
 
 def _fixed(
-    given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts, sizes: Ints
-) -> tuple[npt.NDArray[np.int64], ...]:
+    inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts, sizes: Ints
+) -> tuple[Ints, ...]:
     """The columns of `put.FIXED`."""
-    physical, logical = _partitions(given, is_v2)
+    physical, logical = _partitions(inputs, is_v2)
     columns = {
         "length": sizes,
-        "attributes": _attributes(given, is_v2, kinds, parts),
-        "sequence": given.numbers("sequence", *_LONG),
+        "attributes": _attributes(inputs, is_v2, kinds, parts),
+        "sequence": inputs.numbers("sequence", *_LONG),
         "physical_partition_id": physical,
         "logical_partition_id": logical,
-        "timestamp_nanos": _nanos(given),
-        "src_id": _source_ids(given, is_v2),
-        "key_long": _long_keys(given, kinds),
+        "timestamp_nanos": _nanos(inputs),
+        "src_id": _source_ids(inputs, is_v2),
+        "key_long": _long_keys(inputs, kinds),
     }
     return tuple(np.stack([columns[name] for name in FIXED]))
 
 
-def _attributes(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts) -> Ints:
-    bits, stored = given.numbers("attributes", *_BITS), given.has("attributes")
+def _attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts) -> Ints:
+    bits, stored = inputs.numbers("attributes", *_BITS), inputs.has("attributes")
     if not stored.all():
-        bits = np.where(stored, bits, _told_attributes(given, is_v2, kinds))
+        bits = np.where(stored, bits, _derived_attributes(inputs, is_v2, kinds))
     announced = (parts.sizes[event.METADATA] >= 0) * layout.V2_METADATA
     announced |= (parts.sizes[event.VALUE] >= 0) * layout.V2_PAYLOAD
     return np.where(is_v2, bits & ~(layout.V2_METADATA | layout.V2_PAYLOAD) | announced, bits)
 
 
-def _told_attributes(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Ints:
+def _derived_attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Ints:
     # V1's opcode bits and V2's opcode numbers are the same: 1 UPSERT, 2 DELETE.
-    opcode = given.words("opcode", layout.OPCODES).astype(np.int64) + 1
-    trace, replicated = given.flags("is_trace"), given.flags("is_replicated")
+    opcode = inputs.codes("opcode", layout.OPCODES).astype(np.int64) + 1
+    trace, replicated = inputs.flags("is_trace"), inputs.flags("is_replicated")
     v1 = trace * layout.V1_TRACE | replicated * layout.V1_REPLICATED | (kinds == BYTES_KEY) * layout.V1_BYTES_KEY
     v2 = (
         trace * layout.V2_TRACE
@@ -237,34 +238,34 @@ def _told_attributes(given: Given, is_v2: Bools, kinds: npt.NDArray[np.int8]) ->
     return opcode | np.where(is_v2, v2, v1)
 
 
-def _partitions(given: Given, is_v2: Bools) -> tuple[Ints, Ints]:
+def _partitions(inputs: InputFields, is_v2: Bools) -> tuple[Ints, Ints]:
     """Physical and logical partition; V2's only one is where V1's physical one is."""
-    physical, has_physical = given.numbers("physical_partition_id", *_SHORT), given.has("physical_partition_id")
-    logical, has_logical = given.numbers("logical_partition_id", *_SHORT), given.has("logical_partition_id")
+    physical, has_physical = inputs.numbers("physical_partition_id", *_SHORT), inputs.has("physical_partition_id")
+    logical, has_logical = inputs.numbers("logical_partition_id", *_SHORT), inputs.has("logical_partition_id")
     two = is_v2 & has_physical & has_logical & (physical != logical)
     refuse(two, "one partition id in V2", "a physical and another logical one")
     return np.where(is_v2 & ~has_physical, logical, physical), np.where(is_v2 & ~has_logical, physical, logical)
 
 
-def _nanos(given: Given) -> Ints:
-    nanos, there = given.numbers("timestamp_nanos", *_LONG), given.has("timestamp_nanos")
+def _nanos(inputs: InputFields) -> Ints:
+    nanos, there = inputs.numbers("timestamp_nanos", *_LONG), inputs.has("timestamp_nanos")
     if there.all():
         return nanos
-    micros = given.numbers("timestamp", *_LONG)
+    micros = inputs.numbers("timestamp", *_LONG)
     first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] whose nanoseconds a BIGINT holds
-    refuse(~there & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", given.array("timestamp"))
+    refuse(~there & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
     return np.where(there, nanos, micros * 1000)
 
 
-def _source_ids(given: Given, is_v2: Bools) -> Ints:
-    ids, there = given.numbers("src_id", *_INT), given.has("src_id")
+def _source_ids(inputs: InputFields, is_v2: Bools) -> Ints:
+    ids, there = inputs.numbers("src_id", *_INT), inputs.has("src_id")
     low, high = _SHORT
     refuse(~is_v2 & ((ids < low) | (ids > high)), f"src_id from {low} to {high} in V1", ids)
     if there.all():
         return ids
-    told = given.words("event_type", layout.EVENT_TYPES)
-    told[given.flags("is_end_of_period")] = layout.EVENT_TYPES.index("END_OF_PERIOD")
-    named = np.array([_SOURCE_IDS.get(name, 0) for name in (*layout.EVENT_TYPES, "")], np.int64)[told]
-    vague = ~there & (named == 0) & (given.has("event_type") | given.has("source_range"))
+    derived = inputs.codes("event_type", layout.EVENT_TYPES)
+    derived[inputs.flags("is_end_of_period")] = layout.EVENT_TYPES.index("END_OF_PERIOD")
+    named = np.array([_SOURCE_IDS.get(name, 0) for name in (*layout.EVENT_TYPES, "")], np.int64)[derived]
+    vague = ~there & (named == 0) & (inputs.has("event_type") | inputs.has("source_range"))
     refuse(vague, "src_id with an event_type or source_range of several ids", "NULL")
     return np.where(there, ids, named)

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import Spans
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, int64, kernel, store_i32, store_i64, store_u8
-from sparkwire.kernels.json_text import put_java_text
-from sparkwire.kernels.text import decimal_width, put_decimal
-
-Ints = npt.NDArray[np.int64]
+from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Ints, copy, int64, kernel, store_i32, store_i64, store_u8
+from sparkwire.kernels.json_text import write_java_text
+from sparkwire.kernels.text import decimal_width, write_decimal
 
 # What a step writes behind its fixed text.
 _OPEN, _CLOSE, TEXT, JSON, NUMBER, TEXTS, COLUMNS = range(7)
@@ -61,7 +59,7 @@ class Fields(NamedTuple):
     """of TEXTS"""
     names: Spans
     types: Spans
-    objects: npt.NDArray[np.bool_]
+    objects: Bools
     """of COLUMNS, and which of them are not null"""
 
 
@@ -117,100 +115,100 @@ def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, wri
             continue
         kind = steps.kind[step]
         if not first and kind != _CLOSE:
-            at = _put_byte(out, at, _COMMA, writing)
+            at = _write_byte(out, at, _COMMA, writing)
         if writing:
             copy(out, at, steps.characters, steps.text_starts[step], steps.text_sizes[step])
         at += steps.text_sizes[step]
         if kind > _CLOSE:
-            at = _put_value(fields, kind, steps.field[step], row, out, at, writing)
+            at = _write_value(fields, kind, steps.field[step], row, out, at, writing)
         first = kind == _OPEN
         step += 1
     return at
 
 
 @kernel
-def _put_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
     start, end = int64(fields.places[field, row]), int64(fields.places[field, row + 1])
     if kind == NUMBER:
         width = decimal_width(start)
         if writing:
-            put_decimal(out, at, start, width)
+            write_decimal(out, at, start, width)
         return at + width
     if kind == TEXT:
-        return _put_quoted(out, at, fields.data, start, end - start, writing)
+        return _write_quoted(out, at, fields.data, start, end - start, writing)
     if kind == TEXTS:
-        return _put_texts(fields.texts, start, end, out, at, writing)
+        return _write_texts(fields.texts, start, end, out, at, writing)
     if kind == COLUMNS:
-        return _put_columns(fields, start, end, out, at, writing)
+        return _write_columns(fields, start, end, out, at, writing)
     if writing:
         copy(out, at, fields.data, start, end - start)
     return at + end - start
 
 
 @kernel
-def _put_texts(items: Spans, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
-    at = _put_byte(out, at, _LEFT_BRACKET, writing)
+def _write_texts(items: Spans, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+    at = _write_byte(out, at, _LEFT_BRACKET, writing)
     for i in range(first, last):
         if i > first:
-            at = _put_byte(out, at, _COMMA, writing)
-        at = _put_item(items, i, out, at, writing)
-    return _put_byte(out, at, _RIGHT_BRACKET, writing)
+            at = _write_byte(out, at, _COMMA, writing)
+        at = _write_item(items, i, out, at, writing)
+    return _write_byte(out, at, _RIGHT_BRACKET, writing)
 
 
 @kernel
-def _put_columns(fields: Fields, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
-    at = _put_byte(out, at, _LEFT_BRACKET, writing)
+def _write_columns(fields: Fields, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+    at = _write_byte(out, at, _LEFT_BRACKET, writing)
     for i in range(first, last):
         if i > first:
-            at = _put_byte(out, at, _COMMA, writing)
-        at = _put_column(fields, i, out, at, writing) if fields.objects[i] else _put_null(out, at, writing)
-    return _put_byte(out, at, _RIGHT_BRACKET, writing)
+            at = _write_byte(out, at, _COMMA, writing)
+        at = _write_column(fields, i, out, at, writing) if fields.objects[i] else _write_null(out, at, writing)
+    return _write_byte(out, at, _RIGHT_BRACKET, writing)
 
 
 @kernel
-def _put_column(fields: Fields, i: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_column(fields: Fields, i: int, out: Bytes, at: int, writing: bool) -> int:
     """A name, a type, both or none, in braces."""
     named, typed = fields.names.sizes[i] >= 0, fields.types.sizes[i] >= 0
-    at = _put_byte(out, at, _LEFT_BRACE, writing)
+    at = _write_byte(out, at, _LEFT_BRACE, writing)
     if named:
-        at = _put_item(fields.names, i, out, _put_key(out, at, _NAME, writing), writing)
+        at = _write_item(fields.names, i, out, _write_key(out, at, _NAME, writing), writing)
     if named and typed:
-        at = _put_byte(out, at, _COMMA, writing)
+        at = _write_byte(out, at, _COMMA, writing)
     if typed:
-        at = _put_item(fields.types, i, out, _put_key(out, at, _TYPE, writing), writing)
-    return _put_byte(out, at, _RIGHT_BRACE, writing)
+        at = _write_item(fields.types, i, out, _write_key(out, at, _TYPE, writing), writing)
+    return _write_byte(out, at, _RIGHT_BRACE, writing)
 
 
 @kernel
-def _put_key(out: Bytes, at: int, key: int, writing: bool) -> int:
+def _write_key(out: Bytes, at: int, key: int, writing: bool) -> int:
     if writing:
         store_i64(out, at, key, True)  # a byte more than counts
     return at + _KEY_SIZE
 
 
 @kernel
-def _put_item(items: Spans, i: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_item(items: Spans, i: int, out: Bytes, at: int, writing: bool) -> int:
     if items.sizes[i] < 0:
-        return _put_null(out, at, writing)
-    return _put_quoted(out, at, items.data, int64(items.starts[i]), int64(items.sizes[i]), writing)
+        return _write_null(out, at, writing)
+    return _write_quoted(out, at, items.data, int64(items.starts[i]), int64(items.sizes[i]), writing)
 
 
 @kernel
-def _put_null(out: Bytes, at: int, writing: bool) -> int:
+def _write_null(out: Bytes, at: int, writing: bool) -> int:
     if writing:
         store_i32(out, at, _NULL, True)
     return at + 4
 
 
 @kernel
-def _put_quoted(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    at = _put_byte(out, at, _QUOTE, writing)
-    at = put_java_text(out, at, data, start, size, writing)
-    return _put_byte(out, at, _QUOTE, writing)
+def _write_quoted(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+    at = _write_byte(out, at, _QUOTE, writing)
+    at = write_java_text(out, at, data, start, size, writing)
+    return _write_byte(out, at, _QUOTE, writing)
 
 
 @kernel
-def _put_byte(out: Bytes, at: int, byte: int, writing: bool) -> int:
+def _write_byte(out: Bytes, at: int, byte: int, writing: bool) -> int:
     if writing:
         store_u8(out, at, np.uint8(byte))
     return at + 1
@@ -221,7 +219,7 @@ def measure_quoted(data: Bytes, offsets: npt.NDArray[Any], untouched: Bytes, siz
     """Size of each row as a JSON string [bytes]."""
     for row in range(sizes.size):
         start = int64(offsets[row])
-        sizes[row] = _put_quoted(untouched, int64(0), data, start, int64(offsets[row + 1]) - start, False)
+        sizes[row] = _write_quoted(untouched, int64(0), data, start, int64(offsets[row + 1]) - start, False)
 
 
 @kernel
@@ -230,4 +228,4 @@ def write_quoted(data: Bytes, offsets: npt.NDArray[Any], sizes: Ints, at: npt.ND
     for row in range(sizes.size):
         if sizes[row] > 0:
             start = int64(offsets[row])
-            _put_quoted(out, int64(at[row]), data, start, int64(offsets[row + 1]) - start, True)
+            _write_quoted(out, int64(at[row]), data, start, int64(offsets[row + 1]) - start, True)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, binary_of, build, empty, maps, primitive
+from sparkwire.column import binary_of, build, empty, maps, primitive
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.layout import DATE
-from sparkwire.formats.datahub.values import Ints, Listed, Ranges, Values, by_row
-from sparkwire.kernels import Bytes, int64, kernel, store_u8
+from sparkwire.formats.datahub.values import Listed, Ranges, Values, by_row
+from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, store_u8
 from sparkwire.kernels.json import ESCAPED, NULL, OBJECT, STRING
 from sparkwire.kernels.json_members import MANY, mark_repeats
 from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
@@ -174,7 +174,7 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
 
 
 @kernel
-def write_dates(millis: Ints, dates: npt.NDArray[np.bool_], offsets: npt.NDArray[np.int32], out: Bytes) -> None:
+def write_dates(millis: Ints, dates: Bools, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
     """Write ``yyyy-MM-ddTHH:mm:ss.SSSZ`` for instants of the years 1 to 9999 [ms since epoch]."""
     for i in range(millis.size):
         if dates[i]:

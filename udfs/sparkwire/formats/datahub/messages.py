@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.builders import Shared
-from sparkwire.column import Bools, binary_of, lists, strings, struct
+from sparkwire.column import binary_of, lists, strings, struct
 from sparkwire.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Declared, Images
 from sparkwire.formats.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
-from sparkwire.formats.datahub.values import Distinct, Documents, Ints, Values
+from sparkwire.formats.datahub.values import Distinct, Documents, Values
+from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json import ABSENT, ARRAY, OBJECT
 
 _OPS: Final = strings([operation.op for operation in OPERATIONS])

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, bools_of, primitive
+from sparkwire.column import bools_of, primitive
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.messages import Messages
+from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json import ABSENT
 
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
@@ -75,7 +76,7 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     return pa.record_batch({"columns": lists, "recency": recency.take(primitive(latest)).to_struct_array()})
 
 
-def _recency(messages: Messages, rows: values.Ints) -> pa.RecordBatch:
+def _recency(messages: Messages, rows: Ints) -> pa.RecordBatch:
     ids = values.texts(messages.value("sequence_id").at(rows)).fill_null("")
     numbers = pc.if_else(pc.match_substring_regex(ids, "^[0-9]+$"), pc.utf8_ltrim(ids, "0"), "")
     times, timed = messages.event_time

@@ -18,14 +18,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, bools_of, from_codes, maps, primitive, strings, timestamps
+from sparkwire.column import bools_of, from_codes, maps, primitive, strings, timestamps
 from sparkwire.errors import ERRORS
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Images
 from sparkwire.formats.datahub.layout import OPERATIONS, SQL_TYPES
 from sparkwire.formats.datahub.messages import Messages
 from sparkwire.formats.datahub.tables import Table, of_table
-from sparkwire.formats.datahub.values import Codes, Ints, Ranges, Values, by_row
+from sparkwire.formats.datahub.values import Codes, Ranges, Values, by_row
+from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
 from sparkwire.sqltype import arrow_type
 

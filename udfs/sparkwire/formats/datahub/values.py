@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Bools, binary_of, build, empty, gather, primitive
-from sparkwire.kernels import Bytes
+from sparkwire.column import binary_of, build, empty, gather, primitive
+from sparkwire.kernels import Bools, Bytes, Ints
 from sparkwire.kernels.base64 import measure_base64, write_base64
 from sparkwire.kernels.json import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
 from sparkwire.kernels.json_members import Members, find_last, list_members
@@ -23,7 +23,6 @@ from sparkwire.kernels.json_values import (
     write_texts,
 )
 
-Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
 
@@ -37,7 +36,7 @@ class Values(NamedTuple):
     counts: Ints
     """members of a container"""
 
-    def at(self, rows: npt.NDArray[np.int64]) -> Values:
+    def at(self, rows: Ints) -> Values:
         """The values of these rows."""
         return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
 

@@ -49,7 +49,7 @@ _KINDS: Final = {
     "primary_key": TEXTS, "op": TEXT, "before_image": JSON, "after_image": JSON, "sequence_id": TEXT, "ddl_text": TEXT,
     "ddl_meta": TEXT, "event_time": NUMBER, "system_time": NUMBER, "checkpoint_time": NUMBER, "version": TEXT,
 }  # fmt: skip
-_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
+_AS_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
 """texts that are written as they are given"""
 _BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
 """types whose values stand without quotes"""
@@ -81,13 +81,13 @@ _PROGRAM: Final = _program()
 
 def to_blob(change: pa.Array) -> pa.Array:
     """BINARY: one message a row, ``change`` being a STRUCT of all fields."""
-    given = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
-    written = {name: given[name] for name in (*_GIVEN, "primary_key", "columns")}
-    written |= {name: _millis(given, name) for name, kind in _KINDS.items() if kind == NUMBER}
-    written["op"] = pc.coalesce(given["op"], _op_of(given))
-    written["ddl_meta"] = _to_base64(given["ddl_meta"])
+    inputs = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
+    written = {name: inputs[name] for name in (*_AS_GIVEN, "primary_key", "columns")}
+    written |= {name: _millis(inputs, name) for name, kind in _KINDS.items() if kind == NUMBER}
+    written["op"] = pc.coalesce(inputs["op"], _op_of(inputs))
+    written["ddl_meta"] = _to_base64(inputs["ddl_meta"])
     for image in ("before", "after"):
-        written[f"{image}_image"] = pc.coalesce(_checked(given[image], image), _image(given, image))
+        written[f"{image}_image"] = pc.coalesce(_checked(inputs[image], image), _image(inputs, image))
     fields = _fields(written, len(change))
     sizes = empty(len(change), np.int64)
     measure_documents(_PROGRAM, fields, empty(0, np.uint8), sizes)
@@ -95,12 +95,12 @@ def to_blob(change: pa.Array) -> pa.Array:
 
 
 def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
-    there = np.full(rows, ALWAYS, np.int64)
+    present = np.full(rows, ALWAYS, np.int64)
     places = np.zeros((len(_KINDS), rows + 1), np.int64)
     parts, size = [], 0
     for number, (field, kind) in enumerate(_KINDS.items()):
         column = written[field]
-        there[np.asarray(column.is_valid())] |= 1 << number
+        present[np.asarray(column.is_valid())] |= 1 << number
         if kind == NUMBER:
             places[number, :-1] = column.fill_null(0)
         elif kind in (TEXT, JSON):
@@ -116,7 +116,7 @@ def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
     columns = written["columns"].flatten()
     names, types = (spans_of(texts) for texts in columns.flatten())
     texts = spans_of(written["primary_key"].flatten())
-    return Fields(there, data, places, texts, names, types, np.asarray(columns.is_valid()))
+    return Fields(present, data, places, texts, names, types, np.asarray(columns.is_valid()))
 
 
 def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:
@@ -132,9 +132,9 @@ def _concatenated(*parts: Any) -> pa.Array:
 # -- plain fields
 
 
-def _op_of(given: Mapping[str, pa.Array]) -> pa.Array:
+def _op_of(inputs: Mapping[str, pa.Array]) -> pa.Array:
     """The op that ``operation`` means, where no op is given."""
-    operation = pc.if_else(given["op"].is_null(), given["operation"], None)
+    operation = pc.if_else(inputs["op"].is_null(), inputs["operation"], None)
     place = pc.index_in(operation, pa.array(list(_OPS)))
     unknown = operation.filter(pc.and_(operation.is_valid(), place.is_null()))
     if len(unknown):
@@ -143,11 +143,11 @@ def _op_of(given: Mapping[str, pa.Array]) -> pa.Array:
     return pa.array(list(_OPS.values())).take(place)
 
 
-def _millis(given: Mapping[str, pa.Array], field: str) -> pa.Array:
+def _millis(inputs: Mapping[str, pa.Array], field: str) -> pa.Array:
     """[ms since epoch]"""
-    moments = given[field]
+    moments = inputs[field]
     micros = np.asarray(moments.cast(pa.int64()).fill_null(0))
-    return pc.coalesce(given[f"{field}_ms"], pa.array(micros // 1000, mask=np.asarray(moments.is_null())))
+    return pc.coalesce(inputs[f"{field}_ms"], pa.array(micros // 1000, mask=np.asarray(moments.is_null())))
 
 
 def _to_base64(column: pa.Array) -> pa.Array:
@@ -183,16 +183,16 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
     return texts
 
 
-def _image(given: Mapping[str, pa.Array], image: str) -> pa.Array:
+def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
     """The image that a map says, where there is a map and no text."""
-    maps = given[f"{image}_map"]
-    wanted = np.asarray(pc.and_(given[image].is_null(), maps.is_valid()))
+    maps = inputs[f"{image}_map"]
+    wanted = np.asarray(pc.and_(inputs[image].is_null(), maps.is_valid()))
     if not wanted.any():
         return pa.nulls(len(maps), pa.string())
     rows = pa.array(np.flatnonzero(wanted))
     chosen = maps.take(rows)
     keys, items = chosen.keys, chosen.items.cast(pa.string())
-    types = _declared(given["columns"].take(rows), chosen)
+    types = _declared(inputs["columns"].take(rows), chosen)
     members = _concatenated(_quoted(keys), ":", _values(items, types))
     texts = _concatenated("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
     return texts.take(pa.array(np.cumsum(wanted) - 1, mask=~wanted))

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Bools, Spans, spans_of
+from sparkwire.column import Spans, spans_of
+from sparkwire.kernels import Bools, Ints
 
 NAME: Final = "to_dbus_event"
-Ints = npt.NDArray[np.int64]
 
 
 def takable(declared: pa.DataType) -> pa.StructType:
@@ -22,7 +22,7 @@ def takable(declared: pa.DataType) -> pa.StructType:
     return pa.struct([(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in fields])
 
 
-class Given:
+class InputFields:
     """A column of STRUCTs with any of the fields that `takable` lists, and their types.
 
     A field that is NULL in all rows is as if it were not given.
@@ -30,7 +30,7 @@ class Given:
 
     def __init__(self, column: pa.StructArray) -> None:
         self.rows = len(column)
-        self.there = _validity(column)
+        self.present = _validity(column)
         self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
         self._there: dict[str, Bools] = {}
 
@@ -60,7 +60,7 @@ class Given:
         array = self.array(field)
         return np.zeros(self.rows, np.bool_) if array is None else bools(array.fill_null(False))
 
-    def words(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
+    def codes(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
         """The place of a word in its vocabulary, -1 for NULL."""
         array = self.array(field)
         if array is None:
