@@ -82,7 +82,7 @@ def ours(column: pa.Array) -> list[list[pa.Array]]:
 def ten(batch: pa.Array) -> list[pa.Array]:
     decoders: list[Accessor[Any]] = [FUNCTIONS[f"datahub_{field}"].decoder for field in FIELDS]  # type: ignore[misc]
     scan = decoders[0].scan(batch)
-    return [decoder.accessor(scan) for decoder in decoders]
+    return [decoder.read(scan) for decoder in decoders]
 
 
 def with_library(read: Callable[[bytes], list[Any]], blobs: list[bytes]) -> list[pa.Array]:

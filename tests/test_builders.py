@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pytest
 
-from sparkwire import FUNCTIONS
+from sparkwire import FUNCTIONS, builders
 from sparkwire.builders import Column, Shared, columns_of, rows_function
+from sparkwire.catalogue import SAMPLES
 
 
 def batch(rows: list[bytes]) -> pa.Array:
@@ -98,3 +102,41 @@ def test_fields_of_a_struct_are_documented_by_its_functions() -> None:
     struct = FUNCTIONS["kafka_message"]
     assert list(struct.field_docs) == [field.name for field in struct.return_type]
     assert struct.field_docs["key"] == FUNCTIONS["kafka_key"].doc
+
+
+def test_a_thread_that_comes_between_keeps_its_batch_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks between the look and the answer gets its own, and so does the one that was first."""
+    first, second = batch([b"a"]), batch([b"b"])
+    scan_of = Shared(lambda column: column.to_pylist())
+    assert scan_of(first) == [b"a"]
+
+    class Identity:
+        def __init__(self, of: pa.Array) -> None:
+            self.of = of
+
+        def __ne__(self, other: object) -> bool:
+            if between:
+                between.pop()
+                assert scan_of(second) == [b"b"]
+            return isinstance(other, Identity) and self.of is not other.of
+
+    between = [True]
+    monkeypatch.setattr(builders, "identity_of", Identity)
+    scan_of._latest = (Identity(first), first, [b"a"])  # type: ignore[assignment]
+    assert scan_of(first) == [b"a"]
+
+
+def test_threads_answer_for_their_own_batches() -> None:
+    """Databus, Kafka and DataHub in four threads, each with batches of its own, switched as often as can be."""
+    columns = {"dbus_sequence": "event", "kafka_value": "message", "datahub_table": "blob"}
+    batches = [(name, batch([SAMPLES[sample]] * n)) for name, sample in columns.items() for n in range(1, 9)]
+    expected = [FUNCTIONS[name].decode(column).to_pylist() for name, column in batches]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            work = [threads.submit(FUNCTIONS[name].decode, again(column)) for name, column in batches * 40]
+            got = [answer.result().to_pylist() for answer in work]
+    finally:
+        sys.setswitchinterval(interval)
+    assert got == expected * 40

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ class Shared(Generic[Scan]):
 
     Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
     memory cannot become another batch's; what Arrow says may change is never shared.
+
+    Threads may share one: the batch and its scan are replaced together, so that each thread answers for its own batch. At
+    worst a batch is scanned twice, and so may be a step of a scan that two threads ask for at once.
     """
 
     def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
@@ -35,20 +38,21 @@ class Shared(Generic[Scan]):
         identity = identity_of(column)
         if identity is None:
             return self.scan(column)
-        if self._latest is None or self._latest[0] != identity:
-            self._latest = (identity, column, self.scan(column))
-        return self._latest[2]
+        latest = self._latest
+        if latest is None or latest[0] != identity:
+            latest = self._latest = (identity, column, self.scan(column))
+        return latest[2]
 
 
 @dataclass(frozen=True)
 class Accessor(Generic[Scan]):
-    """The decoder of a scalar function: ``answer`` taken from a ``scan`` of the column."""
+    """The decoder of a scalar function: what ``read`` takes from a ``scan`` of the column."""
 
     scan: Callable[[pa.Array], Scan]
-    accessor: Callable[[Scan], pa.Array]
+    read: Callable[[Scan], pa.Array]
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        return self.accessor(self.scan(column))
+        return self.read(self.scan(column))
 
 
 class Column(NamedTuple, Generic[Scan]):
@@ -63,6 +67,8 @@ class Column(NamedTuple, Generic[Scan]):
     doc: str
     """what it means, with units in brackets"""
     accessor: Callable[[Scan], pa.Array]
+    example: str = ""
+    """where the column is a function of its own: a SQL expression and its answer"""
 
 
 def columns_of(scanned: Scan, table: Sequence[Column[Scan]]) -> dict[str, pa.Array]:
@@ -75,23 +81,26 @@ def struct_type(table: Sequence[Column[Scan]]) -> str:
     return f"STRUCT<{', '.join(f'{column.name} {column.sql}' for column in table)}>"
 
 
-def struct_function(
-    declaration: str,
-    prefix: str,
-    scan: Callable[[pa.Array], Scan],
-    functions: Sequence[Function],
-    doc: str,
-    example: str,
-) -> Function:
-    """The function that answers all of ``functions`` from one scan, its fields named without ``prefix``.
+def scalar_functions(
+    declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan]
+) -> tuple[Function, ...]:
+    """A function for each column of a table.
 
-    ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``. Every decoder of
-    ``functions`` is an ``Accessor`` from such a scan.
+    ``declaration`` is their signature without the answer, ``{}`` being the column's name: ``dbus_{}(event BINARY)``.
     """
-    table = [
-        Column(f.name.removeprefix(prefix), f.returns, f.doc, cast(Accessor[Scan], f.decoder).accessor)
-        for f in functions
-    ]
+    return tuple(
+        Function(f"{declaration.format(name)} -> {sql}", doc, Accessor(scan, accessor), example)
+        for name, sql, doc, accessor, example in table
+    )
+
+
+def struct_function(
+    declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan], doc: str, example: str
+) -> Function:
+    """The function that answers all columns of a table from one scan.
+
+    ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``.
+    """
 
     def decode(column: pa.Array) -> pa.Array:
         return struct(columns_of(scan(column), table))

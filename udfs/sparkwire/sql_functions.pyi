@@ -260,7 +260,7 @@ def dbus_from_json(json: Column | str) -> Column:
     """
 
 def to_dbus_event(event: Column | str) -> Column:
-    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields told from them, schema_id over schema_version. What is left out is 0, false or empty.
+    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
 
     to_dbus_event(event STRUCT<…>
     """

@@ -17,16 +17,16 @@ import numpy.typing as npt
 
 Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes16"]
 
-# What a wire type is read into: unsigned numbers widen to the SQL type that holds them all.
-_ANSWERS: dict[Wire, type[np.generic]] = {
-    "i8": np.int8,
-    "u8": np.int16,
-    "i16": np.int16,
-    "u16": np.int32,
-    "i32": np.int32,
-    "u32": np.int64,
-    "i64": np.int64,
-    "bytes16": np.uint8,
+# What a wire type is read into, in numpy and in SQL: unsigned numbers widen to the type that holds them all.
+_TYPES: dict[Wire, tuple[type[np.generic], str]] = {
+    "i8": (np.int8, "TINYINT"),
+    "u8": (np.int16, "SMALLINT"),
+    "i16": (np.int16, "SMALLINT"),
+    "u16": (np.int32, "INT"),
+    "i32": (np.int32, "INT"),
+    "u32": (np.int64, "BIGINT"),
+    "i64": (np.int64, "BIGINT"),
+    "bytes16": (np.uint8, "BINARY"),
 }
 _WIDTHS: dict[Wire, int] = {
     "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes16": 16,
@@ -38,7 +38,8 @@ class Field(NamedTuple):
 
     name: str
     wire: Wire
-    doc: str
+    doc: str = ""
+    """a sentence without its full stop; of a field that another layout has too, only what differs"""
 
     @property
     def width(self) -> int:
@@ -48,23 +49,34 @@ class Field(NamedTuple):
     @property
     def dtype(self) -> npt.DTypeLike:
         """The numpy type that holds every value of this field."""
-        return _ANSWERS[self.wire]
+        return _TYPES[self.wire][0]
+
+    @property
+    def sql(self) -> str:
+        """The SQL type that holds every value of this field."""
+        return _TYPES[self.wire][1]
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and the highest number that the field holds."""
+        bits = 8 * self.width
+        return (-(1 << bits - 1), (1 << bits - 1) - 1) if self.wire.startswith("i") else (0, (1 << bits) - 1)
 
 
 class Placed(NamedTuple):
-    """A field and where it stands in its layout."""
+    """A field and where it is in its layout."""
 
     field: Field
     offset: int
 
     @property
     def end(self) -> int:
-        """[bytes] from the layout's start to behind the field"""
+        """[bytes] from the layout's start to the end of the field"""
         return self.offset + self.field.width
 
 
 class Layout:
-    """Fields that lie one behind the other, from the first byte of a row on."""
+    """Fields that lie one after the other, from the first byte of a row on."""
 
     def __init__(self, name: str, *fields: Field) -> None:
         self.name = name
@@ -86,3 +98,13 @@ class Layout:
 
     def get(self, name: str) -> Placed | None:
         return self.places.get(name)
+
+
+def described(name: str, *layouts: Layout) -> tuple[str, str]:
+    """SQL type and doc of a field that several layouts have: the widest type; the first doc, and what the others add."""
+    found = [(layout.name, placed.field) for layout in layouts if (placed := layout.get(name))]
+    first, *others = [
+        field.doc if k == 0 else f"of {title} {field.doc}" for k, (title, field) in enumerate(found) if field.doc
+    ]
+    widest = max((field for _, field in found), key=lambda field: field.width)
+    return widest.sql, "; ".join([first, *others]) + "."

@@ -43,9 +43,9 @@ from typing import Final
 
 import numpy as np
 
-from sparkwire.builders import Accessor, Shared, struct_function
+from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
 from sparkwire.formats.databus import accessors, layout, stream
-from sparkwire.formats.databus.accessors import EventAccessor, attribute, crc_computed, crc_valid, fixed, number, span
+from sparkwire.formats.databus.accessors import attribute, crc_computed, crc_valid, fixed, number, span
 from sparkwire.formats.databus.event import (
     KEY,
     KEY_DIGEST,
@@ -90,237 +90,211 @@ SAMPLES: Final = {
 _events_of = Shared(Events)
 
 
-def _row(signature: str, doc: str, answer: EventAccessor, example: str) -> Function:
-    return Function(signature, doc, Accessor(_events_of, answer), example)
-
-
-_ACCESSORS: Final = (
-    _row(
-        "dbus_version(event BINARY) -> TINYINT",
-        "Version of the format: 0 (V1) or 2 (V2); other values as stored.",
-        fixed("version"),
-        "dbus_version(event) -> 0",
-    ),
-    _row(
-        "dbus_byte_order(event BINARY) -> STRING",
+FIELDS: Final = (
+    fixed("version", "dbus_version(event) -> 0"),
+    Column(
+        "byte_order",
+        "STRING",
         "BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word tells; else the order in which the stored "
         "length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.",
         accessors.byte_order,
         "dbus_byte_order(event) -> BIG_ENDIAN",
     ),
-    _row(
-        "dbus_header_crc(event BINARY) -> BIGINT",
-        "The header's checksum, as stored.",
-        fixed("header_crc"),
-        "dbus_header_crc(event) -> 847328966",
-    ),
-    _row(
-        "dbus_value_crc(event BINARY) -> BIGINT",
-        "The value's checksum, as stored; of V2 the body's.",
-        fixed("value_crc"),
-        "dbus_value_crc(event) -> 4029829531",
-    ),
-    _row(
-        "dbus_header_crc_computed(event BINARY) -> BIGINT",
+    fixed("header_crc", "dbus_header_crc(event) -> 847328966"),
+    fixed("value_crc", "dbus_value_crc(event) -> 4029829531"),
+    Column(
+        "header_crc_computed",
+        "BIGINT",
         "The header's checksum, computed over the bytes that are there.",
         crc_computed(0),
         "dbus_header_crc_computed(event) -> 847328966",
     ),
-    _row(
-        "dbus_value_crc_computed(event BINARY) -> BIGINT",
+    Column(
+        "value_crc_computed",
+        "BIGINT",
         "The value's checksum, computed over the bytes that are there; of V2 the body's.",
         crc_computed(1),
         "dbus_value_crc_computed(event) -> 4029829531",
     ),
-    _row(
-        "dbus_header_crc_valid(event BINARY) -> BOOLEAN",
+    Column(
+        "header_crc_valid",
+        "BOOLEAN",
         "Whether the header's checksum is right; NULL where bytes that it needs are missing.",
         crc_valid(0),
         "dbus_header_crc_valid(event) -> true",
     ),
-    _row(
-        "dbus_value_crc_valid(event BINARY) -> BOOLEAN",
+    Column(
+        "value_crc_valid",
+        "BOOLEAN",
         "Whether the value's checksum is right; NULL where bytes that it needs are missing.",
         crc_valid(1),
         "dbus_value_crc_valid(event) -> true",
     ),
-    _row(
-        "dbus_length(event BINARY) -> INT",
-        "Length of the whole event, as stored [bytes].",
-        fixed("length"),
-        "dbus_length(event) -> 66",
-    ),
-    _row(
-        "dbus_attributes(event BINARY) -> INT",
-        "The 16 attribute bits.",
-        fixed("attributes"),
-        "dbus_attributes(event) -> 1",
-    ),
-    _row(
-        "dbus_opcode(event BINARY) -> STRING",
+    fixed("length", "dbus_length(event) -> 66"),
+    fixed("attributes", "dbus_attributes(event) -> 1"),
+    Column(
+        "opcode",
+        "STRING",
         "UPSERT or DELETE; NULL where no opcode bit is set.",
         accessors.opcode,
         "dbus_opcode(event) -> UPSERT",
     ),
-    _row(
-        "dbus_is_trace(event BINARY) -> BOOLEAN",
+    Column(
+        "is_trace",
+        "BOOLEAN",
         "Whether the event is traced.",
         attribute(V1_TRACE, V2_TRACE),
         "dbus_is_trace(event) -> false",
     ),
-    _row(
-        "dbus_is_replicated(event BINARY) -> BOOLEAN",
+    Column(
+        "is_replicated",
+        "BOOLEAN",
         "Whether the event came by external replication.",
         attribute(V1_REPLICATED, V2_REPLICATED),
         "dbus_is_replicated(event) -> false",
     ),
-    _row(
-        "dbus_key_type(event BINARY) -> STRING",
+    Column(
+        "key_type",
+        "STRING",
         "LONG, BYTES or (V2 only) SCHEMA.",
         accessors.key_type,
         "dbus_key_type(event_v2) -> SCHEMA",
     ),
-    _row(
-        "dbus_is_end_of_period(event BINARY) -> BOOLEAN",
+    Column(
+        "is_end_of_period",
+        "BOOLEAN",
         "Whether the event ends a window: source id -2.",
         accessors.is_end_of_period,
         "dbus_is_end_of_period(event) -> false",
     ),
-    _row(
-        "dbus_sequence(event BINARY) -> BIGINT",
-        "Sequence number of the window (SCN).",
-        fixed("sequence"),
-        "dbus_sequence(event) -> 77",
-    ),
-    _row(
-        "dbus_physical_partition_id(event BINARY) -> SMALLINT",
-        "Physical partition; of V2 its only partition id.",
-        fixed("physical_partition_id"),
-        "dbus_physical_partition_id(event) -> -1",
-    ),
-    _row(
-        "dbus_logical_partition_id(event BINARY) -> SMALLINT",
-        "Logical partition; of V2 its only partition id.",
-        fixed("logical_partition_id"),
-        "dbus_logical_partition_id(event) -> 3",
-    ),
-    _row(
-        "dbus_timestamp_nanos(event BINARY) -> BIGINT",
-        "Creation time [ns since epoch]. Control events have Java's nanoTime instead.",
-        fixed("timestamp_nanos"),
-        "dbus_timestamp_nanos(event) -> 1400000000000000001",
-    ),
-    _row(
-        "dbus_timestamp(event BINARY) -> TIMESTAMP",
+    fixed("sequence", "dbus_sequence(event) -> 77"),
+    fixed("physical_partition_id", "dbus_physical_partition_id(event) -> -1"),
+    fixed("logical_partition_id", "dbus_logical_partition_id(event) -> 3"),
+    fixed("timestamp_nanos", "dbus_timestamp_nanos(event) -> 1400000000000000001"),
+    Column(
+        "timestamp",
+        "TIMESTAMP",
         "Creation time, rounded toward the past to microseconds.",
         accessors.timestamp,
         "unix_micros(dbus_timestamp(event)) -> 1400000000000000",
     ),
-    _row(
-        "dbus_src_id(event BINARY) -> INT",
-        "Source id.",
-        fixed("src_id"),
-        "dbus_src_id(event) -> 40",
-    ),
-    _row(
-        "dbus_source_range(event BINARY) -> STRING",
+    fixed("src_id", "dbus_src_id(event) -> 40"),
+    Column(
+        "source_range",
+        "STRING",
         "Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.",
         accessors.source_range,
         "dbus_source_range(event) -> DATA",
     ),
-    _row(
-        "dbus_event_type(event BINARY) -> STRING",
+    Column(
+        "event_type",
+        "STRING",
         "Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), "
         "PRIVATE (<= -20000) or SYSTEM (any other <= 0).",
         accessors.event_type,
         "dbus_event_type(event) -> DATA",
     ),
-    _row(
-        "dbus_schema_id(event BINARY) -> BINARY",
+    Column(
+        "schema_id",
+        "BINARY",
         "Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.",
         accessors.schema_id,
         "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10",
     ),
-    _row(
-        "dbus_schema_version(event BINARY) -> SMALLINT",
+    Column(
+        "schema_version",
+        "SMALLINT",
         "Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.",
         accessors.schema_version,
         "dbus_schema_version(event_v2) -> 1",
     ),
-    _row(
-        "dbus_key(event BINARY) -> STRING",
+    Column(
+        "key",
+        "STRING",
         "The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.",
         accessors.key_text,
         "dbus_key(event) -> 5",
     ),
-    _row(
-        "dbus_key_long(event BINARY) -> BIGINT",
+    Column(
+        "key_long",
+        "BIGINT",
         "The key, if it is a LONG.",
         accessors.key_long,
         "dbus_key_long(event) -> 5",
     ),
-    _row(
-        "dbus_key_bytes(event BINARY) -> BINARY",
+    Column(
+        "key_bytes",
+        "BINARY",
         "The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.",
         span(KEY),
         "hex(dbus_key_bytes(event_v2)) -> A972D417",
     ),
-    _row(
-        "dbus_value(event BINARY) -> BINARY",
+    Column(
+        "value",
+        "BINARY",
         "The payload; NULL for V2 without one, X'' for an empty one.",
         span(VALUE),
         "CAST(dbus_value(event) AS STRING) -> hello",
     ),
-    _row(
-        "dbus_value_size(event BINARY) -> INT",
+    Column(
+        "value_size",
+        "INT",
         "Size of the payload, as the event tells it [bytes].",
         number(VALUE_SIZE, np.int32),
         "dbus_value_size(event) -> 5",
     ),
-    _row(
-        "dbus_metadata(event BINARY) -> BINARY",
+    Column(
+        "metadata",
+        "BINARY",
         "Data of V2's metadata part.",
         span(METADATA),
         "hex(dbus_metadata(event_v2)) -> 27",
     ),
-    _row(
-        "dbus_metadata_schema_id(event BINARY) -> BINARY",
+    Column(
+        "metadata_schema_id",
+        "BINARY",
         "Digest of the metadata's schema, 16 or 4 bytes.",
         span(METADATA_DIGEST),
         "hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC",
     ),
-    _row(
-        "dbus_metadata_schema_version(event BINARY) -> SMALLINT",
+    Column(
+        "metadata_schema_version",
+        "SMALLINT",
         "Version of the metadata's schema.",
         number(METADATA_VERSION, np.int16),
         "dbus_metadata_schema_version(event_v2) -> 7",
     ),
-    _row(
-        "dbus_key_schema_id(event BINARY) -> BINARY",
+    Column(
+        "key_schema_id",
+        "BINARY",
         "Digest of a SCHEMA key's schema, 16 or 4 bytes.",
         span(KEY_DIGEST),
         "hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA",
     ),
-    _row(
-        "dbus_key_schema_version(event BINARY) -> SMALLINT",
+    Column(
+        "key_schema_version",
+        "SMALLINT",
         "Version of a SCHEMA key's schema.",
         number(KEY_VERSION, np.int16),
         "dbus_key_schema_version(event_v2) -> 3",
     ),
-    _row(
-        "dbus_status(event BINARY) -> STRING",
+    Column(
+        "status",
+        "STRING",
         "OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.",
         accessors.status,
         "dbus_status(event) -> OK",
     ),
-    _row(
-        "dbus_error(event BINARY) -> STRING",
+    Column(
+        "error",
+        "STRING",
         "The first thing wrong, reading from the front; NULL for a sound event.",
         accessors.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),
-    _row(
-        "dbus_is_valid(event BINARY) -> BOOLEAN",
+    Column(
+        "is_valid",
+        "BOOLEAN",
         "Whether nothing is wrong.",
         accessors.is_valid,
         "dbus_is_valid(event) -> true",
@@ -329,21 +303,21 @@ _ACCESSORS: Final = (
 
 _STRUCT: Final = struct_function(
     "dbus_event(event BINARY)",
-    "dbus_",
+    FIELDS,
     partial(Events, check=True),
-    _ACCESSORS,
     "Every field above, in one pass.",
     "dbus_event(event).sequence -> 77",
 )
 
 FUNCTIONS: Final = (
-    *_ACCESSORS,
+    *scalar_functions("dbus_{}(event BINARY)", FIELDS, _events_of),
     _STRUCT,
-    Function(
-        "dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>",
+    rows_function(
+        "dbus_events(stream BINARY)",
+        stream.TABLE,
+        stream.Stream,
         "Events as they lie one behind the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose "
         "checksum is right; the bytes skipped are one row. A torn tail is the last row.",
-        stream.events,
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),
     Function(

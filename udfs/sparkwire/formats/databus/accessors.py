@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sparkwire.builders import Column
 from sparkwire.column import build, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
 from sparkwire.formats.databus import event, layout
@@ -15,13 +16,15 @@ from sparkwire.formats.databus.event import DIGEST, KEY, NO_NUMBER, UNKNOWN
 from sparkwire.formats.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
 from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
 from sparkwire.kernels import Bools, Ints
+from sparkwire.wire import described
 
 EventAccessor = Callable[[Events], pa.Array]
 
 
-def fixed(field: str) -> EventAccessor:
+def fixed(field: str, example: str) -> Column[Events]:
     """A fixed field, NULL where its bytes are missing."""
-    return lambda events: primitive(events.header.fields[field], events.has(field))
+    sql, doc = described(field, layout.V1, layout.V2)
+    return Column(field, sql, doc, lambda events: primitive(events.header.fields[field], events.has(field)), example)
 
 
 def crc_computed(which: int) -> EventAccessor:

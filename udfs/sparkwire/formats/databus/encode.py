@@ -51,11 +51,9 @@ from sparkwire.kernels import (
 from sparkwire.kernels.store_fields import field_writer
 from sparkwire.wire import Layout
 
-FIXED: Final = (
-    *("length", "attributes", "sequence", "physical_partition_id", "logical_partition_id"),
-    *("timestamp_nanos", "src_id", "key_long"),
-)
-"""The fixed fields that are written from columns."""
+_COMPUTED: Final = ("version", "magic", "header_length", "header_crc", "value_crc", "schema_id", "schema_version")
+FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)
+"""The fixed fields that are written from columns: all but those that the kernels here write themselves."""
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_COVERED = layout.V1["length"].offset
@@ -68,8 +66,9 @@ _V2_COVERED = layout.V2["value_crc"].offset
 _V2_VALUE_CRC = layout.V2["value_crc"].offset
 
 
-def _places(table: Layout, little: bool) -> tuple[Place, ...]:
-    return tuple(Place(table[name].offset, table[name].field.width, True, little) for name in FIXED)
+def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
+    placed = [table.get(name) for name in FIXED]
+    return tuple(None if p is None else Place(p.offset, p.field.width, True, little) for p in placed)
 
 
 _write_fixed = field_writer(

@@ -11,41 +11,44 @@ from sparkwire.wire import Field, Layout
 
 V1: Final = Layout(
     "V1",
-    Field("version", "i8", "0"),
-    Field("header_crc", "u32", "checksum from length to the key (LONG) or to the key's length (BYTES)"),
-    Field("length", "i32", "of the whole event [bytes]"),
-    Field("attributes", "u16", "bits, see below"),
-    Field("sequence", "i64", "sequence number of the window (SCN)"),
-    Field("physical_partition_id", "i16", "generator of the sequence"),
-    Field("logical_partition_id", "i16", "partition of the physical stream"),
-    Field("timestamp_nanos", "i64", "creation [ns since epoch]"),
-    Field("src_id", "i16", "source id"),
+    Field("version", "i8", "Version of the format: 0 (V1) or 2 (V2); other values as stored"),
+    Field("header_crc", "u32", "The header's checksum, as stored"),
+    Field("length", "i32", "Length of the whole event, as stored [bytes]"),
+    Field("attributes", "u16", "The 16 attribute bits"),
+    Field("sequence", "i64", "Sequence number of the window (SCN)"),
+    Field("physical_partition_id", "i16", "Physical partition"),
+    Field("logical_partition_id", "i16", "Logical partition"),
+    Field("timestamp_nanos", "i64", "Creation time [ns since epoch]. Control events have Java's nanoTime instead"),
+    Field("src_id", "i16", "Source id"),
     Field("schema_id", "bytes16", "MD5 of the payload's schema"),
-    Field("value_crc", "u32", "checksum of what follows the header"),
-    Field("key_long", "i64", "the key, if it is a LONG; else an i32 length [bytes] and the key's bytes"),
-).overlay("schema_id", Field("schema_version", "i16", "what REPL_DBUS writes instead of a schema id"))
+    Field("value_crc", "u32", "The value's checksum, as stored"),
+    Field("key_long", "i64", "The key, if it is a LONG"),  # else an i32 length [bytes] and the key's bytes
+).overlay("schema_id", Field("schema_version", "i16", "What REPL_DBUS writes in place of a schema id"))
 
 V2: Final = Layout(
     "V2",
-    Field("version", "i8", "2"),
-    Field("magic", "u32", "CAFEDEED; tells the byte order"),
-    Field("header_length", "i32", "from the first byte to the end of the key [bytes]"),
-    Field("header_crc", "u32", "checksum from value_crc to the end of the key"),
-    Field("value_crc", "u32", "checksum of the body: the parts behind the key"),
-    Field("length", "i32", "of the whole event [bytes]"),
-    Field("attributes", "u16", "bits, see below"),
-    Field("timestamp_nanos", "i64", "creation [ns since epoch]"),
-    Field("src_id", "i32", "source id"),
-    Field("physical_partition_id", "i16", "the only partition id, physical and logical"),
-    Field("sequence", "i64", "sequence number of the window (SCN)"),
-    Field("key_long", "i64", "the key, if it is a LONG; else a length and the bytes (BYTES) or a part (SCHEMA)"),
-).overlay("physical_partition_id", Field("logical_partition_id", "i16", "the same"))
+    Field("version", "i8"),
+    Field("magic", "u32", "CAFEDEED, in the byte order of the event"),
+    Field("header_length", "i32", "From the first byte to the end of the key [bytes]"),
+    Field("header_crc", "u32"),
+    Field("value_crc", "u32", "the body's"),
+    Field("length", "i32"),
+    Field("attributes", "u16"),
+    Field("timestamp_nanos", "i64"),
+    Field("src_id", "i32"),
+    Field("physical_partition_id", "i16", "its only partition id"),
+    Field("sequence", "i64"),
+    Field("key_long", "i64"),  # else an i32 length and the key's bytes (BYTES), or a part (SCHEMA)
+).overlay("physical_partition_id", Field("logical_partition_id", "i16", "its only partition id"))
+
+FIELDS: Final = tuple(dict.fromkeys((*V1.places, *V2.places)))
+"""the names of the fixed fields of either version"""
 
 # A V2 part: the metadata, the payload, a SCHEMA key. Its digest and its data follow.
 PART: Final = Layout(
     "part",
-    Field("length", "i32", "of the data alone [bytes]"),
-    Field("attributes", "i16", "bits 0-1 kind of digest (0 MD5, 1 CRC-32), bits 2-15 signed schema version"),
+    Field("length", "i32", "Length of the data alone [bytes]"),
+    Field("attributes", "i16", "Bits 0-1 kind of digest (0 MD5, 1 CRC-32), bits 2-15 signed schema version"),
 )
 PART_SIZE: Final = PART.size
 MD5_SIZE: Final = 16

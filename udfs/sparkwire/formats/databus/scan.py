@@ -13,19 +13,17 @@ from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
+from sparkwire.formats.databus.layout import BYTES_KEY, FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.kernels import Bools, Bytes, Ints, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
 from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 from sparkwire.wire import Layout
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
 
-# Every fixed field of either version, in one pass: a version without the field answers NULL.
-_FIELDS: Final = tuple(dict.fromkeys((*layout.V1.places, *layout.V2.places)))
 
-
+# Every fixed field in one pass: a version without the field answers NULL.
 def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
-    placed = [table.get(name) for name in _FIELDS]
+    placed = [table.get(name) for name in FIELDS]
     return tuple(
         None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
     )
@@ -33,14 +31,14 @@ def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
 
 _VARIANTS: Final = (
     # Of an unknown version only the version byte itself can be read.
-    tuple(Place(0, 1, True, False) if name == "version" else None for name in _FIELDS),
+    tuple(Place(0, 1, True, False) if name == "version" else None for name in FIELDS),
     _places(layout.V1, little=False),
     _places(layout.V1, little=True),
     _places(layout.V2, little=False),
     _places(layout.V2, little=True),
 )
 # src_id has two bytes in V1 and four in V2: the wider type holds both.
-_DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in _FIELDS}
+_DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in FIELDS}
 _NEVER: Final = np.iinfo(np.int64).max
 _ENDS: Final = np.array([[_NEVER if p is None else p.end for p in variant] for variant in _VARIANTS], np.int64)
 _WHOLE: Final = int(_ENDS[1:][_ENDS[1:] < _NEVER].max())
@@ -316,7 +314,7 @@ class Events:
 
     def has(self, field: str) -> Bools | None:
         """Which rows have the field's own bytes, None if all have."""
-        k = _FIELDS.index(field)
+        k = FIELDS.index(field)
         if self._complete and bool((_ENDS[1:, k] < _NEVER).all()):
             return None
         return np.asarray(_ENDS[self.header.variants, k] <= self._sizes)

@@ -7,13 +7,15 @@ tail only if no such header follows. A header of more than 64 KiB is read in its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, from_codes, gather, lists, primitive, struct
+from sparkwire.builders import Column
+from sparkwire.column import binary_of, empty, from_codes, gather, lists, primitive
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus import event
 from sparkwire.formats.databus.accessors import status_codes
@@ -148,21 +150,44 @@ def body_error(
     return event.body_error(size, length, bounded, checks)
 
 
-def events(column: pa.Array) -> pa.Array:
-    """``ARRAY<STRUCT<position, event, status, error>>`` of a column of streams."""
-    data, offsets, _ = binary_of(column)
-    ends = empty(len(column) + 1, np.int32)
-    count_events(data, offsets, ends)
-    rows = int(ends[-1])
-    positions = empty(rows, np.int32)
-    starts, sizes = empty(rows, np.int64), empty(rows, np.int64)
-    errors = empty(rows, np.int8)
-    scratch = [np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)]
-    split_events(data, offsets, ends, positions, starts, sizes, errors, *scratch)
-    fields = {
-        "position": primitive(positions),
-        "event": gather(data, starts, sizes, pa.binary()),
-        "status": from_codes(status_codes(errors), STATUSES),
-        "error": from_codes(errors, ERRORS),
-    }
-    return lists(ends, struct(fields))
+class Stream:
+    """A column of streams, split into rows."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.data, offsets, _ = binary_of(column)
+        self._ends = empty(len(column) + 1, np.int32)
+        count_events(self.data, offsets, self._ends)
+        rows = int(self._ends[-1])
+        self.positions = empty(rows, np.int32)
+        self.starts, self.sizes = empty(rows, np.int64), empty(rows, np.int64)
+        self.errors = empty(rows, np.int8)
+        scratch = [np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)]
+        split_events(self.data, offsets, self._ends, self.positions, self.starts, self.sizes, self.errors, *scratch)
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        """``found``, an item for each row of each stream, as an ARRAY for each stream."""
+        return lists(self._ends, found)
+
+
+def _event(stream: Stream) -> pa.Array:
+    return gather(stream.data, stream.starts, stream.sizes, pa.binary())
+
+
+TABLE: Final[Sequence[Column[Stream]]] = (
+    Column(
+        "position", "INT", "Where the row begins in the stream [bytes].", lambda stream: primitive(stream.positions)
+    ),
+    Column("event", "BINARY", "Its bytes: an event, a torn one, or what was skipped.", _event),
+    Column(
+        "status",
+        "STRING",
+        "OK, PARTIAL (bytes are missing) or ERR, as dbus_status.",
+        lambda stream: from_codes(status_codes(stream.errors), STATUSES),
+    ),
+    Column(
+        "error",
+        "STRING",
+        "The first thing wrong, as dbus_error; NULL for an intact event.",
+        lambda stream: from_codes(stream.errors, ERRORS),
+    ),
+)

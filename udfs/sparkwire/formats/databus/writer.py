@@ -206,14 +206,26 @@ def _fixed(
     columns = {
         "length": sizes,
         "attributes": _attributes(inputs, is_v2, kinds, parts),
-        "sequence": inputs.numbers("sequence", *_LONG),
         "physical_partition_id": physical,
         "logical_partition_id": logical,
         "timestamp_nanos": _nanos(inputs),
         "src_id": _source_ids(inputs, is_v2),
         "key_long": _long_keys(inputs, kinds),
     }
-    return tuple(np.stack([columns[name] for name in FIXED]))
+    return tuple(np.stack([columns[name] if name in columns else _stored(inputs, is_v2, name) for name in FIXED]))
+
+
+def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
+    """A field that is written as given, where the event's version holds it."""
+    values = inputs.numbers(name, *_LONG)
+    for table, rows in ((layout.V1, ~is_v2), (layout.V2, is_v2)):
+        placed = table.get(name)
+        if placed is None:
+            refuse(rows & inputs.has(name), f"no {name} in {table.name}", values)
+        else:
+            low, high = placed.field.bounds
+            refuse(rows & ((values < low) | (values > high)), f"{name} from {low} to {high} in {table.name}", values)
+    return values
 
 
 def _attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts) -> Ints:
@@ -248,24 +260,22 @@ def _partitions(inputs: InputFields, is_v2: Bools) -> tuple[Ints, Ints]:
 
 
 def _nanos(inputs: InputFields) -> Ints:
-    nanos, there = inputs.numbers("timestamp_nanos", *_LONG), inputs.has("timestamp_nanos")
-    if there.all():
+    nanos, present = inputs.numbers("timestamp_nanos", *_LONG), inputs.has("timestamp_nanos")
+    if present.all():
         return nanos
     micros = inputs.numbers("timestamp", *_LONG)
     first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] whose nanoseconds a BIGINT holds
-    refuse(~there & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
-    return np.where(there, nanos, micros * 1000)
+    refuse(~present & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
+    return np.where(present, nanos, micros * 1000)
 
 
 def _source_ids(inputs: InputFields, is_v2: Bools) -> Ints:
-    ids, there = inputs.numbers("src_id", *_INT), inputs.has("src_id")
-    low, high = _SHORT
-    refuse(~is_v2 & ((ids < low) | (ids > high)), f"src_id from {low} to {high} in V1", ids)
-    if there.all():
+    ids, present = _stored(inputs, is_v2, "src_id"), inputs.has("src_id")
+    if present.all():
         return ids
     derived = inputs.codes("event_type", layout.EVENT_TYPES)
     derived[inputs.flags("is_end_of_period")] = layout.EVENT_TYPES.index("END_OF_PERIOD")
     named = np.array([_SOURCE_IDS.get(name, 0) for name in (*layout.EVENT_TYPES, "")], np.int64)[derived]
-    vague = ~there & (named == 0) & (inputs.has("event_type") | inputs.has("source_range"))
+    vague = ~present & (named == 0) & (inputs.has("event_type") | inputs.has("source_range"))
     refuse(vague, "src_id with an event_type or source_range of several ids", "NULL")
-    return np.where(there, ids, named)
+    return np.where(present, ids, named)

@@ -35,9 +35,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.builders import Accessor, struct_function
+from sparkwire.builders import Accessor, Column, scalar_functions, struct_function
 from sparkwire.formats.datahub import accessors
-from sparkwire.formats.datahub.accessors import MessageAccessor, millis, text, time
+from sparkwire.formats.datahub.accessors import millis, text, time
 from sparkwire.formats.datahub.messages import messages_of
 from sparkwire.formats.datahub.writer import to_blob
 from sparkwire.function import Format, Function
@@ -62,163 +62,184 @@ SAMPLES: Final = {"blob": _BLOB, "blob_delete": _DELETE, "blob_ddl": _DDL}
 """After the source's own samples; of the DDL's serialized statement only the first bytes."""
 
 
-def _row(signature: str, doc: str, answer: MessageAccessor, example: str) -> Function:
-    return Function(signature, doc, Accessor(messages_of, answer), example)
-
-
-_ACCESSORS: Final = (
-    _row(
-        "datahub_op(blob BINARY) -> STRING",
+FIELDS: Final = (
+    Column(
+        "op",
+        "STRING",
         "payload.op, as written.",
         text("op"),
         "datahub_op(blob) -> UPDATE_AFTER",
     ),
-    _row(
-        "datahub_operation(blob BINARY) -> STRING",
+    Column(
+        "operation",
+        "STRING",
         "What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for "
         "an op that is not known.",
         accessors.operation,
         "datahub_operation(blob) -> UPDATE_AFTER",
     ),
-    _row(
-        "datahub_sequence_id(blob BINARY) -> STRING",
+    Column(
+        "sequence_id",
+        "STRING",
         "payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.",
         text("sequence_id"),
         "datahub_sequence_id(blob) -> 1605339516000000005",
     ),
-    _row(
-        "datahub_event_time(blob BINARY) -> TIMESTAMP",
+    Column(
+        "event_time",
+        "TIMESTAMP",
         "When the record changed in the source database.",
         time("event_time"),
         "datahub_event_time(blob) -> 2020-11-14 07:45:34",
     ),
-    _row(
-        "datahub_event_time_ms(blob BINARY) -> BIGINT",
+    Column(
+        "event_time_ms",
+        "BIGINT",
         "When the record changed in the source database [ms since epoch].",
         millis("event_time"),
         "datahub_event_time_ms(blob) -> 1605339934000",
     ),
-    _row(
-        "datahub_system_time(blob BINARY) -> TIMESTAMP",
+    Column(
+        "system_time",
+        "TIMESTAMP",
         "When the synchronization handled the message; not every source has it.",
         time("system_time"),
         "datahub_system_time(blob) -> 2020-11-14 07:45:34.951",
     ),
-    _row(
-        "datahub_system_time_ms(blob BINARY) -> BIGINT",
+    Column(
+        "system_time_ms",
+        "BIGINT",
         "When the synchronization handled the message [ms since epoch].",
         millis("system_time"),
         "datahub_system_time_ms(blob) -> 1605339934951",
     ),
-    _row(
-        "datahub_checkpoint_time(blob BINARY) -> TIMESTAMP",
+    Column(
+        "checkpoint_time",
+        "TIMESTAMP",
         "Where a synchronization may start again; not every source has it.",
         time("checkpoint_time"),
         "datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34",
     ),
-    _row(
-        "datahub_checkpoint_time_ms(blob BINARY) -> BIGINT",
+    Column(
+        "checkpoint_time_ms",
+        "BIGINT",
         "Where a synchronization may start again [ms since epoch].",
         millis("checkpoint_time"),
         "datahub_checkpoint_time_ms(blob) -> 1605339934000",
     ),
-    _row(
-        "datahub_db_type(blob BINARY) -> STRING",
+    Column(
+        "db_type",
+        "STRING",
         "Kind of the source database, as written.",
         text("db_type"),
         "datahub_db_type(blob) -> MySQL",
     ),
-    _row(
-        "datahub_db_version(blob BINARY) -> STRING",
+    Column(
+        "db_version",
+        "STRING",
         "Version of the source database.",
         text("db_version"),
         "datahub_db_version(blob) -> NULL",
     ),
-    _row(
-        "datahub_database(blob BINARY) -> STRING",
+    Column(
+        "database",
+        "STRING",
         "Name of the source database.",
         text("database"),
         "datahub_database(blob) -> example_db",
     ),
-    _row(
-        "datahub_schema_name(blob BINARY) -> STRING",
+    Column(
+        "schema_name",
+        "STRING",
         "Name of the schema within the database, where it has such (PostgreSQL, SQL Server).",
         text("schema_name"),
         "datahub_schema_name(blob) -> NULL",
     ),
-    _row(
-        "datahub_table(blob BINARY) -> STRING",
+    Column(
+        "table",
+        "STRING",
         "Name of the source table.",
         text("table"),
         "datahub_table(blob) -> example_table_pk",
     ),
-    _row(
-        "datahub_primary_key(blob BINARY) -> ARRAY<STRING>",
+    Column(
+        "primary_key",
+        "ARRAY<STRING>",
         "Names of the primary key's columns; NULL for a table without a key.",
         accessors.primary_key,
         "datahub_primary_key(blob) -> [id, name]",
     ),
-    _row(
-        "datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>",
+    Column(
+        "columns",
+        "ARRAY<STRUCT<name STRING, type STRING>>",
         "The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.",
         accessors.columns,
         "datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]",
     ),
-    _row(
-        "datahub_before(blob BINARY) -> STRING",
+    Column(
+        "before",
+        "STRING",
         "The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
         accessors.before,
         'datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
-    _row(
-        "datahub_after(blob BINARY) -> STRING",
+    Column(
+        "after",
+        "STRING",
         "The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
         "twice only the last value.",
         accessors.after,
         'datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
-    _row(
-        "datahub_before_map(blob BINARY) -> MAP<STRING, STRING>",
+    Column(
+        "before_map",
+        "MAP<STRING, STRING>",
         "The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
         accessors.before_map,
         "datahub_before_map(blob_delete)['id'] -> 1",
     ),
-    _row(
-        "datahub_after_map(blob BINARY) -> MAP<STRING, STRING>",
+    Column(
+        "after_map",
+        "MAP<STRING, STRING>",
         "The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ "
         "(as written outside of the years 1 to 9999), null as NULL.",
         accessors.after_map,
         "datahub_after_map(blob)['id'] -> 1",
     ),
-    _row(
-        "datahub_ddl_text(blob BINARY) -> STRING",
+    Column(
+        "ddl_text",
+        "STRING",
         "The statement of a DDL message.",
         text("ddl_text"),
         "datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text",
     ),
-    _row(
-        "datahub_ddl_meta(blob BINARY) -> BINARY",
+    Column(
+        "ddl_meta",
+        "BINARY",
         "The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).",
         accessors.ddl_meta,
         "hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372",
     ),
-    _row(
-        "datahub_version(blob BINARY) -> STRING",
+    Column(
+        "version",
+        "STRING",
         "Version of the format, as written; none is refused.",
         text("version"),
         "datahub_version(blob) -> 0.0.1",
     ),
-    _row(
-        "datahub_error(blob BINARY) -> STRING",
+    Column(
+        "error",
+        "STRING",
         "Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime "
         "MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.",
         accessors.error,
         "datahub_error(blob) -> NULL",
     ),
-    _row(
-        "datahub_is_valid(blob BINARY) -> BOOLEAN",
+    Column(
+        "is_valid",
+        "BOOLEAN",
         "Whether datahub_error is NULL.",
         accessors.is_valid,
         "datahub_is_valid(blob) -> true",
@@ -227,29 +248,28 @@ _ACCESSORS: Final = (
 
 _CHANGE: Final = struct_function(
     "datahub_change(blob BINARY)",
-    "datahub_",
+    FIELDS,
     messages_of,
-    _ACCESSORS,
     "Every field in one pass, named as the functions are without `datahub_`.",
     "datahub_change(blob).operation -> UPDATE_AFTER",
 )
 
 FUNCTIONS: Final = (
-    *_ACCESSORS,
+    *scalar_functions("datahub_{}(blob BINARY)", FIELDS, messages_of),
     _CHANGE,
-    _row(
+    Function(
         "datahub_tuple(blob BINARY) -> STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, "
         "_source_table_ STRING, _before_image_ STRING, _after_image_ STRING>",
         "The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's "
         "name, Y or N for each image. NULL for a message that such a topic cannot carry.",
-        accessors.tuple_columns,
+        Accessor(messages_of, accessors.tuple_columns),
         "datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
     ),
-    _row(
+    Function(
         "datahub_shard_key(blob BINARY) -> STRING",
         "What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before "
         "image; the table's name where there is no key or no image.",
-        accessors.shard_key,
+        Accessor(messages_of, accessors.shard_key),
         'datahub_shard_key(blob) -> [1,"joe"]',
     ),
     Function(

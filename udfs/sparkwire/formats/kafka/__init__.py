@@ -49,12 +49,9 @@ Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storag
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-import pyarrow as pa
-
-from sparkwire.builders import Accessor, Shared, struct_function
+from sparkwire.builders import Column, Shared, scalar_functions, struct_function
 from sparkwire.formats.kafka import batches, indexes, records, writer
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.function import Format, Function
@@ -86,98 +83,109 @@ and an abort marker; two entries of each index, and zeros."""
 _messages_of = Shared(Messages)
 
 
-def _row(signature: str, doc: str, answer: Callable[[Messages], pa.Array], example: str) -> Function:
-    return Function(signature, doc, Accessor(_messages_of, answer), example)
-
-
-_ACCESSORS: Final = (
-    _row(
-        "kafka_crc(msg BINARY) -> BIGINT",
+_FIELDS: Final = (
+    Column(
+        "crc",
+        "BIGINT",
         "The message's CRC-32, as stored.",
         Messages.crc,
         "kafka_crc(message) -> 3925109172",
     ),
-    _row(
-        "kafka_crc_computed(msg BINARY) -> BIGINT",
+    Column(
+        "crc_computed",
+        "BIGINT",
         "The CRC-32 computed over the bytes that are there.",
         Messages.crc_computed,
         "kafka_crc_computed(message) = kafka_crc(message) -> true",
     ),
-    _row(
-        "kafka_crc_valid(msg BINARY) -> BOOLEAN",
+    Column(
+        "crc_valid",
+        "BOOLEAN",
         "Whether both are equal; NULL where bytes are missing.",
         Messages.crc_valid,
         "kafka_crc_valid(message) -> true",
     ),
-    _row(
-        "kafka_magic(msg BINARY) -> TINYINT",
+    Column(
+        "magic",
+        "TINYINT",
         "Version of the format: 0 or 1; other values as stored.",
         Messages.magic,
         "kafka_magic(message) -> 1",
     ),
-    _row(
-        "kafka_attributes(msg BINARY) -> INT",
+    Column(
+        "attributes",
+        "INT",
         "The attribute bits: 0-2 codec, 3 timestamp type.",
         Messages.attributes,
         "kafka_attributes(message) -> 0",
     ),
-    _row(
-        "kafka_compression(msg BINARY) -> STRING",
+    Column(
+        "compression",
+        "STRING",
         "Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.",
         Messages.compression,
         "kafka_compression(message) -> none",
     ),
-    _row(
-        "kafka_timestamp(msg BINARY) -> TIMESTAMP",
+    Column(
+        "timestamp",
+        "TIMESTAMP",
         "When the message was created or appended; NULL for magic 0 and for -1.",
         Messages.timestamp,
         "kafka_timestamp(message) -> 2020-09-13 12:26:40.351",
     ),
-    _row(
-        "kafka_timestamp_ms(msg BINARY) -> BIGINT",
+    Column(
+        "timestamp_ms",
+        "BIGINT",
         "The same [ms since epoch].",
         Messages.timestamp_ms,
         "kafka_timestamp_ms(message) -> 1600000000351",
     ),
-    _row(
-        "kafka_timestamp_type(msg BINARY) -> STRING",
+    Column(
+        "timestamp_type",
+        "STRING",
         "CreateTime or LogAppendTime; NULL for magic 0.",
         Messages.timestamp_type,
         "kafka_timestamp_type(message) -> CreateTime",
     ),
-    _row(
-        "kafka_key(msg BINARY) -> BINARY",
+    Column(
+        "key",
+        "BINARY",
         "The key; NULL for a null key.",
         Messages.key,
         "CAST(kafka_key(message) AS STRING) -> key-00043",
     ),
-    _row(
-        "kafka_key_size(msg BINARY) -> INT",
+    Column(
+        "key_size",
+        "INT",
         "The key's size as stored, -1 for null [bytes].",
         Messages.key_size,
         "kafka_key_size(message) -> 9",
     ),
-    _row(
-        "kafka_value(msg BINARY) -> BINARY",
+    Column(
+        "value",
+        "BINARY",
         "The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.",
         Messages.value,
         "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice",
     ),
-    _row(
-        "kafka_value_size(msg BINARY) -> INT",
+    Column(
+        "value_size",
+        "INT",
         "The value's size as stored, -1 for null [bytes].",
         Messages.value_size,
         "kafka_value_size(message) -> 64",
     ),
-    _row(
-        "kafka_error(msg BINARY) -> STRING",
+    Column(
+        "error",
+        "STRING",
         "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
         "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for sound bytes.",
         Messages.error,
         "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
     ),
-    _row(
-        "kafka_is_valid(msg BINARY) -> BOOLEAN",
+    Column(
+        "is_valid",
+        "BOOLEAN",
         "Whether kafka_error is NULL.",
         Messages.is_valid,
         "kafka_is_valid(message) -> true",
@@ -185,12 +193,11 @@ _ACCESSORS: Final = (
 )
 
 FUNCTIONS: Final = (
-    *_ACCESSORS,
+    *scalar_functions("kafka_{}(msg BINARY)", _FIELDS, _messages_of),
     struct_function(
         "kafka_message(msg BINARY)",
-        "kafka_",
+        _FIELDS,
         Messages,
-        _ACCESSORS,
         "Every field above, in one pass.",
         "kafka_message(message).key_size -> 9",
     ),
