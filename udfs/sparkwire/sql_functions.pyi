@@ -397,6 +397,36 @@ def kafka_time_index(data: Column | str | bytes, base_offset: Column | str | int
     kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<…>
     """
 
+def kafka_txn_index(data: Column | str | bytes) -> Column:
+    """A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.
+
+    kafka_txn_index(data BINARY) -> ARRAY<…>
+    """
+
+def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
+    """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows all the same, and a file without any is one row of an error.
+
+    kafka_producer_snapshot(data BINARY) -> ARRAY<…>
+    """
+
+def kafka_leader_epochs(text: Column | str | bytes) -> Column:
+    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs CAST(text AS BINARY).
+
+    kafka_leader_epochs(text BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
+    """
+
+def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
+    """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.
+
+    kafka_group_record(key BINARY, value BINARY) -> STRUCT<…>
+    """
+
+def kafka_transaction_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
+    """A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, all versions. A tombstone (NULL value) has its key's field.
+
+    kafka_transaction_record(key BINARY, value BINARY) -> STRUCT<…>
+    """
+
 def kafka_search_offset(data: Column | str | bytes, target: Column | str | int) -> Column:
     """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
 

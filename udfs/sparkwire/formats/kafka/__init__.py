@@ -51,8 +51,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.builders import Column, Shared, scalar_functions, struct_function
-from sparkwire.formats.kafka import batches, indexes, records, writer
+from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
+from sparkwire.formats.kafka import (
+    batches,
+    group_record,
+    indexes,
+    leader_epochs,
+    producer_snapshot,
+    records,
+    transaction_record,
+    txn_index,
+    writer,
+)
+from sparkwire.formats.kafka.internal_records import record_function
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.function import Format, Function
 
@@ -70,14 +81,26 @@ _SEGMENT: Final = bytes.fromhex(
 )
 _OFFSET_INDEX: Final = bytes.fromhex("000000230000125900000041000022c700000000000000000000000000000000")
 _TIME_INDEX: Final = bytes.fromhex("00000174876e8d2a0000002300000174876e95e70000003e000000000000000000000000")
+_TXN_INDEX: Final = bytes.fromhex(
+    "0000000000000000000b0000000000000000000000000000000f00000000000000030000000000000000001600000000000000200000000000000028"
+    "0000000000000029"
+)
+_PRODUCER_SNAPSHOT: Final = bytes.fromhex(
+    "0001f0d2b5630000000200000000000003e800000000007d000000000000017e0000000200000174876eb85cffffffffffffffffffffffff00000000"
+    "000003e9000100000091000000000000017b0000001500000174876eb819ffffffffffffffffffffffff"
+)
+_LEADER_EPOCHS: Final = b"0\n3\n0 100\n1 109\n5 124\n"
 SAMPLES: Final = {
     "message": _MESSAGE,
     "segment": _SEGMENT,
     "offset_index": _OFFSET_INDEX,
     "time_index": _TIME_INDEX,
+    "txn_index": _TXN_INDEX,
+    "producer_snapshot": _PRODUCER_SNAPSHOT,
+    "leader_epochs": _LEADER_EPOCHS,
 }
 """Written by Kafka itself: a message of magic 1; log bytes of a tombstone of magic 1, a batch of one record compressed with lz4
-and an abort marker; two entries of each index, and zeros."""
+and an abort marker; two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
 
 
 _messages_of = Shared(Messages)
@@ -247,6 +270,48 @@ FUNCTIONS: Final = (
         "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
         indexes.decode_time_index,
         "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
+    ),
+    rows_function(
+        "kafka_txn_index(data BINARY)",
+        txn_index.COLUMNS,
+        txn_index.AbortedTxns,
+        "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
+        "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
+        "[11 0 15, 22 32 40]",
+    ),
+    rows_function(
+        "kafka_producer_snapshot(data BINARY)",
+        producer_snapshot.COLUMNS,
+        producer_snapshot.Producers,
+        "A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the "
+        "file's: its whole entries are rows all the same, and a file without any is one row of an error.",
+        "transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> "
+        "[1000 382, 1001 379]",
+    ),
+    rows_function(
+        "kafka_leader_epochs(text BINARY)",
+        leader_epochs.COLUMNS,
+        leader_epochs.Epochs,
+        "A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs "
+        "CAST(text AS BINARY).",
+        "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
+    ),
+    record_function(
+        "kafka_group_record(key BINARY, value BINARY)",
+        group_record.COLUMNS,
+        group_record.scan,
+        "A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group "
+        "protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.",
+        "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
+        "-> 42",
+    ),
+    record_function(
+        "kafka_transaction_record(key BINARY, value BINARY)",
+        transaction_record.COLUMNS,
+        transaction_record.Transactions,
+        "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
+        "all versions. A tombstone (NULL value) has its key's field.",
+        "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
     ),
     Function(
         "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.column import bitmap
 
@@ -26,3 +27,13 @@ def too_much(what: str) -> ValueError:
         f"the {what} of one Arrow batch come to more than 2 GiB, more than an Arrow column holds: "
         "lower spark.sql.execution.arrow.maxRecordsPerBatch"
     )
+
+
+def text(column: pa.Array) -> pa.Array:
+    """BINARY as STRING; what is not UTF-8 becomes U+FFFD."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        different = pc.dictionary_encode(column)
+        decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
+        return decoded.take(different.indices)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkwire import codecs
 from sparkwire.codecs import Arena, Blocks, inflate
@@ -23,7 +22,7 @@ from sparkwire.formats.kafka import headers as header
 from sparkwire.formats.kafka.entries import POSITION, SLAB_ENTRIES, Slab, before_first, part, slab_of
 from sparkwire.formats.kafka.headers import Column, Headers
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, NONE, SMALLEST_RECORD, TIMESTAMP_TYPES
-from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
+from sparkwire.formats.kafka.output import INT32_MAX, binary, text, too_much
 from sparkwire.formats.kafka.parse import (
     COMMON,
     COUNTERS,
@@ -279,7 +278,7 @@ class Records:
         values = binary(columns.header_value_ends[: n + 1], columns.header_value, there)
         return lists(
             columns.header_ends[: self.rows + 1],
-            struct({"key": _text(keys), "value": values}),
+            struct({"key": text(keys), "value": values}),
             self._there(HAS_HEADERS),
         )
 
@@ -372,13 +371,3 @@ def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
     larger = empty(size, column.dtype)
     larger[:used] = column[:used]
     return larger
-
-
-def _text(keys: pa.Array) -> pa.Array:
-    """BINARY as STRING; what is not UTF-8 becomes U+FFFD."""
-    try:
-        return keys.cast(pa.string())
-    except pa.ArrowInvalid:
-        different = pc.dictionary_encode(keys)
-        decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
-        return decoded.take(different.indices)

@@ -1,0 +1,44 @@
+"""Entries of one width, one after the other: read by their layout table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.column import empty
+from sparkwire.kernels import Bytes, Ints, Place, field_reader, kernel
+from sparkwire.wire import Layout
+
+Fields = dict[str, npt.NDArray[Any]]
+"""A column for each field of the table."""
+
+
+def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], Fields]:
+    """``read(data, starts, sizes)``: the fields of the entries ``data[start:start + size]``, 0 where one is too short."""
+    places = list(table.places.values())
+    read_fields = field_reader([[Place(p.offset, p.field.width, p.field.wire.startswith("i"), False) for p in places]])
+
+    @kernel(key=table.name)
+    def read_entries(data: Bytes, starts: Ints, sizes: Ints, columns: tuple[npt.NDArray[Any], ...]) -> None:
+        for entry in range(starts.size):
+            read_fields(data, starts[entry], sizes[entry], 0, columns, entry)
+
+    def read(data: Bytes, starts: Ints, sizes: Ints) -> Fields:
+        columns = {place.field.name: empty(len(starts), place.field.dtype) for place in places}
+        read_entries(data, starts, sizes, tuple(columns.values()))
+        return columns
+
+    return read
+
+
+def spread(firsts: Ints, counts: Ints, width: int) -> tuple[npt.NDArray[np.int32], Ints]:
+    """Where the rows end in a column of entries, and where each entry begins [bytes].
+
+    Row ``i`` has ``counts[i]`` entries, the first of them at ``firsts[i]``.
+    """
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
+    return ends.astype(np.int32), np.repeat(firsts, counts) + width * within
