@@ -9,12 +9,12 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit integration bench docs wheel clean java
+.PHONY: demo test lint types imports unit integration bench docs site wheel clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
 
-test: lint types imports unit
+test: lint types imports site unit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -38,6 +38,10 @@ bench: $(READY) java
 
 docs: $(READY)
 	$(BIN)/python -m sparkwire.reference
+
+# The documentation as a site, in build/site; a link that leads nowhere fails it.
+site: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 wheel: $(READY)
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,5 +1,5 @@
-"""What is generated from the catalogue and the layouts: the function reference, the stub of the column functions,
-the native twins of header functions.
+"""What is generated from the catalogue and the layouts: the pages of functions and formats, the stub of the column
+functions, the native twins of header functions.
 
 ``python -m sparkwire.reference`` writes them; a test holds them against the catalogue.
 """
@@ -10,30 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sparkwire.catalogue import FORMATS, FUNCTIONS, SAMPLES
+from sparkwire import pages
+from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.function import Format, Function
 from sparkwire.native import twins
 from sparkwire.parameters import Parameter, parameters
 
 ROOT = Path(__file__).parents[2]
-
-
-def reference() -> str:
-    """The function reference, in Markdown."""
-    parts = [
-        "# Functions",
-        "",
-        "Generated from the catalogue by `make docs`. `SELECT * FROM sparkwire_functions` says the same in SQL.",
-        "Examples read the view `sparkwire_samples`, whose one row holds the bytes at the end of this page.",
-        "",
-    ]
-    for format in FORMATS:
-        parts += [f"## {format.title}", "", "| function | returns | meaning | example |", "|---|---|---|---|"]
-        parts += [_line(function) for function in format.functions]
-        parts += [""]
-    parts += ["## Samples", "", "| column | bytes |", "|---|---|"]
-    parts += [f"| `{name}` | `X'{sample.hex()}'` |" for name, sample in SAMPLES.items()]
-    return "\n".join(parts) + "\n"
 
 
 def stub() -> str:
@@ -62,8 +45,12 @@ def native(format: Format) -> str:
     return "\n".join([head, *(twins(title, layout, column, answers) for title, layout in format.twins.items())])
 
 
+_DOCS = ROOT / "docs"
 GENERATED: dict[Path, Callable[[], str]] = {
-    ROOT / "docs" / "functions.md": reference,
+    _DOCS / "functions" / "index.md": pages.overview,
+    _DOCS / "functions" / "samples.md": pages.samples,
+    **{_DOCS / "functions" / f"{format.name}.md": partial(pages.functions, format) for format in FORMATS},
+    **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
     Path(__file__).parent / "sql_functions.pyi": stub,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }
@@ -72,19 +59,8 @@ GENERATED: dict[Path, Callable[[], str]] = {
 def main() -> None:
     """Write all of them."""
     for path, text in GENERATED.items():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")
-
-
-def _line(function: Function) -> str:
-    call, _, returns = function.signature.partition(" -> ")
-    cells = [
-        f"`{call}`",
-        f"`{returns}`",
-        function.doc,
-        f"`{function.example_expression}` → `{function.example_answer}`",
-    ]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _short(function: Function) -> str:
