@@ -6,9 +6,16 @@ holds as for plain arguments: a narrower integer is fine, anything else has to b
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections import Counter
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.errors import refusal
 from sparkwire.sqltype import sql_name
+
+_PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()}
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
@@ -28,8 +35,23 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
         return _map(array, declared, taker, path)
     if not fits(array.type, declared):
         raise TypeError(f"{taker} takes {path} {sql_name(declared)}, got {sql_name(array.type)}")
-    same = array.type == declared or pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
-    return array if same else array.cast(declared)
+    if array.type == declared or pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
+        return array
+    try:
+        return array.cast(declared)
+    except pa.ArrowInvalid:  # an unsigned number of the same width
+        raise refusal(taker, f"{path} {sql_name(declared)}", pc.max(array)) from None
+
+
+def plain_type(type: pa.DataType) -> pa.DataType:
+    """The type that kernels read in place of another layout of the same values: views, dictionaries, lists of other offsets."""
+    if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
+        return plain_type(type.value_type)
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(plain_type(field.type)) for field in type])
+    if any(is_list(type) for is_list in _LISTS):
+        return pa.list_(plain_type(type.value_type))
+    return _PLAIN.get(type, type)
 
 
 def fits(got: pa.DataType, declared: pa.DataType) -> bool:
@@ -41,6 +63,9 @@ def fits(got: pa.DataType, declared: pa.DataType) -> bool:
 
 def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: str) -> pa.Array:
     names = [field.name for field in declared]
+    twice = [name for name, count in Counter(field.name for field in array.type).items() if count > 1]
+    if twice:
+        raise TypeError(f"{taker} takes {path} with each field once, got {twice[0]} twice")
     given = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     unknown = [name for name in given if name not in names]
     if unknown:

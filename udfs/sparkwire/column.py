@@ -26,7 +26,7 @@ Offsets = npt.NDArray[np.integer[Any]]
 # Spark's TIMESTAMP runs from 0001-01-01 to 9999-12-31 [us since epoch].
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
-_INT32_MAX = 2**31 - 1
+INT32_MAX = 2**31 - 1
 
 
 class Binary(NamedTuple):
@@ -106,6 +106,13 @@ def _readonly(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     # One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come.
     values.flags.writeable = False
     return values
+
+
+def plain_value(scalar: pa.Scalar) -> Any:
+    r"""The Python value of an Arrow scalar; in a text that is not UTF-8, as Spark may hand one over, odd bytes as ``\xNN``."""
+    if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
+        return scalar.as_buffer().to_pybytes().decode("utf-8", "backslashreplace") if scalar.is_valid else None
+    return scalar.as_py()
 
 
 def bools_of(array: pa.BooleanArray) -> Bools:
@@ -210,7 +217,7 @@ def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
 
 
 def _check_total(total: int) -> None:
-    if total > _INT32_MAX:
+    if total > INT32_MAX:
         raise ValueError(
             f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"

@@ -40,3 +40,8 @@ OK = -1
     BAD_FIELD,
     UNKNOWN_OPCODE,
 ) = range(len(ERRORS))
+
+
+def refusal(function: str, takes: str, got: object) -> ValueError:
+    """A value that a function does not take, in one sentence."""
+    return ValueError(f"{function} takes {takes}, got {got}")

@@ -25,30 +25,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sparkwire.coerce import coerce, fits
+from sparkwire.arguments import Argument, column, constant, declared, kind, parse, same_length
+from sparkwire.coerce import plain_type
 from sparkwire.column import all_null, masked
-from sparkwire.sqltype import arrow_type, sql_name
+from sparkwire.sqltype import arrow_type
 from sparkwire.wire import Layout
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
-_ARGUMENT = re.compile(r"(\w+) (.+?)(?: = (.+))?", re.DOTALL)
-_LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
-
-
-class Argument(NamedTuple):
-    """One argument of a function, as its signature declares it.
-
-    A STRUCT takes any of its declared fields, and the decoder gets them all.
-    """
-
-    name: str
-    sql: str
-    type: pa.DataType
-    constant: bool
-    required: bool
-    default: Any
 
 
 @dataclass(frozen=True)
@@ -90,7 +74,7 @@ class Function:
         if match is None:
             raise ValueError(f"not a signature: {self.signature!r}")
         name, arguments, returns = match.groups()
-        return name, tuple(_argument(text) for text in _split(arguments)), returns
+        return name, parse(arguments), returns
 
     @property
     def name(self) -> str:
@@ -120,13 +104,13 @@ class Function:
         return self.example.rpartition(" -> ")[2]
 
     def decode(self, *args: Any, **named: Any) -> pa.Array:
-        """Accessor for every row.
+        """The answer for every row.
 
         Parameters
         ----------
         args, named
-            one Arrow array of n rows for each column argument; for each constant a Python value,
-            or an Arrow array that repeats one value.
+            one column of n rows for each column argument: an Arrow array, a column of a pyarrow Table, a list or a
+            pandas Series; for each constant a Python value, or an Arrow array that repeats one value.
 
         Returns
         -------
@@ -136,9 +120,10 @@ class Function:
         Raises
         ------
         TypeError
-            where the number or the types of the arguments are not those of the signature.
+            where the number or the types of the arguments are not those of the signature, or the columns are not of
+            the same length.
         ValueError
-            where a constant has a value that the function does not take.
+            where an argument has a value that the function does not take.
         """
         columns, constants = self._bind(args, named)
         if self.called_on_null:
@@ -155,42 +140,24 @@ class Function:
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
             raise TypeError(self._refusal(args, named))
-        columns: list[pa.Array | None] = []
+        columns: dict[str, pa.Array | None] = {}
         constants: dict[str, Any] = {}
         for argument in self.arguments:
+            value = given.get(argument.name, argument.default)
             if argument.constant:
-                constants[argument.name] = self._constant(argument, given.get(argument.name, argument.default))
+                constants[argument.name] = constant(value, argument, self.name)
             elif argument.name in given:
-                columns.append(self._column(argument, given[argument.name], args, named))
+                if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
+                    raise TypeError(self._refusal(args, named))
+                columns[argument.name] = column(value, argument, self.name)
             else:
-                columns.append(None)
-        return columns, constants
-
-    def _column(self, argument: Argument, value: pa.Array, args: Sequence[Any], named: Mapping[str, Any]) -> pa.Array:
-        if not _takes(argument, value.type):
-            raise TypeError(self._refusal(args, named))
-        if pa.types.is_null(value.type):
-            return value
-        return coerce(value, argument.type, self.name, argument.name)
-
-    def _constant(self, argument: Argument, value: Any) -> Any:
-        if isinstance(value, pa.Array):
-            if len(value) == 0:
-                return argument.default
-            if not _takes(argument, value.type):
-                got = sql_name(value.type)
-                raise TypeError(f"{self.name} takes {argument.name} {argument.sql}, got {got}")
-            if len(pc.unique(value)) > 1:
-                raise ValueError(f"{self.name} takes a constant for {argument.name}, got a column of several values")
-            value = value[0].as_py()
-        if value is None and argument.default is not None:
-            raise ValueError(f"{self.name} takes {argument.name} {argument.sql}, got NULL")
-        return value
+                columns[argument.name] = None
+        same_length({name: column for name, column in columns.items() if column is not None}, self.name)
+        return list(columns.values()), constants
 
     def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
-        got = [_kind(value) for value in args] + [f"{name} => {_kind(value)}" for name, value in named.items()]
-        arguments = self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")")
-        takes = f"({', '.join(_brief(text.strip()) for text in _split(arguments))})"
+        got = [kind(value) for value in args] + [f"{name} => {kind(value)}" for name, value in named.items()]
+        takes = declared(self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")"))
         return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
 
 
@@ -209,47 +176,3 @@ class Format(NamedTuple):
     """the function that answers in one pass what all those above it answer, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
     """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
-
-
-def _brief(argument: str) -> str:
-    """An argument's declaration without the fields of its STRUCT."""
-    around, struct, _ = argument.partition("STRUCT<")
-    return around + "STRUCT" + ">" * around.count("<") if struct else argument
-
-
-def _kind(value: Any) -> str:
-    return sql_name(value.type) if isinstance(value, pa.Array) else repr(value)
-
-
-def _takes(argument: Argument, got: pa.DataType) -> bool:
-    """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
-    expected = argument.type
-    if pa.types.is_null(got):
-        return True
-    return bool(got.id == expected.id) if pa.types.is_nested(expected) else fits(got, expected)
-
-
-def _argument(text: str) -> Argument:
-    match = _ARGUMENT.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"not an argument: {text!r}")
-    name, sql, default = match.groups()
-    return Argument(name, sql, arrow_type(sql), default not in (None, "NULL"), default is None, _literal(default))
-
-
-def _literal(text: str | None) -> Any:
-    if text is None or text in _LITERALS:
-        return None if text is None else _LITERALS[text]
-    return text.strip("'") if text.startswith("'") else int(text)
-
-
-def _split(arguments: str) -> list[str]:
-    """Split at the commas that stand outside angle brackets."""
-    parts, depth = [""], 0
-    for character in arguments:
-        depth += (character == "<") - (character == ">")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]

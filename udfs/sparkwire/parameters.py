@@ -6,7 +6,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.function import Argument, Function
+from sparkwire.arguments import Argument
+from sparkwire.function import Function
 
 Kind = Literal["Column", "str", "int", "float", "bool", "bytes", "None"]
 

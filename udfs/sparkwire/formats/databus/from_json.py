@@ -55,15 +55,16 @@ class Refused(ValueError):
 
 def from_json(column: pa.Array[Any]) -> pa.Array[Any]:
     """BINARY: the event of each text, NULL where there is none."""
-    fields = [None if text is None else _read(text) for text in column.to_pylist()]
+    texts = column.cast(pa.large_binary())
+    fields = [None if text is None else _read(text) for text in texts.to_pylist()]
     return to_event(cast("pa.StructArray", pa.array(fields, _FIELDS)))
 
 
-def _read(text: str) -> dict[str, Any] | None:
+def _read(text: bytes) -> dict[str, Any] | None:
     """The fields of an event, None where the text is not one."""
     try:
-        return _fields(json.loads(text, parse_constant=_no_constant))
-    except (ValueError, RecursionError):  # what is no JSON or too deep, what is no Base64, what is refused
+        return _fields(json.loads(text.decode(), parse_constant=_no_constant))
+    except (ValueError, RecursionError):  # what is no UTF-8, no JSON or too deep, what is no Base64, what is refused
         return None
 
 

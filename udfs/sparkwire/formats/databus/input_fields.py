@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Spans, spans_of
+from sparkwire.column import Spans, bools_of, plain_value, spans_of
+from sparkwire.errors import refusal
 from sparkwire.kernels import Bools, Ints
 
 NAME: Final = "to_dbus_event"
@@ -58,7 +59,7 @@ class InputFields:
     def flags(self, field: str) -> Bools:
         """A BOOLEAN, False for NULL."""
         array = self.array(field)
-        return np.zeros(self.rows, np.bool_) if array is None else bools(array.fill_null(False))
+        return np.zeros(self.rows, np.bool_) if array is None else bools_of(array.fill_null(False))
 
     def codes(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
         """The place of a word in its vocabulary, -1 for NULL."""
@@ -76,11 +77,7 @@ class InputFields:
 
 
 def _validity(array: pa.Array[Any]) -> Bools:
-    return bools(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
-
-
-def bools(array: pa.Array[Any]) -> Bools:
-    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+    return bools_of(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
 
 
 def refuse(rows: Bools, takes: str, got: Any) -> None:
@@ -92,6 +89,6 @@ def refuse(rows: Bools, takes: str, got: Any) -> None:
         return
     value = got if isinstance(got, str) else got[int(rows.argmax())]
     if isinstance(value, pa.Scalar):
-        value = value.as_py()
+        value = plain_value(value)
         value = repr(value) if isinstance(value, str) else value
-    raise ValueError(f"{NAME} takes {takes}, got {value}")
+    raise refusal(NAME, takes, value)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.column import empty, primitive
+from sparkwire.errors import refusal
 from sparkwire.formats.databus.event import KEY
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
@@ -35,7 +36,7 @@ def key_partition(column: pa.Array[Any], n: pa.Array[Any]) -> pa.Array[Any]:
     """INT: from 0 to ``n`` - 1, NULL where the key cannot be read."""
     counts = np.asarray(n.fill_null(1)).astype(np.int64)
     if len(counts) and counts.min() < 1:
-        raise ValueError(f"dbus_key_partition takes n of at least 1, got {counts.min()}")
+        raise refusal("dbus_key_partition", "n of at least 1", counts.min())
     events = Events(column)
     spans, longs = events.spans, events.header.fields["key_long"]
     partitions, valid = empty(events.rows, np.int32), empty(events.rows, np.bool_)

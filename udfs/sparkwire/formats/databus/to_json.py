@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.column import build, empty
+from sparkwire.errors import refusal
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.event import (
     DIGEST,
@@ -122,7 +123,7 @@ def _templates(encoding: str) -> Templates:
 def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
     """STRING: each event's text; NULL where one cannot be made."""
     if encoding not in ENCODINGS:
-        raise ValueError(f"dbus_to_json takes encoding {', '.join(ENCODINGS)}, got {encoding!r}")
+        raise refusal("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
     events = Events(column)
     table, chosen = _templates(ENCODINGS[encoding]), _chosen(events)
     given = (table, chosen, events.data, _numbers(events), *_spans(events))

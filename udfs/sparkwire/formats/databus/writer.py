@@ -28,11 +28,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Spans, binary_of, build, empty, spans_of
+from sparkwire.column import Spans, binary_of, bools_of, build, empty, plain_value, spans_of
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, write_events
 from sparkwire.formats.databus.event import NUMBERS, SPANS
-from sparkwire.formats.databus.input_fields import InputFields, bools, refuse
+from sparkwire.formats.databus.input_fields import InputFields, refuse
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -132,11 +132,12 @@ def _long_keys(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Ints:
 
 def _decimal(texts: pa.Array[Any]) -> Ints:
     takes = "a LONG key in decimal"
-    refuse(~bools(pc.match_substring_regex(texts, "^-?[0-9]{1,20}$")), takes, texts)
+    refuse(~bools_of(pc.match_substring_regex(texts, "^-?[0-9]{1,20}$")), takes, texts)
     try:
         return np.asarray(texts.cast(pa.int64()))
     except pa.ArrowInvalid:
-        refuse(np.array([not _LONG[0] <= int(str(text)) <= _LONG[1] for text in texts.to_pylist()]), takes, texts)
+        beyond = [text is not None and not _LONG[0] <= int(text) <= _LONG[1] for text in map(plain_value, texts)]
+        refuse(np.array(beyond), takes, texts)
         raise
 
 

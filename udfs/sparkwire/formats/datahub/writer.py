@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import binary_of, build, empty, spans_of, strings
+from sparkwire.column import binary_of, build, empty, plain_value, spans_of, strings
+from sparkwire.errors import refusal
 from sparkwire.formats.datahub.encode import (
     ALWAYS,
     COLUMNS,
@@ -42,6 +43,8 @@ from sparkwire.formats.datahub.encode import (
 )
 from sparkwire.formats.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.formats.datahub.values import Ranges, documents, last_places, numbered
+
+_NAME: Final = "to_datahub_blob"
 
 # The members of a message in the order of the source's samples.
 _KINDS: Final = {
@@ -139,7 +142,7 @@ def _op_of(inputs: Mapping[str, pa.Array]) -> pa.Array:
     unknown = operation.filter(pc.and_(operation.is_valid(), place.is_null()))
     if len(unknown):
         *names, last = sorted(_OPS)
-        _refuse(f"operation {', '.join(names)} or {last} without op", repr(unknown[0].as_py()))
+        raise refusal(_NAME, f"operation {', '.join(names)} or {last} without op", repr(plain_value(unknown[0])))
     return pa.array(list(_OPS.values())).take(place)
 
 
@@ -177,9 +180,9 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
     marked = np.asarray(pc.starts_with(texts, "\ufeff").fill_null(False))
     refused = (~sound | marked) & np.asarray(texts.is_valid())
     if refused.any():
-        text = texts[int(refused.argmax())].as_py()
+        text = plain_value(texts[int(refused.argmax())])
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-        _refuse(f"{field} as the text of a JSON object", repr(shown))
+        raise refusal(_NAME, f"{field} as the text of a JSON object", repr(shown))
     return texts
 
 
@@ -225,7 +228,3 @@ def _date_millis(texts: pa.Array) -> pa.Array:
     millis = pc.utf8_slice_codeunits(iso, _SECONDS_SIZE + 1, _SECONDS_SIZE + 4).cast(pa.int64())
     total = pc.add(pc.multiply(seconds.cast(pa.int64()), 1000), millis)
     return pc.if_else(real, total, None).cast(pa.string())
-
-
-def _refuse(takes: str, got: str) -> NoReturn:
-    raise ValueError(f"to_datahub_blob takes {takes}, got {got}")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Spans, build, empty, spans_of
+from sparkwire.column import Spans, build, empty, plain_value, spans_of
 from sparkwire.compress import compress
 from sparkwire.formats.kafka.encode import (
     MESSAGE_SIZES,
@@ -129,11 +129,11 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _codecs(compression: pa.Array) -> npt.NDArray[np.int8]:
-    known = pc.index_in(pc.utf8_lower(compression), pa.array(CODECS))
+    known = pc.index_in(pc.ascii_lower(compression), pa.array(CODECS))
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
         names = ", ".join(CODECS[:-1]) + f" or {CODECS[-1]}"
-        _refuse("to_kafka_records", f"compression {names}", repr(unknown[0].as_py()))
+        _refuse("to_kafka_records", f"compression {names}", repr(plain_value(unknown[0])))
     return np.asarray(known.fill_null(NONE), np.int8)
 
 

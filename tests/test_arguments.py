@@ -1,0 +1,187 @@
+"""What people give for a column or a constant: an answer, or one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sparkwire import FUNCTIONS
+from sparkwire.catalogue import SAMPLES
+
+EVENT = SAMPLES["event"]
+SEQUENCE = FUNCTIONS["dbus_sequence"]
+PARTITION = FUNCTIONS["dbus_key_partition"]
+NOT_UTF8 = b"\xff\xfe"
+
+
+def text(data: bytes, rows: int = 1) -> pa.Array:
+    """STRING that is not checked, as Spark hands it over."""
+    return pa.array([data] * rows, pa.binary()).view(pa.string())
+
+
+COLUMNS: dict[str, Any] = {
+    "a chunked array": pa.chunked_array([[EVENT, None], [], [EVENT]], pa.binary()),
+    "a chunk": pa.chunked_array([[EVENT, None, EVENT]], pa.binary()),
+    "a table's column": pa.table({"x": pa.array([EVENT, None, EVENT])})["x"],
+    "a view": pa.array([EVENT, None, EVENT], pa.binary_view()),
+    "a dictionary": pa.array([EVENT, None, EVENT], pa.binary()).dictionary_encode(),
+    "a list": [EVENT, None, EVENT],
+    "a tuple": (EVENT, None, EVENT),
+    "a series": pd.Series([EVENT, None, EVENT]),
+    "a series over Arrow": pd.Series(pa.array([EVENT, None, EVENT]), dtype=pd.ArrowDtype(pa.binary())),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_what_people_have_is_answered(column: Any) -> None:
+    assert SEQUENCE.decode(column).to_pylist() == [77, None, 77]
+
+
+def test_no_chunks() -> None:
+    assert SEQUENCE.decode(pa.chunked_array([], pa.binary())).to_pylist() == []
+
+
+def test_nested() -> None:
+    writer = FUNCTIONS["to_dbus_event"]
+    expected = writer.decode(pa.array([{"key_long": 5, "value": b"v"}]))
+    assert writer.decode([{"key_long": 5, "value": b"v"}]) == expected
+    views = pa.StructArray.from_arrays([pa.array([5]), pa.array([b"v"], pa.binary_view())], ["key_long", "value"])
+    assert writer.decode(views) == expected
+    records = FUNCTIONS["to_kafka_records"]
+    large = pa.array([[{"value": b"a"}]], pa.large_list(pa.struct([("value", pa.binary_view())])))
+    assert records.decode(large, [0], ["none"], [2]).is_valid().to_pylist() == [True]
+
+
+TAKES = "dbus_sequence takes event"
+REFUSED: dict[str, tuple[Any, str]] = {
+    "None": (None, f"{TAKES} as an Arrow array, a list or a pandas Series, got None"),
+    "bytes": (EVENT, f"{TAKES} as an Arrow array, a list or a pandas Series, got a Python bytes"),
+    "a number": (7, f"{TAKES} as an Arrow array, a list or a pandas Series, got 7"),
+    "numpy": (np.zeros(3, "S9"), f"{TAKES} as an Arrow array, a list or a pandas Series, got a numpy.ndarray"),
+    "a scalar": (
+        pa.scalar(EVENT),
+        f"{TAKES} as an Arrow array, a list or a pandas Series, got a pyarrow.lib.BinaryScalar",
+    ),
+    "a list of texts": (["a"], f"{TAKES} BINARY, got STRING"),
+    "a series of numbers": (pd.Series([1.5]), f"{TAKES} BINARY, got DOUBLE"),
+    "a table's texts": (pa.chunked_array([["a"]]), f"{TAKES} BINARY, got STRING"),
+    "a mixture": ([EVENT, 1], f"{TAKES} BINARY, got values of another type ("),
+    "objects": ([object()], f"{TAKES} BINARY, got values of another type ("),
+}
+
+
+@pytest.mark.parametrize(("column", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        SEQUENCE.decode(column)
+    assert str(refused.value).startswith(sentence)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("n", "error", "sentence"),
+    [
+        (
+            pa.array([2**63], pa.uint64()),
+            TypeError,
+            "dbus_key_partition takes (event BINARY, n INT), got (BINARY, UINT64)",
+        ),
+        (pa.array([2**31], pa.uint32()), ValueError, "dbus_key_partition takes n INT, got 2147483648"),
+        ([2**31], TypeError, "dbus_key_partition takes n INT, got values of another type ("),
+        (None, TypeError, "dbus_key_partition takes n as an Arrow array, a list or a pandas Series, got None"),
+        ([3, 4], TypeError, "dbus_key_partition takes columns of the same number of rows, got event of 1, n of 2"),
+        ([], TypeError, "dbus_key_partition takes columns of the same number of rows, got event of 1, n of 0"),
+    ],
+)
+def test_a_second_column(n: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error) as refused:
+        PARTITION.decode(pa.array([EVENT]), n)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_integers_of_any_width_that_fit() -> None:
+    for n in ([3], pa.array([3], pa.uint8()), pa.array([3], pa.uint32()), pd.Series([3])):
+        assert PARTITION.decode(pa.array([EVENT]), n).to_pylist() == [2]
+    index = FUNCTIONS["kafka_offset_index"]
+    assert len(index.decode([SAMPLES["offset_index"]], pa.array([2**40], pa.uint64()))) == 1
+    with pytest.raises(ValueError, match=r"kafka_offset_index takes base_offset BIGINT, got 9223372036854775808$"):
+        index.decode([b""], pa.array([2**63], pa.uint64()))
+
+
+@pytest.mark.parametrize(
+    ("function", "columns"),
+    [
+        ("to_kafka_message", ([b"k"] * 1000, [b"a"])),
+        ("kafka_offset_index", ([b""] * 9, [1])),
+        ("kafka_search_offset", ([b""], [1] * 9)),
+        ("to_kafka_records", ([[]], [0, 0], ["none"], [2])),
+    ],
+)
+def test_columns_of_several_lengths_are_refused(function: str, columns: tuple[list[Any], ...]) -> None:
+    types = [argument.type for argument in FUNCTIONS[function].arguments]
+    arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=False)]
+    with pytest.raises(TypeError, match=f"{function} takes columns of the same number of rows, got "):
+        FUNCTIONS[function].decode(*arrays)
+
+
+@pytest.mark.parametrize(
+    ("function", "constant", "sentence"),
+    [
+        ("kafka_records", {"verify_crc": "yes"}, "kafka_records takes verify_crc BOOLEAN, got 'yes'"),
+        ("kafka_records", {"verify_crc": 1}, "kafka_records takes verify_crc BOOLEAN, got 1"),
+        ("kafka_records", {"max_batch_bytes": 1.5}, "kafka_records takes max_batch_bytes BIGINT, got 1.5"),
+        ("kafka_records", {"max_batch_bytes": "5"}, "kafka_records takes max_batch_bytes BIGINT, got '5'"),
+        ("kafka_records", {"max_batch_bytes": True}, "kafka_records takes max_batch_bytes BIGINT, got True"),
+        (
+            "kafka_records",
+            {"max_batch_bytes": 2**63},
+            "kafka_records takes max_batch_bytes BIGINT, got 9223372036854775808",
+        ),
+        ("dbus_to_json", {"encoding": 5}, "dbus_to_json takes encoding STRING, got 5"),
+        ("dbus_to_json", {"encoding": b"JSON"}, "dbus_to_json takes encoding STRING, got a Python bytes"),
+    ],
+)
+def test_constants_are_of_their_type(function: str, constant: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        FUNCTIONS[function].decode(pa.array([b""], pa.binary()), **constant)
+    assert str(refused.value) == sentence
+
+
+def test_a_field_that_comes_twice_is_refused() -> None:
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["sequence", "sequence"])
+    with pytest.raises(TypeError, match="to_dbus_event takes event with each field once, got sequence twice"):
+        FUNCTIONS["to_dbus_event"].decode(twice)
+
+
+@pytest.mark.parametrize("field", ["byte_order", "opcode", "key_type", "event_type", "key"])
+def test_text_that_is_not_utf8_in_an_event(field: str) -> None:
+    fields = [text(NOT_UTF8), pa.array(["LONG"])] if field == "key" else [text(NOT_UTF8)]
+    column = pa.StructArray.from_arrays(fields, [field, "key_type"][: len(fields)])
+    with pytest.raises(ValueError, match=r"^to_dbus_event takes .*, got '\\\\xff\\\\xfe'$"):
+        FUNCTIONS["to_dbus_event"].decode(column)
+
+
+@pytest.mark.parametrize("field", ["operation", "before", "after"])
+def test_text_that_is_not_utf8_in_a_change(field: str) -> None:
+    with pytest.raises(ValueError, match=r"^to_datahub_blob takes .*, got '\\\\xff\\\\xfe'$"):
+        FUNCTIONS["to_datahub_blob"].decode(pa.StructArray.from_arrays([text(NOT_UTF8)], [field]))
+
+
+def test_text_that_is_not_utf8_is_no_json() -> None:
+    json = FUNCTIONS["dbus_to_json"].decode([EVENT])[0].as_py().encode()
+    rows = pa.array([b'{"a":"\xff"}', json, json.replace(b'"value"', b'"v\xff":1,"value"')], pa.binary()).view(
+        pa.string()
+    )
+    got = FUNCTIONS["dbus_from_json"].decode(rows).to_pylist()
+    assert got[0] is None
+    assert got[1] == EVENT
+    assert got[2] is None
+
+
+def test_an_encoding_that_is_not_utf8() -> None:
+    with pytest.raises(ValueError, match=r"dbus_to_json takes encoding .*, got '\\\\xff\\\\xfe'$"):
+        FUNCTIONS["dbus_to_json"].decode([EVENT, EVENT], text(NOT_UTF8, 2))
