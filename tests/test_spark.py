@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import sparkwire
 from sparkwire import FUNCTIONS, Function
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
+from sparkwire.spark.udf import best_interface
 from tests import databus_cases
 from tests.arrow import whole
 from tests.cases import Case, cases_of
@@ -132,8 +134,41 @@ def test_pandas_interface(spark: SparkSession) -> None:
         assert [{n: got[n] for n in known} for got, known in zip(ask_sql(spark, cases), arrow, strict=True)] == arrow
         assert one(spark.sql("SELECT size(dbus_events(stream)) FROM sparkwire_samples")) == 4
         assert one(spark.sql("SELECT dbus_event(event).sequence FROM sparkwire_samples")) == 77
+        stored = "(SELECT kafka_records(segment) AS stored FROM sparkwire_samples)"
+        given = "named_struct('key', r.key, 'value', r.value, 'timestamp_ms', r.timestamp_ms, 'headers', r.headers)"
+        again = f"to_kafka_records(transform(stored, r -> {given}), 0, 'none', 2)"
+        assert one(spark.sql(f"SELECT size(kafka_records({again})) = size(stored) FROM {stored}")) is True
     finally:
         sparkwire.register(spark)
+
+
+def test_pandas_instants(spark: SparkSession) -> None:
+    """A TIMESTAMP in a STRUCT is the same instant in both interfaces, whatever the session's time zone."""
+    instants = "VALUES (TIMESTAMP '2024-07-01 12:34:56.789Z'), (NULL), (TIMESTAMP '1970-01-01 00:00:00Z') AS v(t)"
+    query = (
+        f"SELECT dbus_timestamp_nanos(to_dbus_event(named_struct('timestamp', t, 'src_id', 1))) AS n FROM {instants}"
+    )
+    sparkwire.register(spark, interface="pandas")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        assert [row.n for row in spark.sql(query).collect()] == [1719837296789000000, 0, 0]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        sparkwire.register(spark)
+
+
+def test_timestamp_ntz_is_to_be_cast(spark: SparkSession) -> None:
+    with pytest.raises(PythonException, match=r"to_dbus_event takes event.timestamp TIMESTAMP, got TIMESTAMP_NTZ"):
+        one(spark.sql("SELECT to_dbus_event(named_struct('timestamp', TIMESTAMP_NTZ '2024-07-01 12:34:56'))"))
+
+
+@pytest.mark.parametrize(
+    ("server", "interface"),
+    [("3.5.9", "pandas"), ("4.0.5", "pandas"), ("4.1.0", "arrow"), ("4.10.0-preview1", "arrow")],
+)
+def test_the_server_chooses_the_interface(server: str, interface: str) -> None:
+    """A server before 4.1 knows no Arrow UDFs, whatever the client's PySpark has."""
+    assert best_interface(SimpleNamespace(version=server)) == interface
 
 
 def test_interface_is_one_of_two(spark: SparkSession) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import SparkSession
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-from sparkwire.spark.udf import Interface, best_interface, udf
+from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
 
 FUNCTIONS_VIEW = "sparkwire_functions"
 SAMPLES_VIEW = "sparkwire_samples"
@@ -15,8 +15,12 @@ SAMPLES_VIEW = "sparkwire_samples"
 
 def register(spark: SparkSession, interface: Interface | None = None) -> None:
     """See ``sparkwire.register``."""
+    chosen = interface or best_interface(spark)
+    if chosen == "pandas":
+        # Workers see what was set alone: without it they could not tell instants.
+        spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
     for name in FUNCTIONS:
-        spark.udf.register(name, udf(name, interface or best_interface()))
+        spark.udf.register(name, udf(name, chosen))
     rows = (_row(f.name, f.signature, f.doc, f.example) for f in FUNCTIONS.values())
     _view(spark, FUNCTIONS_VIEW, "name, signature, doc, example", rows)
     samples = ", ".join(f"X'{sample.hex()}'" for sample in SAMPLES.values())

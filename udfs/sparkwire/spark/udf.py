@@ -1,4 +1,4 @@
-"""A function of the catalogue as a Spark UDF: Arrow where PySpark has it, pandas below that and on request.
+"""A function of the catalogue as a Spark UDF: Arrow where client and server have it, pandas below that and on request.
 
 Spark pickles a ``Call`` as a reference to its class and the function's name, nothing else: the
 package has to be on the executors, and no state of the driver goes there.
@@ -6,11 +6,12 @@ package has to be on the executors, and no state of the driver goes there.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
-import pandas as pd
-import pyarrow as pa
 import pyspark.sql.functions as F
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
@@ -18,10 +19,24 @@ from sparkwire.function import Function
 
 Interface = Literal["arrow", "pandas"]
 
+TIME_ZONE = "spark.sql.session.timeZone"
+_ARROW_SINCE = (4, 1)
 
-def best_interface() -> Interface:
-    """ "arrow" from PySpark 4.1 on, "pandas" below."""
-    return "arrow" if hasattr(F, "arrow_udf") else "pandas"
+
+def best_interface(spark: SparkSession | None = None) -> Interface:
+    """ "arrow" where both this PySpark and the session's server are 4.1 or later, "pandas" below.
+
+    Without a session: the active one's.
+    """
+    if not hasattr(F, "arrow_udf"):
+        return "pandas"
+    spark = spark or SparkSession.getActiveSession()
+    return "arrow" if spark is None or _version(spark) >= _ARROW_SINCE else "pandas"
+
+
+def _version(spark: SparkSession) -> tuple[int, ...]:
+    """Of the server, which on Connect may be another than this PySpark's."""
+    return tuple(int(number) for number in re.findall(r"\d+", spark.version)[:2])
 
 
 def udf(name: str, interface: Interface) -> Any:
@@ -38,7 +53,7 @@ def udf(name: str, interface: Interface) -> Any:
         return F.pandas_udf(PandasCall(name), returns)
     if interface != "arrow":
         raise ValueError(f"interface is 'arrow' or 'pandas', got {interface!r}")
-    if best_interface() != "arrow":
+    if not hasattr(F, "arrow_udf"):
         raise ValueError("interface 'arrow' needs PySpark 4.1 or later: take 'pandas'")
     return F.arrow_udf(Call(name), returns)
 
@@ -62,33 +77,12 @@ class PandasCall(Call):
     """The same over pandas: Series of Python values in, a Series (a DataFrame for a STRUCT) out."""
 
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
-        arguments = self.function.arguments
-        columns = [_array(series, arguments[k].type if k < len(arguments) else None) for k, series in enumerate(args)]
-        types = {argument.name: argument.type for argument in arguments}
-        by_name = {name: _array(series, types.get(name)) for name, series in named.items()}
-        answer = self.function.decode(*columns, **by_name)
-        return _frame(answer) if pa.types.is_struct(answer.type) else _series(answer)
+        from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
+
+        return call(self.function, args, named, _session_time_zone())
 
 
-def _array(series: pd.Series | pd.DataFrame, expected: pa.DataType | None) -> pa.Array:
-    if isinstance(series, pd.DataFrame):  # a STRUCT
-        types = {} if expected is None else {field.name: field.type for field in expected}
-        columns = [_array(series[name], types.get(name)) for name in series]
-        return pa.StructArray.from_arrays(columns, list(series))
-    if expected is not None and pa.types.is_map(expected):
-        return pa.array([pairs if pairs is None else list(pairs.items()) for pairs in series], expected)
-    array = pa.Array.from_pandas(series)
-    if expected is not None and pa.types.is_integer(expected) and pa.types.is_floating(array.type):
-        # Integers with a NULL among them come as floats.
-        return array.cast(expected)
-    return array
-
-
-def _frame(answer: pa.StructArray) -> pd.DataFrame:
-    columns = zip(answer.type, answer.flatten(), strict=True)
-    return pd.DataFrame({field.name: _series(column) for field, column in columns})
-
-
-def _series(answer: pa.Array) -> pd.Series:
-    # Objects where integers have NULLs: a float holds no BIGINT.
-    return answer.to_pandas(integer_object_nulls=True, maps_as_pydicts="lossy")
+def _session_time_zone() -> str | None:
+    """As the query set it; None where the session has never set it."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(TIME_ZONE)

@@ -73,7 +73,8 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     _, firsts = np.unique(found.codes[rows][newest_first], return_index=True)
     latest = np.asarray(newest_first)[firsts]
     lists = messages.column_lists.take(primitive(rows[latest]))
-    return pa.record_batch({"columns": lists, "recency": recency.take(primitive(latest)).to_struct_array()})
+    recencies = recency.take(primitive(latest)).to_struct_array()
+    return pa.record_batch([lists, recencies], names=["columns", "recency"])
 
 
 def _recency(messages: Messages, rows: Ints) -> pa.RecordBatch:
