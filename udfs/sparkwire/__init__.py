@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.function import Function
 
-__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "register", "samples"]
+__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "publish", "register", "samples"]
 __version__ = "0.1.0"
 
 
@@ -51,6 +51,33 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
     from sparkwire.spark.registration import register
 
     register(spark, interface)
+
+
+def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version: str = "5") -> None:
+    """Create every function in a schema of Unity Catalog, where it stays, for all who may execute it.
+
+    Struct, rows and writing functions become Python functions over pandas batches, the others SQL functions over them.
+    ``python -m sparkwire.publish --sql`` prints the same statements. See docs/publish.md.
+
+    Parameters
+    ----------
+    schema
+        ``catalog.schema``
+    wheel
+        what the functions' environment installs: ``/Volumes/.../sparkwire-....whl``, or a requirement
+    environment_version
+        Databricks' serverless environment that the functions run in
+
+    Raises
+    ------
+    ValueError
+        where ``schema`` is not of two parts.
+    NotImplementedError
+        in open-source Spark, whose catalogs hold no Python functions.
+    """
+    from sparkwire.spark.publishing import publish
+
+    publish(spark, schema, wheel, environment_version)
 
 
 def functions() -> list[Function]:
