@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.broker import Broker, running
+from tests.integration.traffic import Traffic, traffic
+
+_ENOUGH = 60  # [rounds] of records, so that segments have rolled, and compaction and retention have begun
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +21,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A Kafka broker of one node, for all tests."""
     with running(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def busy(broker: Broker) -> Iterator[Traffic]:
+    """Producers that have filled their topics for a while, and go on."""
+    with traffic(broker.address) as running:
+        running.wait(_ENOUGH)
+        yield running

@@ -1,0 +1,98 @@
+"""What a real consumer sees of a topic, to its end: the truth that files are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import Literal, NamedTuple, cast
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+Header = tuple[str, bytes | None]
+TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
+
+
+class Record(NamedTuple):
+    """A record as consumers and files have it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_type: str
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+class Seen(NamedTuple):
+    """What a consumer has read."""
+
+    records: frozenset[Record]
+    begins: dict[int, int]
+    """first offset by partition"""
+    ends: dict[int, int]
+    """by partition, when reading began: in ``read_committed`` where the first open transaction begins"""
+
+
+def consume(address: str, topic: str, isolation: Isolation) -> Seen:
+    """Everything from the beginning of a topic to where it ends now."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": f"reads {topic}",
+            "isolation.level": isolation,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "check.crcs": True,
+        }
+    )
+    try:
+        partitions = [TopicPartition(topic, p) for p in consumer.list_topics(topic).topics[topic].partitions]
+        begins = {p.partition: consumer.get_watermark_offsets(p, cached=False)[0] for p in partitions}
+        ends = _ends(address, partitions, isolation)
+        consumer.assign([TopicPartition(topic, p, begin) for p, begin in begins.items()])
+        return Seen(frozenset(_read(consumer, topic, ends)), begins, ends)
+    finally:
+        consumer.close()
+
+
+def _ends(address: str, partitions: list[TopicPartition], isolation: Isolation) -> dict[int, int]:
+    admin = AdminClient({"bootstrap.servers": address})
+    level = IsolationLevel.READ_COMMITTED if isolation == "read_committed" else IsolationLevel.READ_UNCOMMITTED
+    latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    ends = admin.list_offsets(dict.fromkeys(partitions, latest), isolation_level=level)
+    return {partition.partition: end.result().offset for partition, end in ends.items()}
+
+
+def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Record]:
+    """Up to ``ends``: a partition is done when a record after its end comes, or the broker says that it has no more."""
+    done: set[int] = set()
+    while len(done) < len(ends):
+        message = consumer.poll(30)
+        assert message is not None, f"{topic}: the broker is silent"
+        error = message.error()
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise AssertionError(f"{topic}: {error}")
+        if offset >= ends[partition]:
+            done.add(partition)
+        elif error is None:
+            kind, time = message.timestamp()
+            headers = tuple(cast(list[Header], message.headers() or []))
+            key, value = message.key(), message.value()
+            yield Record(topic, partition, offset, TIMESTAMP_TYPES[kind], time, key, value, headers)
+
+
+def differences(found: Set[Record], expected: Set[Record]) -> list[tuple[str, Record]]:
+    """A few records that only one of the two has; short, where comparing the sets would print them all."""
+    lacking = [("is not found", record) for record in sorted(expected - found, key=_place)[:3]]
+    return lacking + [("is not expected", record) for record in sorted(found - expected, key=_place)[:3]]
+
+
+def _place(record: Record) -> tuple[int, int]:
+    return record.partition, record.offset

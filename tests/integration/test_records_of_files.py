@@ -1,0 +1,61 @@
+"""The files of a broker at work against its consumers and its own tools, through the SQL functions."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.arrow import ask
+from tests.integration.broker import Broker
+from tests.integration.consumers import Record, consume, differences
+from tests.integration.traffic import STEADY, TOPICS, Traffic
+
+
+def segments(broker: Broker, topic: str, suffix: str) -> list[Path]:
+    """A topic's files of one kind, in the order of partitions and offsets."""
+    return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
+
+
+def read(broker: Broker, topic: str) -> set[Record]:
+    """All data records of a topic's segments."""
+    found = set()
+    for path in segments(broker, topic, ".log"):
+        partition = int(path.parent.name.rpartition("-")[2])
+        for row in ask("kafka_records", [path.read_bytes()])[0]:
+            if row["error"] is None and not row["is_control"]:
+                found.add(record_of(topic, partition, row))
+    return found
+
+
+def record_of(topic: str, partition: int, row: Any) -> Record:
+    headers = tuple((header["key"], header["value"]) for header in row["headers"])
+    return Record(
+        topic, partition, row["offset"], row["timestamp_type"], row["timestamp_ms"], row["key"], row["value"], headers
+    )
+
+
+def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) -> set[Record]:
+    """Those that a consumer could see."""
+    return {r for r in records if begins[r.partition] <= r.offset < ends[r.partition]}
+
+
+@pytest.mark.parametrize("topic", STEADY)
+def test_files_are_what_consumers_see(broker: Broker, busy: Traffic, topic: str) -> None:
+    seen = consume(broker.address, topic, "read_uncommitted")
+    assert differences(between(read(broker, topic), seen.begins, seen.ends), seen.records) == []
+    assert len(seen.records) > 100
+
+
+@pytest.mark.parametrize("topic", sorted(set(TOPICS) - set(STEADY)))
+def test_files_that_lose_records(broker: Broker, busy: Traffic, topic: str) -> None:
+    """What goes while the files are read may be there or not: a consumer before saw it, one after does not."""
+    before = consume(broker.address, topic, "read_uncommitted")
+    found = read(broker, topic)
+    after = consume(broker.address, topic, "read_uncommitted")
+    kept = between(found, after.begins, before.ends)
+    assert differences(kept, kept & before.records) == []
+    left = between(after.records, after.begins, before.ends)
+    assert differences(left & kept, left) == []

@@ -1,0 +1,136 @@
+"""Producers that go on while tests read: every codec, idempotence, transactions that overlap, compaction, retention."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_SMALL = {"segment.bytes": "60000"}
+_COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "segment.bytes": "20000",
+    "delete.retention.ms": "1000",
+}
+TOPICS: dict[str, tuple[int, dict[str, str]]] = {
+    "orders": (3, _SMALL),
+    "payments": (2, _SMALL),
+    "audit": (1, _SMALL | {"message.timestamp.type": "LogAppendTime", "compression.type": "zstd"}),
+    "users": (1, _COMPACTED),
+    "clicks": (1, {"segment.bytes": "30000", "retention.bytes": "90000"}),
+}
+"""partitions and configuration by name; ``users`` is compacted, ``clicks`` loses its oldest segments"""
+STEADY = ("orders", "payments", "audit")
+"""topics that lose nothing"""
+
+_PAUSE = 0.05  # [s] between rounds
+
+
+class Traffic(NamedTuple):
+    """Producers at work."""
+
+    rounds: list[int]
+    """that have been sent so far"""
+    failures: list[Exception]
+    """of the producers: none, or one that ended them"""
+
+    def wait(self, rounds: int) -> None:
+        """Until so many more rounds have been sent."""
+        wanted = len(self.rounds) + rounds
+        while len(self.rounds) < wanted:
+            if self.failures:
+                raise self.failures[0]
+            time.sleep(_PAUSE)
+
+
+@contextmanager
+def traffic(address: str) -> Iterator[Traffic]:
+    """Topics, and producers that fill them until the context ends; what goes wrong with them is raised then."""
+    admin = AdminClient({"bootstrap.servers": address})
+    topics = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in TOPICS.items()]
+    for made in admin.create_topics(topics).values():
+        made.result()
+    stop, running = threading.Event(), Traffic([], [])
+
+    def work() -> None:
+        try:
+            _produce(address, stop, running)
+        except Exception as failure:  # noqa: BLE001 - raised below, in the thread of the tests
+            running.failures.append(failure)
+
+    thread = threading.Thread(target=work, name="producers")
+    thread.start()
+    try:
+        yield running
+    finally:
+        stop.set()
+        thread.join()
+    if running.failures:
+        raise running.failures[0]
+
+
+def _produce(address: str, stop: threading.Event, running: Traffic) -> None:
+    chance = random.Random(9)
+    plain = [
+        Producer({"bootstrap.servers": address, "compression.type": codec, "enable.idempotence": bool(number % 2)})
+        for number, codec in enumerate(CODECS)
+    ]
+    transactional = [
+        Producer({"bootstrap.servers": address, "compression.type": codec, "transactional.id": f"tx-{codec}"})
+        for codec in ("none", "zstd")
+    ]
+    for producer in transactional:
+        producer.init_transactions()
+    number = 0
+    while not stop.wait(_PAUSE):
+        for producer in plain:
+            for topic in ("orders", "audit", "users", "clicks"):
+                _send(producer, chance, topic, chance.randrange(1, 12))
+        _transactions(transactional, chance)
+        for producer in plain:
+            producer.flush()
+        number += 1
+        running.rounds.append(number)
+
+
+def _transactions(producers: list[Producer], chance: random.Random) -> None:
+    """Two transactions that overlap, each committed or aborted; in between what is sent is open."""
+    for producer in producers:
+        producer.begin_transaction()
+    for _ in range(3):
+        for producer in producers:
+            _send(producer, chance, "payments", chance.randrange(1, 6))
+            _send(producer, chance, "orders", 1)
+            producer.flush()
+    for producer in producers:
+        if chance.randrange(3):
+            producer.commit_transaction()
+        else:
+            producer.abort_transaction()
+
+
+def _send(producer: Producer, chance: random.Random, topic: str, records: int) -> None:
+    for _ in range(records):
+        key = None if topic != "users" and chance.randrange(5) == 0 else b"key-%d" % chance.randrange(40)
+        value = None if chance.randrange(10) == 0 else chance.randbytes(chance.randrange(30)) * chance.randrange(1, 20)
+        headers: list[tuple[str, str | bytes | None]] = [
+            (f"h{n}", chance.choice([b"", b"x", "é".encode(), None])) for n in range(chance.randrange(3))
+        ]
+        producer.produce(
+            topic,
+            value=value,
+            key=key,
+            partition=chance.randrange(TOPICS[topic][0]),
+            timestamp=1_600_000_000_000 + chance.randrange(10**9),
+            headers=headers,
+        )
+    producer.poll(0)
