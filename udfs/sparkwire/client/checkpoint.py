@@ -1,0 +1,169 @@
+"""Databus's checkpoint: how far a consumer is, from and to the original's JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+Mode = Literal["INIT", "ONLINE_CONSUMPTION", "BOOTSTRAP_SNAPSHOT", "BOOTSTRAP_CATCHUP"]
+
+UNKNOWN: Final = -1
+"""A scn, an offset or a time that is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a consumer is in one stream.
+
+    ``str(checkpoint)`` is the original's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or
+    ``validated`` has answered keeps the original's invariants.
+    """
+
+    window_scn: int = UNKNOWN
+    """scn of the window; -1 in a flexible checkpoint: from wherever the relay can"""
+    window_offset: int = UNKNOWN
+    """data events read of that window, -1 for all and its end"""
+    prev_scn: int = UNKNOWN
+    """scn of the window before; of a window read to its end its own"""
+    timestamp_nanos: int | None = None
+    """time of that window's end [ns since epoch], -1 for none, None where the text has no such field"""
+    snapshot_offset: int = UNKNOWN
+    mode: Mode = "INIT"
+    bootstrap: tuple[tuple[str, Any], ...] = ()
+    """the fields of bootstrap checkpoints, as they are named and ordered in the JSON"""
+
+    @classmethod
+    def online(cls, scn: int, timestamp_nanos: int = UNKNOWN) -> Checkpoint:
+        """The window ``scn`` is read to its end, and so is everything before."""
+        return cls(scn, UNKNOWN, scn, timestamp_nanos, UNKNOWN, "ONLINE_CONSUMPTION")
+
+    @classmethod
+    def flexible(cls) -> Checkpoint:
+        """From wherever the relay can."""
+        return cls(timestamp_nanos=UNKNOWN, mode="ONLINE_CONSUMPTION")
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Checkpoint:
+        """Read the original's JSON.
+
+        Raises
+        ------
+        ValueError
+            where it is not a checkpoint's JSON, or an invariant does not hold.
+        """
+        try:
+            body = json.loads(text)
+        except ValueError as problem:
+            raise ValueError(f"Checkpoint.parse takes the JSON text of a checkpoint, got {text[:100]!r}") from problem
+        if not isinstance(body, dict):
+            raise ValueError(f"Checkpoint.parse takes the JSON text of a checkpoint, got {text[:100]!r}")
+        mode = body.pop("consumption_mode", "INIT")
+        if mode not in get_args(Mode):
+            raise ValueError(f"a checkpoint's consumption_mode is one of {', '.join(get_args(Mode))}, got {mode!r}")
+        numbers = {name: _number(body.pop(key, None), key) for name, key in _NUMBERS.items()}
+        timestamp = numbers.pop("timestamp_nanos")
+        known = {name: UNKNOWN if number is None else number for name, number in numbers.items()}
+        return cls(**known, timestamp_nanos=timestamp, mode=mode, bootstrap=tuple(body.items())).validated()
+
+    def __str__(self) -> str:
+        body: dict[str, Any] = {} if self.timestamp_nanos is None else {"tsNsecs": self.timestamp_nanos}
+        body |= {"prevScn": self.prev_scn, "snapshot_offset": self.snapshot_offset, "consumption_mode": self.mode}
+        body |= dict(self.bootstrap)
+        body |= {"windowOffset": self.window_offset, "windowScn": self.window_scn}
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def is_flexible(self) -> bool:
+        """Whether it leaves to the relay where to begin."""
+        return self.mode == "ONLINE_CONSUMPTION" and self.window_scn < 0 and self._timestamp == UNKNOWN
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is within a window."""
+        return self.window_offset >= 0
+
+    @property
+    def _timestamp(self) -> int:
+        return UNKNOWN if self.timestamp_nanos is None else self.timestamp_nanos
+
+    def validated(self) -> Checkpoint:
+        """The checkpoint itself.
+
+        Raises
+        ------
+        ValueError
+            where one of the original's invariants does not hold: which, in one sentence.
+        """
+        broken = _broken(self)
+        if broken is not None:
+            raise ValueError(f"not a valid checkpoint, {broken}: {self}")
+        return self
+
+
+_NUMBERS: Final = {
+    "window_scn": "windowScn",
+    "window_offset": "windowOffset",
+    "prev_scn": "prevScn",
+    "timestamp_nanos": "tsNsecs",
+    "snapshot_offset": "snapshot_offset",
+}
+
+
+def _number(value: Any, key: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"a checkpoint's {key} is a whole number, got {value!r}")
+
+
+def _broken(checkpoint: Checkpoint) -> str | None:
+    """The first invariant that does not hold."""
+    if checkpoint.mode == "ONLINE_CONSUMPTION":
+        return None if checkpoint.is_flexible else _broken_online(checkpoint)
+    if checkpoint.mode == "INIT":
+        return None
+    return _broken_bootstrap(checkpoint)
+
+
+def _broken_online(checkpoint: Checkpoint) -> str | None:
+    scn, offset, before = checkpoint.window_scn, checkpoint.window_offset, checkpoint.prev_scn
+    if scn < 0:
+        return "windowScn is negative, and tsNsecs is set"
+    if offset < UNKNOWN:
+        return "windowOffset is below -1"
+    if offset == UNKNOWN and before not in (UNKNOWN, scn):
+        return "prevScn is not windowScn although the window is read to its end"
+    return "prevScn is beyond windowScn" if before > scn else None
+
+
+def _broken_bootstrap(checkpoint: Checkpoint) -> str | None:
+    body = dict(checkpoint.bootstrap)
+
+    def told(name: str, missing: int = UNKNOWN) -> int:
+        number = _number(body.get(f"bootstrap_{name}"), f"bootstrap_{name}")
+        return missing if number is None else number
+
+    since, start, target = told("since_scn"), told("start_scn"), told("target_scn")
+    snapshot, catchup = told("snapshot_source_index", 0), told("catchup_source_index", 0)
+    if since == UNKNOWN:
+        return "bootstrap_since_scn is not set"
+    if told("snapshot_file_record_offset") != UNKNOWN and not body.get("storage_cluster_name"):
+        return "bootstrap_snapshot_file_record_offset is set without a storage_cluster_name"
+    if checkpoint.mode == "BOOTSTRAP_CATCHUP":
+        return _first(
+            (not 0 <= catchup <= snapshot, "bootstrap_catchup_source_index is not within the sources of the snapshot"),
+            (start == UNKNOWN, "bootstrap_start_scn is not set"),
+            (target == UNKNOWN, "bootstrap_target_scn is not set"),
+            (checkpoint.snapshot_offset != UNKNOWN, "snapshot_offset is not -1 in the catch-up"),
+            (target < start, "bootstrap_target_scn is below bootstrap_start_scn"),
+        )
+    return _first(
+        (catchup != 0, "bootstrap_catchup_source_index is not 0 in the snapshot"),
+        (start == UNKNOWN and snapshot != 0, "bootstrap_snapshot_source_index is set without bootstrap_start_scn"),
+        (start == UNKNOWN and target != UNKNOWN, "bootstrap_target_scn is set without bootstrap_start_scn"),
+        (start == UNKNOWN and checkpoint.snapshot_offset != 0, "snapshot_offset is not 0 without bootstrap_start_scn"),
+    )
+
+
+def _first(*rules: tuple[bool, str]) -> str | None:
+    return next((reason for broken, reason in rules if broken), None)

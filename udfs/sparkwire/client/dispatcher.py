@@ -1,0 +1,432 @@
+"""The dispatcher: events in, callbacks out, a state machine to be read beside the original's (`state.State`).
+
+What differs from the original, on purpose:
+
+- a checkpoint never claims the window in progress, nor one after it: where the last completed window is not before it (after an
+  SCN regress, in a window delivered again, in windows merged by a missing end), the checkpoint says the scn before the window's
+  start, without a time. The original says the last completed window, and loses events if it is started again from there;
+- retries are counted by event, too (`state.Retries`);
+- the class of an event follows from its full source id: the original takes the lower 16 bits of V2's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from sparkwire.client import page as kinds
+from sparkwire.client.callbacks import Callbacks, Failure
+from sparkwire.client.checkpoint import Checkpoint
+from sparkwire.client.consumer import Registration
+from sparkwire.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
+from sparkwire.client.page import Page, Source
+from sparkwire.client.result import Result
+from sparkwire.client.scn import Scn
+from sparkwire.client.state import Retries, State, Status
+
+_log = logging.getLogger("sparkwire.client")
+
+BUFFER_SIZE: Final = 10 << 20  # [bytes] of the original's client
+THRESHOLD: Final = BUFFER_SIZE * 75 // 100
+
+
+class Settings(NamedTuple):
+    """How a dispatcher works; the defaults are the original's."""
+
+    threshold: int = THRESHOLD
+    """[bytes] after the last checkpoint of which there is one in the middle of a window"""
+    max_retries: int = -1
+    """-1 for no limit; 0 for no retry; n allows n - 1 rollbacks (1 allows 1) between two completed windows"""
+    first_sleep: int = 0
+    """[ms] before the first retry; then each time 1.1 times as long and 1 ms more"""
+
+
+class Window(NamedTuple):
+    """A completed window, for the report."""
+
+    scn: int
+    events: int
+    """data events"""
+    rollbacks: int
+    """since the window before was completed"""
+    retries: int
+    """the count of retries when it was completed"""
+    seconds: float
+    """since the window before was completed"""
+    checkpoint: Checkpoint | None
+    """None where it was declined or could not be stored"""
+
+
+class Dispatcher:
+    """Dispatches the events of one stream.
+
+    `start`, then `feed` and `run` as events come, at last `stop`. What was fed is kept until a checkpoint covers it, or the
+    threshold is crossed.
+    """
+
+    def __init__(
+        self,
+        registrations: Sequence[Registration],
+        sources: Mapping[int, Source] | None = None,
+        settings: Settings | None = None,
+        persist: Callable[[Checkpoint], None] | None = None,
+    ) -> None:
+        self.callbacks = Callbacks(registrations)
+        self.sources = sources
+        self.settings = settings or Settings()
+        self.retries = Retries(self.settings.max_retries, self.settings.first_sleep)
+        self.state = State.START_DISPATCH_EVENTS
+        self.status = Status.INITIALIZING
+        self.checkpoint: Checkpoint | None = None
+        """the last one accepted and stored"""
+        self.windows: list[Window] = []
+        """completed, for whoever takes them"""
+        self.failure: Failure | None = None
+        """what closed it"""
+        self._persist = persist
+        self._names: dict[int, Source] = {}
+        # the events that are kept, each page with the number of its first event
+        self._pages: deque[tuple[int, Page]] = deque()
+        self._at = 0  # the number of the next event
+        self._fed = 0  # of the event after the last one fed
+        self._replay: int | None = 0  # where a rollback goes, None where those events are gone
+        self._size = 0  # [bytes] since the last checkpoint
+        self._checkpoint_scn = Scn(-1)
+        self._last_window = -1
+        self._last_time = -1
+        self._window = Scn(-1)  # where the window in progress starts
+        self._events_seen = False
+        self._regressing = False
+        self._source: Source | None = None
+        self._delivered = 0  # data events of the window in progress
+        self._covered = 0  # of them, before the last checkpoint
+        self._rollbacks = 0
+        self._since = 0.0
+
+    # -- from outside
+
+    def start(self) -> None:
+        """START_DISPATCH_EVENTS."""
+        self.status = Status.RUNNING
+        self._since = time.perf_counter()
+        if self.callbacks.call("on_start_consumption").is_success:
+            self.state = State.EXPECT_EVENT_WINDOW
+        else:
+            self.failure = self.callbacks.failure
+            self.stop()
+
+    def feed(self, page: Page) -> None:
+        """Events that follow those before."""
+        if self.is_open:
+            self._pages.append((self._fed, page))
+            self._fed += page.rows
+
+    def run(self) -> None:
+        """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
+        while self.is_open and self._at < self._fed:
+            first, page = self._page()
+            row = self._at - first
+            if page.kinds[row] == kinds.DATA:
+                success = self._data_events(page, row)
+            else:
+                self._at += 1
+                self._size += page.size(row, row + 1)
+                success = self._control_event(page, row)
+            if not success:
+                self._roll_back()
+            elif self._size > self.settings.threshold:
+                # The checkpoint was declined or there was none: drop the events to make progress.
+                self._remove_events()
+
+    def stop(self) -> None:
+        """STOP_DISPATCH_EVENTS: the last callback. An open source and window are not ended."""
+        if self.is_open:
+            self.state = State.STOP_DISPATCH_EVENTS
+            self.callbacks.call("on_stop_consumption")
+            self.status = Status.SUSPENDED_ON_ERROR
+            self._pages.clear()
+        self.callbacks.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes events."""
+        return self.state not in (State.STOP_DISPATCH_EVENTS, State.CLOSED)
+
+    @property
+    def window(self) -> Scn:
+        """Where the window in progress, or the last one, starts."""
+        return self._window
+
+    # -- the buffer
+
+    def _page(self) -> tuple[int, Page]:
+        """The page of the next event; those that no rollback needs are let go."""
+        keep = self._at if self._replay is None else min(self._replay, self._at)
+        while self._pages[0][0] + self._pages[0][1].rows <= keep:
+            self._pages.popleft()
+        for entry in self._pages:
+            if self._at < entry[0] + entry[1].rows:
+                return entry
+        raise AssertionError("an event that was fed is kept until it was dispatched")
+
+    def _remove_events(self) -> None:
+        """Forget the events up to here; a rollback past them is no longer possible."""
+        if self._replay != self._at:
+            self._replay = None
+        self._size = 0
+
+    # -- data events
+
+    def _data_events(self, page: Page, row: int) -> bool:
+        """A run of data events of one source, or its part up to the threshold."""
+        if self._regressing:
+            self._regress(page, row)
+        self._events_seen = True
+        source = self._source_of(page, row)
+        heads = page.heads
+        end = heads[bisect_right(heads, row)]
+        # Until the first event has been delivered it is the one that fails.
+        self._at += 1
+        if not self._begin(page, row):
+            return False
+        if source is None:
+            self._note("a data event", f"its source id {page.src_ids[row]} or its schema id is not known")
+            return False
+        if not self._start_source(source):
+            return False
+        last = page.first_beyond(row, end, self.settings.threshold - self._size)
+        done = self.callbacks.deliver(page, row, last, source.name)
+        self._at += min(done, last - 1) - row
+        self._size += page.size(row, done)
+        self._delivered += done - row
+        if done < last:
+            return False
+        if self._size > self.settings.threshold:
+            self._store(self._checkpoint_within(page, last - 1), self._window, ends_window=False)
+            self.state = State.EXPECT_STREAM_DATA_EVENTS
+            self._recovered()
+        return True
+
+    def _source_of(self, page: Page, row: int) -> Source | None:
+        """The source of a data event, None where the relay has told nothing of it or of the event's schema."""
+        unknown = page.unknown_schemas
+        id = int(page.src_ids[row])
+        if self.sources is not None:
+            source = self.sources.get(id)
+            # A source without a schema cannot be started, and a schema is known whichever source it was told for.
+            known = source is not None and source.schema is not None and not (unknown is not None and unknown[row])
+            return source if known else None
+        named = self._names.get(id)
+        if named is None:
+            named = self._names[id] = Source(id, str(id), {})
+        return named
+
+    def _begin(self, page: Page, row: int) -> bool:
+        """Open a window, or end the source before."""
+        if self.state in (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS):
+            self.state = State.START_STREAM_EVENT_WINDOW
+            self._window = _scn(page, row)
+            self._source = None
+            return self.callbacks.call("on_start_data_event_sequence", self._window).is_success
+        if self._source is not None and self._source.id != page.src_ids[row]:
+            return self._end_source(self._source)
+        return True
+
+    def _start_source(self, source: Source) -> bool:
+        if source is self._source:
+            return True
+        self.state = State.START_STREAM_SOURCE
+        self._source = source
+        if not self.callbacks.call("on_start_source", source.name, source.schema).is_success:
+            return False
+        self.state = State.EXPECT_STREAM_DATA_EVENTS
+        return True
+
+    def _end_source(self, source: Source) -> bool:
+        self.state = State.END_STREAM_SOURCE
+        if not self.callbacks.call("on_end_source", source.name, source.schema).is_success:
+            return False
+        self._source = None
+        self.state = State.EXPECT_STREAM_DATA_EVENTS
+        return True
+
+    # -- control events
+
+    def _control_event(self, page: Page, row: int) -> bool:
+        if self._regressing:
+            self._regress(page, row)
+        kind = page.kinds[row]
+        if kind == kinds.END_OF_PERIOD:
+            return self._end_of_period(page, row)
+        if kind == kinds.SCN_REGRESS:
+            # A regress acts at the next event, and does whatever its payload says.
+            self._regressing = True
+            self.state = State.EXPECT_EVENT_WINDOW
+        elif kind == kinds.CHECKPOINT:
+            return self._checkpoint_event(page, row)
+        elif kind == kinds.ERROR:
+            return self._error_event(page, row)
+        else:
+            _log.warning("unknown control event skipped: source id %d", page.src_ids[row])
+        return True
+
+    def _end_of_period(self, page: Page, row: int) -> bool:
+        scn, timestamp = _scn(page, row), int(page.timestamps[row])
+        if self._events_seen:
+            if self._source is not None and not self._end_source(self._source):
+                return False
+            self._last_window, self._last_time = scn, timestamp
+            self.state = State.END_STREAM_EVENT_WINDOW
+            self._events_seen = False
+            if not self.callbacks.call("on_end_data_event_sequence", scn).is_success:
+                return False
+            self._store(self._checkpoint_after(scn), scn, ends_window=True)
+        elif scn > 0:
+            self._last_window = scn
+            if timestamp > 0:
+                self._last_time = timestamp
+            self._store(self._checkpoint_after(scn), scn, ends_window=True)
+        self.state = State.EXPECT_EVENT_WINDOW
+        if scn > 0:
+            self._recovered()
+        return True
+
+    def _checkpoint_event(self, page: Page, row: int) -> bool:
+        """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
+        if not _is_online(page.values("value")[row]):
+            self._note("a checkpoint event", "it is not one of online consumption")
+            return False
+        scn = _scn(page, row)
+        if scn > 0:
+            self._store(self._checkpoint_within(page, row), scn, ends_window=False)
+        return True
+
+    def _error_event(self, page: Page, row: int) -> bool:
+        try:
+            error = error_of(page.values("value")[row] or b"")
+        except UnreadableEventError as problem:
+            # The original dies of it without a callback.
+            self._shut_down(Failure("on_error", str(problem)))
+            return True
+        return self.callbacks.call("on_error", error).is_success
+
+    def _regress(self, page: Page, row: int) -> None:
+        """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
+        self._regressing = False
+        self._events_seen = False
+        self._delivered = self._covered = 0
+        self._rollbacks += 1
+        self.callbacks.call("on_rollback", _scn(page, row))
+        self.state = State.EXPECT_EVENT_WINDOW
+
+    # -- checkpoints
+
+    def _checkpoint_after(self, scn: Scn) -> Checkpoint:
+        """After a window's end."""
+        return Checkpoint.online(max(scn, 0), self._last_time)
+
+    def _checkpoint_within(self, page: Page, row: int) -> Checkpoint:
+        """In the middle of a window: the one before it."""
+        sequence = int(page.scns[row])
+        is_event = page.kinds[row] == kinds.CHECKPOINT
+        bound = self._window - 1 if self._events_seen else sequence
+        if 0 <= self._last_window <= bound:
+            return Checkpoint.online(self._last_window, self._last_time)
+        if self._last_window < 0 and is_event and sequence <= bound:
+            return Checkpoint.online(max(sequence, 0), self._last_time)
+        return Checkpoint.online(max(bound, 0))
+
+    def _store(self, checkpoint: Checkpoint, scn: Scn, *, ends_window: bool) -> None:
+        """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
+        answer = self.callbacks.call("on_checkpoint", scn)
+        accepted = answer.is_success and answer is not Result.SKIP_CHECKPOINT and self._stored(checkpoint)
+        if accepted:
+            self.checkpoint, self._checkpoint_scn = checkpoint, scn
+            self._replay = self._at
+            self._remove_events()
+            self.retries.accepted()
+            self._covered = 0 if ends_window else self._delivered
+        if ends_window:
+            self._report(scn, checkpoint if accepted else None)
+
+    def _stored(self, checkpoint: Checkpoint) -> bool:
+        if self._persist is not None:
+            try:
+                self._persist(checkpoint)
+            except OSError:
+                _log.exception("the checkpoint could not be stored: %s", checkpoint)
+                return False
+        return True
+
+    def _report(self, scn: int, checkpoint: Checkpoint | None) -> None:
+        now = time.perf_counter()
+        seconds, self._since = now - self._since, now
+        number = self.retries.number
+        self.windows.append(Window(scn, self._delivered, self._rollbacks, number, seconds, checkpoint))
+        self._delivered = self._rollbacks = 0
+
+    # -- failures
+
+    def _note(self, event: str, problem: str) -> None:
+        """A failure that is no consumer's."""
+        self.callbacks.failure = Failure(event, problem)
+        _log.error("%s failed: %s", event, problem)
+
+    def _recovered(self) -> None:
+        if self.status is not Status.RUNNING:
+            self.status = Status.RUNNING
+            self.retries.recovered()
+
+    def _roll_back(self) -> None:
+        self.state = State.ROLLBACK
+        self._events_seen = False
+        failed = self._at - 1
+        if self.retries.left(failed) <= 0:
+            failure = self.callbacks.failure
+            self.callbacks.call("on_error", DispatcherRetriesExhaustedError())
+            self._close(failure)
+            return
+        self.status = Status.ERROR_RETRY
+        self.retries.failed(failed)
+        self._rollbacks += 1
+        failure = self.callbacks.failure
+        if self.checkpoint is not None:
+            self.callbacks.call("on_rollback", self._checkpoint_scn)
+        if self._replay is None:
+            self._close(failure)
+            return
+        self.state = State.REPLAY_DATA_EVENTS
+        self._at = self._replay
+        self._size = 0
+        self._source = None
+        self._delivered = self._covered
+
+    def _close(self, failure: Failure | None) -> None:
+        self.state = State.CLOSED
+        self.callbacks.call("on_stop_consumption")
+        self._shut_down(failure)
+
+    def _shut_down(self, failure: Failure | None) -> None:
+        """CLOSED: it will not go on."""
+        self.state = State.CLOSED
+        self.status = Status.SHUTDOWN
+        self.failure = failure
+        self.callbacks.close()
+        self._pages.clear()
+
+
+def _scn(page: Page, row: int) -> Scn:
+    return Scn(int(page.scns[row]), int(page.partitions[row]))
+
+
+def _is_online(payload: bytes | None) -> bool:
+    try:
+        body = json.loads(payload or b"")
+    except ValueError:
+        return False
+    return isinstance(body, dict) and body.get("consumption_mode") == "ONLINE_CONSUMPTION"

@@ -1,0 +1,63 @@
+"""What `on_error` is told, and what ends a consumption."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+
+class ScnNotFoundError(Exception):
+    """The relay no longer has the scn from which the client wants to go on (error event -5)."""
+
+
+class PullerRetriesExhaustedError(Exception):
+    """The puller of events gave up (error event -6)."""
+
+
+class DispatcherRetriesExhaustedError(Exception):
+    """The consumer failed as often as the client may retry."""
+
+
+class UnreadableEventError(Exception):
+    """A control event whose payload cannot be read: the original stops without a word."""
+
+
+_ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}
+_ERROR: Final = frozenset(("error", "errorId"))
+_THROWABLE: Final = frozenset(("cause", "stackTrace", "message", "suppressed", "localizedMessage"))
+_FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", "nativeMethod"))
+
+
+def error_of(payload: bytes) -> Exception | None:
+    """What an error event tells of, with the message of its cause; None for an id that is not known.
+
+    Read as strictly as the original does, which knows no other fields: a stack frame that Java 9 or later has written, it
+    cannot read.
+
+    Raises
+    ------
+    UnreadableEventError
+        where the payload is not what an error event carries.
+    """
+    try:
+        body = json.loads(payload)
+        throwable = body.get("error")
+        if not body.keys() <= _ERROR or not _is_throwable(throwable):
+            raise ValueError("fields that an error event does not have")
+        kind = _ERRORS.get(int(body.get("errorId", 0)))
+        if kind is None:
+            return None
+        return kind() if throwable is None else kind(throwable.get("message"))
+    except (AttributeError, ValueError, TypeError) as problem:
+        raise UnreadableEventError(f"an error event with an unreadable payload, {payload[:100]!r}") from problem
+
+
+def _is_throwable(throwable: Any) -> bool:
+    if throwable is None:
+        return True
+    frames = throwable.get("stackTrace") or []
+    return (
+        throwable.keys() <= _THROWABLE
+        and all(frame.keys() <= _FRAME for frame in frames)
+        and _is_throwable(throwable.get("cause"))
+    )
