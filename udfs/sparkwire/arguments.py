@@ -18,7 +18,7 @@ from sparkwire.column import INT32_MAX, plain_value
 from sparkwire.errors import refusal
 from sparkwire.sqltype import arrow_type, sql_name
 
-_ARGUMENT = re.compile(r"(\w+) (.+?)(?: = (.+))?", re.DOTALL)
+_ARGUMENT = re.compile(r"(\w+) (.+?)( CONSTANT)?(?: = (.+))?", re.DOTALL)
 _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
 _SHOWN = 40  # characters of a value in a message
 
@@ -125,7 +125,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
             raise refusal(function, f"a constant for {argument.name}", "a column of several values")
         value = plain_value(value[0])
     if value is None:
-        if argument.default is not None:
+        if argument.required or argument.default is not None:
             raise refusal(function, f"{argument.name} {argument.sql}", "NULL")
         return None
     if not _is_a(value, argument.type):
@@ -167,8 +167,9 @@ def _argument(text: str) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"not an argument: {text!r}")
-    name, sql, default = match.groups()
-    return Argument(name, sql, arrow_type(sql), default not in (None, "NULL"), default is None, _literal(default))
+    name, sql, declared_constant, default = match.groups()
+    is_constant = declared_constant is not None or default not in (None, "NULL")
+    return Argument(name, sql, arrow_type(sql), is_constant, default is None, _literal(default))
 
 
 def _literal(text: str | None) -> Any:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from sparkwire.avro import functions as avro
 from sparkwire.formats import databus, datahub, kafka
 from sparkwire.function import Format, Function
 
-FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT)
+FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT, avro.FORMAT)
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {function.name: function for format in FORMATS for function in format.functions}

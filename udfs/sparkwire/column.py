@@ -149,7 +149,7 @@ def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Arr
     data, starts, sizes = _spelling(tuple(vocabulary))
     offsets = empty(len(codes) + 1, np.int32)
     total = place_words(codes, sizes, offsets)
-    _check_total(total)
+    checked_total(total)
     out = empty(total, np.uint8, COPY_SLACK)
     write_words(codes, data, starts, sizes, offsets, out)
     buffers = [bitmap(codes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
@@ -210,13 +210,14 @@ def gather(data: Bytes, starts: Ints, sizes: Ints, type: pa.DataType) -> pa.Arra
 def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
     ends = np.cumsum(np.maximum(sizes, 0))
     total = int(ends[-1]) if len(ends) else 0
-    _check_total(total)
+    checked_total(total)
     offsets[0] = 0
     offsets[1:] = ends
     return total
 
 
-def _check_total(total: int) -> None:
+def checked_total(total: int) -> None:
+    """ValueError where the answers of one batch come to more bytes, or items, than an Arrow column holds."""
     if total > INT32_MAX:
         raise ValueError(
             f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "

@@ -11,8 +11,8 @@ Everything else follows from such rows: registration, the column functions for D
 function reference, the tests that every function obeys.
 
 An argument without a default is a *column*: the decoder gets its Arrow array. With the default NULL it
-is a column that may be left out: the decoder gets None. With any other default it is a *constant*: the
-decoder gets a Python value, the same for all rows of the query.
+is a column that may be left out: the decoder gets None. With any other default, or declared as
+``name TYPE CONSTANT``, it is a *constant*: the decoder gets a Python value, the same for all rows of the query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Function:
     Parameters
     ----------
     signature
-        ``name(argument TYPE [= default], ...) -> TYPE``.
+        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``.
     doc
         What it answers, with units in brackets.
     decoder
@@ -126,6 +126,8 @@ class Function:
             where an argument has a value that the function does not take.
         """
         columns, constants = self._bind(args, named)
+        if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
+            return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is
         if self.called_on_null:
             return self.decoder(*columns, **constants)
         given = [column for column in columns if column is not None]
@@ -176,3 +178,5 @@ class Format(NamedTuple):
     """the function that answers in one pass what all those above it answer, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
     """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
+    grammar: str = ""
+    """module whose docstring is the format's page; by default its package, ``sparkwire.formats.<name>``"""

@@ -618,3 +618,27 @@ def to_datahub_blob(change: Column | str) -> Column:
 
     to_datahub_blob(change STRUCT<…>
     """
+
+def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
+    """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it cannot be read.
+
+    avro_json(value BINARY, schema STRING CONSTANT) -> STRING
+    """
+
+def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
+    """Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH or BAD_FIELD; NULL for one that can.
+
+    avro_error(value BINARY, schema STRING CONSTANT) -> STRING
+    """
+
+def registry_schema_id(value: Column | str | bytes) -> Column:
+    """The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.
+
+    registry_schema_id(value BINARY) -> INT
+    """
+
+def registry_payload(value: Column | str | bytes) -> Column:
+    """What comes after Confluent's prefix; NULL without it.
+
+    registry_payload(value BINARY) -> BINARY
+    """

@@ -63,6 +63,14 @@ def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, 
 
 
 @kernel
+def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+    """Base64 of ``data[start:start + size]`` in one line, padded."""
+    whole = start + size - size % 3
+    at = _write_groups(out, at, data, start, whole)
+    return _write_last_group(out, at, data, whole, start + size)
+
+
+@kernel
 def _write_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
     while pos < end:
         bits = int64(u8(data, pos)) << 16 | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2))

@@ -1,0 +1,124 @@
+"""Avro payloads: one datum in a BINARY, without a file around it, and Confluent's prefix of one.
+
+    datum    the values of the schema one after another, nothing between them        Apache Avro, "Binary Encoding"
+    framed   0  id  datum            i32 big-endian: the schema's number in a registry    Confluent's wire format
+
+Where this reader is stricter than Avro's Java, which reads on, or fails the job:
+
+- a text that is not UTF-8, a boolean that is not 0 or 1, an int beyond 32 bits, a decimal with more digits than its
+  precision, a date or timestamp outside of the years 1 to 9999, a time of day outside of the day: `BAD_FIELD`;
+- the number of a branch or symbol that the schema does not have: `BAD_FIELD`;
+- more than 1024 items without any bytes (null, records without fields) in one datum, or more than 2048 records or arrays
+  within each other: `BAD_LENGTH`.
+
+The size that a block of negative count announces has to lie within the datum and is otherwise not looked at. Bytes left over
+are no error.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.avro.json import json_program, to_json
+from sparkwire.avro.machine import Program
+from sparkwire.avro.schema import SchemaError, parse
+from sparkwire.column import from_codes, gather, primitive, spans_of
+from sparkwire.errors import ERRORS
+from sparkwire.function import Format, Function
+from sparkwire.kernels import Bytes, i32, kernel, u8
+
+_PREFIX: Final = 5  # [bytes]
+_KEPT: Final = 256  # schemas whose programs are kept
+
+SAMPLES: Final = {
+    "avro_order": bytes.fromhex("d40f0a68656c6c6f0214"),
+    "registry_message": bytes.fromhex("000000002ad40f0a68656c6c6f0214"),
+}
+"""A datum of a long, a string and an optional int, written by Avro's Java; the same with Confluent's prefix, schema 42."""
+
+_SCHEMA: Final = (
+    '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},'
+    '{"name":"count","type":["null","int"]}]}'
+)
+
+
+@lru_cache(_KEPT)
+def _program(schema: str) -> Program:
+    return json_program(parse(schema))
+
+
+def _of_schema(function: str, schema: str) -> Program:
+    try:
+        return _program(schema)
+    except SchemaError as e:
+        raise ValueError(f"{function} takes an Avro schema: {e}") from None
+
+
+def avro_json(value: pa.Array, schema: str) -> pa.Array:
+    """STRING: each datum as plain JSON."""
+    return to_json(_of_schema("avro_json", schema), spans_of(value))[0]
+
+
+def avro_error(value: pa.Array, schema: str) -> pa.Array:
+    """STRING: why a datum cannot be read."""
+    return from_codes(to_json(_of_schema("avro_error", schema), spans_of(value))[1], ERRORS)
+
+
+@kernel
+def _read_prefixes(data: Bytes, starts: Any, sizes: Any, ids: Any, valid: Any) -> None:
+    for row in range(starts.size):
+        valid[row] = sizes[row] >= _PREFIX and u8(data, starts[row]) == 0
+        ids[row] = i32(data, starts[row] + 1, False) if valid[row] else 0
+
+
+def schema_ids(value: pa.Array) -> tuple[Any, Any]:
+    """The id in Confluent's prefix of each row, and whether it has one."""
+    spans = spans_of(value)
+    ids, valid = np.empty(len(value), np.int32), np.empty(len(value), np.bool_)
+    _read_prefixes(*spans, ids, valid)
+    return ids, valid
+
+
+def _schema_id(value: pa.Array) -> pa.Array:
+    return primitive(*schema_ids(value))
+
+
+def _payload(value: pa.Array) -> pa.Array:
+    data, starts, sizes = spans_of(value)
+    valid = schema_ids(value)[1]
+    return gather(data, starts + _PREFIX, np.where(valid, sizes - _PREFIX, -1), pa.binary())
+
+
+FUNCTIONS: Final = (
+    Function(
+        "avro_json(value BINARY, schema STRING CONSTANT) -> STRING",
+        "One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it "
+        "cannot be read.",
+        avro_json,
+        f"avro_json(avro_order, '{_SCHEMA}') -> " + '{"id":1002,"note":"hello","count":10}',
+    ),
+    Function(
+        "avro_error(value BINARY, schema STRING CONSTANT) -> STRING",
+        "Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH or BAD_FIELD; NULL for one that can.",
+        avro_error,
+        "avro_error(substr(avro_order, 1, 4), '\"string\"') -> BAD_LENGTH",
+    ),
+    Function(
+        "registry_schema_id(value BINARY) -> INT",
+        "The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.",
+        _schema_id,
+        "registry_schema_id(registry_message) -> 42",
+    ),
+    Function(
+        "registry_payload(value BINARY) -> BINARY",
+        "What comes after Confluent's prefix; NULL without it.",
+        _payload,
+        "registry_payload(registry_message) = avro_order -> true",
+    ),
+)
+
+FORMAT: Final = Format("avro", "Avro", "avro_", FUNCTIONS, SAMPLES, grammar=__name__)

@@ -1,0 +1,298 @@
+"""The machine that fills columns: it runs a program over each row's datum and puts every value into its column.
+
+A *slot* is a buffer of one level. Level 0 has an item for each row; each array or map of the schema has a level of its
+own, with an item for each of its items in all rows. A row is read to its end or not at all: what a damaged one, or one for
+which a buffer is too small, has left in the levels is taken back.
+
+`run` is one function, and a long one, on purpose: a call that hands on all these arrays costs more than reading a field.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.avro import ops
+from sparkwire.avro.ops import LAST_VARINT, STEP
+from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, read_varint, store_decimal
+from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
+from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8
+from sparkwire.kernels.floats import float_to_double, long_to_double, long_to_float
+from sparkwire.kernels.slots import Table, slot
+from sparkwire.kernels.text import utf8_valid
+
+Ints = NDArray[np.int64]
+
+NO_ROOM: Final = 99
+"""not an error of the data: a buffer has to grow"""
+STACK: Final = 4096  # words: 2048 arrays within each other, or calls
+_FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
+
+
+class Program(NamedTuple):
+    """What `program` makes of a schema."""
+
+    code: Ints
+    """``STEP`` words an instruction"""
+    jumps: Ints
+    """targets of unions"""
+    spans: Ints
+    """start and size in ``constants`` of each text; a size of -1 is an error to read"""
+    constants: Bytes
+
+
+class Memory(NamedTuple):
+    """Where the columns are built."""
+
+    table: Table
+    """the slots"""
+    used: Ints
+    """of each slot of bytes [bytes], then of each level [items]"""
+    room: Ints
+    """the same: how many there may be"""
+    saved: Ints
+    """``used`` before the row"""
+    stack: Ints
+    wanted: Ints
+    """what was too small, as an index into ``used``, and how much it needs"""
+
+
+@kernel
+def run(
+    program: Program,
+    memory: Memory,
+    data: Bytes,
+    starts: Ints,
+    sizes: Ints,
+    entries: NDArray[np.int32],
+    nothing: int,
+    first: int,
+    errors: NDArray[np.int8],
+) -> int:
+    """Read the rows from ``first`` on; the row for which there is no room, or how many rows there are.
+
+    A row's program begins at its ``entries``; ``nothing`` is the one that fills in a row that is NULL or cannot be read.
+    """
+    code, jumps, spans, constants = program.code, program.jumps, program.spans, program.constants
+    table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
+    slots = table.size // 2
+    for row in range(first, starts.size):
+        for k in range(used.size):
+            memory.saved[k] = used[k]
+        error, failed = OK, OK
+        pos, end = starts[row], starts[row] + sizes[row]
+        pc = int64(entries[row]) if sizes[row] >= 0 else nothing
+        at, depth, free = int64(row), 0, MOST_EMPTY_ITEMS
+        while True:
+            op = code[pc]
+            value = int64(0)
+            if op <= LAST_VARINT:
+                value, pos = read_varint(data, pos, end)
+                if pos < 0:
+                    error = ~pos
+            if error != OK:
+                pass
+            elif op == ops.LONG:
+                if code[pc + 2] <= value <= code[pc + 3]:
+                    store_i64(slot(table, code[pc + 1]), at << 3, value * code[pc + 4], True)
+                else:
+                    error = BAD_FIELD
+            elif op == ops.INT:
+                if code[pc + 2] <= value <= code[pc + 3]:
+                    store_i32(slot(table, code[pc + 1]), at << 2, value, True)
+                else:
+                    error = BAD_FIELD
+            elif op <= ops.BYTES and op >= ops.TEXT:
+                bytes_slot = code[pc + 1] + 1
+                place = used[bytes_slot]
+                if value < 0 or value > LONGEST:
+                    error = BAD_LENGTH
+                elif value > end - pos:
+                    error = TRUNCATED
+                elif op == ops.TEXT and not utf8_valid(data, pos, value):
+                    error = BAD_FIELD
+                elif place + value > room[bytes_slot]:
+                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + value
+                    error = NO_ROOM
+                else:
+                    copy(slot(table, bytes_slot), place, data, pos, value)
+                    used[bytes_slot] = place + value
+                    store_i32(slot(table, bytes_slot - 1), (at + 1) << 2, place + value, True)
+                    pos += value
+            elif op == ops.UNION:
+                if 0 <= value < code[pc + 2]:
+                    pc = jumps[code[pc + 1] + value]
+                    continue
+                error = BAD_FIELD
+            elif op == ops.ENUM or op == ops.SET_TEXT:
+                span = code[pc + 2] + value
+                bytes_slot = code[pc + 1] + 1
+                place = used[bytes_slot]
+                if (op == ops.ENUM and (value < 0 or value >= code[pc + 3])) or spans[2 * span + 1] < 0:
+                    error = BAD_FIELD
+                elif place + spans[2 * span + 1] > room[bytes_slot]:
+                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + spans[2 * span + 1]
+                    error = NO_ROOM
+                else:
+                    size = spans[2 * span + 1]
+                    copy(slot(table, bytes_slot), place, constants, spans[2 * span], size)
+                    used[bytes_slot] = place + size
+                    store_i32(slot(table, bytes_slot - 1), (at + 1) << 2, place + size, True)
+            elif op == ops.SET:
+                buffer = slot(table, code[pc + 1])
+                width = code[pc + 2]
+                if width == 1:
+                    store_u8(buffer, at, np.uint8(code[pc + 3]))
+                elif width == 4:
+                    store_i32(buffer, at << 2, code[pc + 3], True)
+                else:
+                    store_i64(buffer, at * width, code[pc + 3], True)
+                    if width == 16:
+                        store_i64(buffer, (at << 4) + 8, code[pc + 4], True)
+            elif op == ops.JUMP:
+                pc = code[pc + 1]
+                continue
+            elif op == ops.DOUBLE or op == ops.FLOAT or op == ops.FLOAT_TO_DOUBLE:
+                width = 8 if op == ops.DOUBLE else 4
+                if width > end - pos:
+                    error = TRUNCATED
+                elif op == ops.DOUBLE:
+                    store_i64(slot(table, code[pc + 1]), at << 3, i64(data, pos, True), True)
+                elif op == ops.FLOAT:
+                    store_i32(slot(table, code[pc + 1]), at << 2, i32(data, pos, True), True)
+                else:
+                    store_i64(slot(table, code[pc + 1]), at << 3, float_to_double(i32(data, pos, True)), True)
+                pos += width
+            elif op == ops.BOOLEAN:
+                if pos >= end:
+                    error = TRUNCATED
+                elif u8(data, pos) > 1:
+                    error = BAD_FIELD
+                else:
+                    store_u8(slot(table, code[pc + 1]), at, u8(data, pos))
+                    pos += 1
+            elif op == ops.NEXT:
+                at += 1
+                stack[depth - _FRAME] -= 1
+                pc = code[pc + 1] if stack[depth - _FRAME] == 0 else code[pc + 1] + STEP
+                continue
+            elif op == ops.BLOCK:
+                level, least = code[pc + 1], code[pc + 3]
+                if value < 0:
+                    # A negative count is followed by the size of the block, for those who skip it.
+                    value = -value
+                    size, pos = read_varint(data, pos, end)
+                    if pos < 0:
+                        error = ~pos
+                    elif size < 0 or size > LONGEST:
+                        error = BAD_LENGTH
+                    elif size > end - pos:
+                        error = TRUNCATED
+                if error != OK:
+                    pass
+                elif value == 0:
+                    depth -= _FRAME
+                    if level >= 0:
+                        used[slots + level] = at
+                        at = stack[depth + 1]
+                        store_i32(slot(table, code[pc + 2]), (at + 1) << 2, used[slots + level], True)
+                    else:
+                        at = stack[depth + 1]
+                    pc = code[pc + 4]
+                    continue
+                elif value < 0 or value > LONGEST:
+                    error = BAD_LENGTH
+                elif value > (end - pos if least == 0 else (end - pos) // least) and least > 0:
+                    error = TRUNCATED
+                elif least == 0 and value > free:
+                    error = BAD_LENGTH
+                elif level >= 0 and at + value > room[slots + level]:
+                    memory.wanted[0], memory.wanted[1] = slots + level, at + value
+                    error = NO_ROOM
+                else:
+                    stack[depth - _FRAME] = value
+                    free -= value if least == 0 else 0
+            elif op == ops.LIST or op == ops.OPEN or op == ops.CALL:
+                level = code[pc + 1]
+                if depth + _FRAME > stack.size:
+                    error = BAD_LENGTH
+                elif op == ops.CALL:
+                    stack[depth] = pc + STEP
+                    depth += _FRAME
+                    pc = level
+                    continue
+                elif op == ops.OPEN and used[slots + level] + code[pc + 2] > room[slots + level]:
+                    memory.wanted[0], memory.wanted[1] = slots + level, used[slots + level] + code[pc + 2]
+                    error = NO_ROOM
+                else:
+                    stack[depth + 1] = at
+                    depth += _FRAME
+                    at = used[slots + level] if level >= 0 else at
+            elif op == ops.FIXED:
+                size = code[pc + 2]
+                bytes_slot = code[pc + 1] + 1
+                place = used[bytes_slot]
+                if size > end - pos:
+                    error = TRUNCATED
+                elif place + size > room[bytes_slot]:
+                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + size
+                    error = NO_ROOM
+                else:
+                    copy(slot(table, bytes_slot), place, data, pos, size)
+                    used[bytes_slot] = place + size
+                    store_i32(slot(table, bytes_slot - 1), (at + 1) << 2, place + size, True)
+                    pos += size
+            elif op == ops.DECIMAL or op == ops.DECIMAL_FIXED:
+                size = value if op == ops.DECIMAL else code[pc + 3]
+                if size < 0 or size > LONGEST:
+                    error = BAD_LENGTH
+                elif size > end - pos:
+                    error = TRUNCATED
+                elif not store_decimal(slot(table, code[pc + 1]), at << 4, data, pos, size, code[pc + 2]):
+                    error = BAD_FIELD
+                else:
+                    pos += size
+            elif op == ops.SKIP or op == ops.SKIP_BYTES:
+                size = value if op == ops.SKIP_BYTES else code[pc + 1]
+                if size < 0 or size > LONGEST:
+                    error = BAD_LENGTH
+                elif size > end - pos:
+                    error = TRUNCATED
+                else:
+                    pos += size
+            elif op == ops.LONG_TO_DOUBLE or op == ops.LONG_TO_FLOAT:
+                if value < code[pc + 2] or value > code[pc + 3]:
+                    error = BAD_FIELD
+                elif op == ops.LONG_TO_DOUBLE:
+                    store_i64(slot(table, code[pc + 1]), at << 3, long_to_double(value), True)
+                else:
+                    store_i32(slot(table, code[pc + 1]), at << 2, long_to_float(value), True)
+            elif op == ops.EMPTY:
+                store_i32(slot(table, code[pc + 1]), (at + 1) << 2, used[code[pc + 2]], True)
+            elif op == ops.ADD:
+                at += 1
+            elif op == ops.CLOSE:
+                depth -= _FRAME
+                used[slots + code[pc + 1]] = at
+                at = stack[depth + 1]
+                store_i32(slot(table, code[pc + 2]), (at + 1) << 2, used[slots + code[pc + 1]], True)
+            elif op == ops.RETURN:
+                depth -= _FRAME
+                pc = stack[depth]
+                continue
+            elif op == ops.FAIL:
+                error = code[pc + 1]
+            elif op == ops.END:
+                break
+            if error == OK:
+                pc += STEP
+                continue
+            for k in range(used.size):
+                used[k] = memory.saved[k]
+            if error == NO_ROOM:
+                return row
+            pc, at, depth, failed, error = nothing, int64(row), 0, error, OK
+        errors[row] = failed
+    return int64(starts.size)

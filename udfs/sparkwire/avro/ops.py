@@ -1,0 +1,76 @@
+"""The instructions of the two machines: one word each, then five operands.
+
+The first ones begin with a varint in the data: it is read before they are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STEP: Final = 6  # words of an instruction
+
+# ---- Machine that fills columns (`machine`). `slot` is the number of a buffer, `at` the place in the current level.
+(
+    INT,  # slot, lowest, highest: an INT; beyond the bounds BAD_FIELD
+    LONG,  # slot, lowest, highest, factor: a BIGINT, times factor
+    LONG_TO_FLOAT,  # slot, lowest, highest
+    LONG_TO_DOUBLE,  # slot, lowest, highest
+    TEXT,  # slot of the offsets; the bytes are the next slot. UTF-8, or BAD_FIELD
+    BYTES,  # the same, any bytes
+    ENUM,  # slot, first span, how many: the span by the number; BAD_FIELD beyond, or for a span that has no size
+    DECIMAL,  # slot, digits: bytes of a two's complement number, big-endian; more digits are BAD_FIELD
+    UNION,  # first jump, how many: go on where the branch's jump says
+    BLOCK,  # level, slot of the offsets, bytes that an item has at least, where to go on after the last block
+    SKIP_VARINT,
+    SKIP_BYTES,
+    BOOLEAN,  # slot
+    FLOAT,  # slot
+    DOUBLE,  # slot
+    FLOAT_TO_DOUBLE,  # slot
+    FIXED,  # slot of the offsets, size [bytes]
+    DECIMAL_FIXED,  # slot, digits, size [bytes]
+    SKIP,  # size [bytes]
+    LIST,  # level: an array or map begins
+    NEXT,  # instruction of the block: an item has been read
+    SET,  # slot, width, low word, high word: a constant
+    SET_TEXT,  # slot of the offsets, span: a constant
+    EMPTY,  # slot of the offsets, slot or level of what it has none of: no bytes, no items
+    OPEN,  # level, how many: a constant array or map begins
+    ADD,  # its next item
+    CLOSE,  # level, slot of the offsets
+    JUMP,  # instruction
+    CALL,  # instruction
+    RETURN,
+    FAIL,  # error
+    END,  # of the row
+) = range(32)
+LAST_VARINT: Final = SKIP_BYTES
+
+# ---- Machine that writes JSON (`json_machine`). `span` is text that stands in the program.
+(
+    J_NUMBER,  # lowest, highest: as it is
+    J_TEXT,
+    J_BASE64,
+    J_ENUM,  # first span, how many
+    J_UNION,  # first jump, how many
+    J_BLOCK,  # bytes that an item has at least, where to go on, closing character, whether it is a map
+    J_DATE,
+    J_TIME,  # digits of the fraction: 3 or 6
+    J_TIMESTAMP,  # digits of the fraction: 3, 6 or 9; whether it is UTC
+    J_DECIMAL,  # digits, scale
+    J_BOOLEAN,
+    J_FLOAT,
+    J_DOUBLE,
+    J_FIXED,  # size [bytes]
+    J_DECIMAL_FIXED,  # digits, scale, size [bytes]
+    J_UUID,
+    J_DURATION,
+    J_LIST,  # opening character
+    J_NEXT,  # instruction of the block
+    J_SPAN,  # span
+    J_JUMP,  # instruction
+    J_CALL,  # instruction
+    J_RETURN,
+    J_END,
+) = range(24)
+J_LAST_VARINT: Final = J_DECIMAL

@@ -1,0 +1,80 @@
+"""What both machines read in the same way."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from sparkwire.errors import BAD_FIELD, TRUNCATED
+from sparkwire.kernels import Bytes, int64, kernel, store_i64, u8, uint64
+
+LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes
+MOST_EMPTY_ITEMS: Final = 1024
+"""items without any bytes (of type null, records without fields) in one datum: nothing else bounds them"""
+DIGITS: Final = 38  # of a DECIMAL
+
+_MOST = np.array(
+    [10**digits - 1 >> shift & (1 << 64) - 1 for digits in range(DIGITS + 1) for shift in (0, 64)], np.uint64
+)
+"""the largest number of so many digits, low word and high word"""
+
+
+@kernel
+def read_varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
+    """An Avro int or long and the place after it, or a negative place: the complement of an error."""
+    if pos >= end:
+        return int64(0), ~TRUNCATED
+    byte = int64(u8(data, pos))
+    pos += 1
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), pos
+    value, shift = byte & 127, 7
+    while pos < end:
+        byte = int64(u8(data, pos))
+        pos += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return int64(uint64(value) >> uint64(1)) ^ -(value & 1), pos
+        shift += 7
+        if shift > 63:
+            return int64(0), ~BAD_FIELD
+    return int64(0), ~TRUNCATED
+
+
+@kernel
+def decimal_words(data: Bytes, pos: int, size: int) -> tuple[int, int, bool]:
+    """Low and high word of a big-endian two's complement number, and whether it has no more than these."""
+    if size == 0:
+        return uint64(0), uint64(0), False
+    sign = uint64(0) if u8(data, pos) < 128 else ~uint64(0)
+    while size > 16:
+        if uint64(u8(data, pos)) != sign & uint64(255):
+            return uint64(0), uint64(0), False
+        pos += 1
+        size -= 1
+    low = high = sign
+    for k in range(size):
+        high = (high << uint64(8)) | (low >> uint64(56))
+        low = (low << uint64(8)) | uint64(u8(data, pos + k))
+    return low, high, (high >> uint64(63)) == (sign & uint64(1))
+
+
+@kernel
+def fits_digits(low: int, high: int, digits: int) -> bool:
+    """Whether a number of two words has at most so many digits."""
+    if int64(high) < 0:
+        low = ~low + uint64(1)
+        high = ~high + uint64(1 if low == uint64(0) else 0)
+    return bool(high < _MOST[2 * digits + 1] or (high == _MOST[2 * digits + 1] and low <= _MOST[2 * digits]))
+
+
+@kernel
+def store_decimal(out: Bytes, at: int, data: Bytes, pos: int, size: int, digits: int) -> bool:
+    """Store a decimal as Arrow has it; False where it has more digits, or no bytes at all."""
+    low, high, whole = decimal_words(data, pos, size)
+    if not whole or not fits_digits(low, high, digits):
+        return False
+    store_i64(out, at, int64(low), True)
+    store_i64(out, at + 8, int64(high), True)
+    return True

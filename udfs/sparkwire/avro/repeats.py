@@ -1,0 +1,62 @@
+"""Maps in which a key comes twice: as in Java and Python the last one counts. Arrow's maps, and Spark's, have each key once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparkwire.column import binary_of
+from sparkwire.kernels import Bytes, i64, int64, kernel, u8
+
+Offsets = NDArray[np.int32]
+
+_FEW = 32  # keys of a map that are compared with one another
+
+
+def without_repeats(ends: Offsets, keys: pa.Array, items: pa.Array) -> tuple[Offsets, list[pa.Array]]:
+    """The maps' offsets, keys and items with the last one of each key."""
+    data, offsets, _ = binary_of(keys)
+    if not _may_repeat(data, offsets, ends):
+        return ends, [keys, items]
+    codes = np.asarray(pc.dictionary_encode(keys).indices, np.int64)
+    rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    named = rows * (int(codes.max(initial=0)) + 1) + codes
+    _, from_the_end = np.unique(named[::-1], return_index=True)
+    kept = np.sort(len(named) - 1 - from_the_end)
+    counts = np.bincount(rows[kept], minlength=len(ends) - 1)
+    chosen = pa.array(kept)
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), [keys.take(chosen), items.take(chosen)]
+
+
+@kernel
+def _may_repeat(data: Bytes, offsets: NDArray[Any], ends: Offsets) -> bool:
+    """Whether a key comes twice in a map; of a large map it is not known."""
+    for row in range(ends.size - 1):
+        first, last = int64(ends[row]), int64(ends[row + 1])
+        if last - first > _FEW:
+            return True
+        for k in range(first + 1, last):
+            for j in range(first, k):
+                if offsets[k + 1] - offsets[k] == offsets[j + 1] - offsets[j] and _same(
+                    data, int64(offsets[k]), int64(offsets[j]), int64(offsets[k + 1] - offsets[k])
+                ):
+                    return True
+    return False
+
+
+@kernel
+def _same(data: Bytes, a: int, b: int, size: int) -> bool:
+    done = 0
+    while done + 8 <= size:
+        if i64(data, a + done, True) != i64(data, b + done, True):
+            return False
+        done += 8
+    while done < size:
+        if u8(data, a + done) != u8(data, b + done):
+            return False
+        done += 1
+    return True

@@ -1,0 +1,76 @@
+"""Which data may be read as what: the rules of Avro's schema resolution.
+
+Source: Apache Avro 1.12, specification, "Schema Resolution".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from sparkwire.avro.schema import Field, Schema
+
+_PROMOTIONS: Final = {
+    "int": ("int", "long", "float", "double"),
+    "long": ("long", "float", "double"),
+    "float": ("float", "double"),
+    "string": ("string", "bytes"),
+    "bytes": ("bytes", "string"),
+}
+
+
+def matches(writer: Schema, reader: Schema) -> bool:
+    """Whether data of the one may be read as the other, as far as kinds, names and sizes tell."""
+    if reader.kind == "union":
+        return branch_for(writer, reader) is not None
+    if writer.name or reader.name:
+        return writer.kind == reader.kind and writer.size == reader.size and _same_name(writer, reader)
+    return reader.kind in _PROMOTIONS.get(writer.kind, (writer.kind,))
+
+
+def _same_name(writer: Schema, reader: Schema) -> bool:
+    return not reader.name or writer.simple_name == reader.simple_name or writer.name in reader.aliases
+
+
+def branch_for(writer: Schema, union: Schema) -> int | None:
+    """The branch of a reader's union that reads a datum: the same type if it has it, else the first that takes it."""
+    tests: Iterable[Callable[[Schema], bool]] = (
+        lambda branch: (branch.kind, branch.name) == (writer.kind, writer.name),
+        lambda branch: branch.kind == writer.kind and matches(writer, branch),
+        lambda branch: matches(writer, branch),
+    )
+    for test in tests:
+        for k, branch in enumerate(union.branches):
+            if test(branch):
+                return k
+    return None
+
+
+def sources_of(writer: Schema, reader: Schema) -> dict[str, Field]:
+    """The reader's field of each of the writer's fields that it reads, by the writer's name."""
+    found: dict[str, Field] = {}
+    written = {f.name for f in writer.fields}
+    for f in reader.fields:
+        names = [name for name in (f.name, *f.aliases) if name in written and name not in found]
+        if names:
+            found[names[0]] = f
+    return found
+
+
+def is_default(value: Any, schema: Schema) -> bool:
+    """Whether a JSON value is one of the schema, as far as its kind tells."""
+    kind = schema.kind
+    if kind == "union":
+        return any(is_default(value, branch) for branch in schema.branches)
+    if kind in ("int", "long"):
+        return type(value) is int
+    if kind in ("float", "double"):
+        return type(value) in (int, float)
+    types = {"null": type(None), "boolean": bool, "array": list, "map": dict, "record": dict}
+    if kind in types:
+        return isinstance(value, types[kind])
+    if not isinstance(value, str):
+        return False
+    if kind == "enum":
+        return value in schema.symbols
+    return kind != "fixed" or len(value) == schema.size

@@ -1,0 +1,228 @@
+"""Avro schemas: read from JSON, every name resolved.
+
+A logical type that Avro does not define, or that its own rules make invalid, is as if it were not there.
+Source: Apache Avro 1.12, specification.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+NAMED: Final = ("record", "enum", "fixed")
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
+    "int": ("date", "time-millis"),
+    "long": (
+        "time-micros",
+        "timestamp-millis",
+        "timestamp-micros",
+        "timestamp-nanos",
+        "local-timestamp-millis",
+        "local-timestamp-micros",
+        "local-timestamp-nanos",
+    ),
+    "string": ("uuid",),
+    "bytes": ("decimal",),
+    "fixed": ("decimal", "duration", "uuid"),
+}
+_FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
+
+
+class SchemaError(ValueError):
+    """What is wrong with a schema, or why data of one schema cannot be read by another: one sentence."""
+
+
+@dataclass(eq=False)
+class Schema:
+    """A type; those of a recursive schema hold one another."""
+
+    kind: str
+    """one of ``PRIMITIVES``, record, enum, fixed, array, map, union"""
+    name: str = ""
+    """with its namespace; of record, enum and fixed"""
+    aliases: tuple[str, ...] = ()
+    """full names"""
+    fields: tuple[Field, ...] = ()
+    symbols: tuple[str, ...] = ()
+    default: str | None = None
+    """of an enum: what a symbol becomes that it does not know"""
+    items: Schema | None = None
+    """of an array its items, of a map its values"""
+    branches: tuple[Schema, ...] = ()
+    size: int = 0
+    """of a fixed [bytes]"""
+    logical: str = ""
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def simple_name(self) -> str:
+        """The name without its namespace."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """What a sentence calls it."""
+        return f"{self.kind} {self.name}" if self.name else self.kind
+
+
+@dataclass(eq=False)
+class Field:
+    """A field of a record."""
+
+    name: str
+    schema: Schema
+    aliases: tuple[str, ...] = ()
+    has_default: bool = False
+    default: Any = None
+    """as JSON has it"""
+
+
+@dataclass
+class _Names:
+    """What a schema has named so far."""
+
+    known: dict[str, Schema] = field(default_factory=dict)
+
+
+def parse(schema: Any) -> Schema:
+    """The schema of a JSON text, or of what ``json.loads`` makes of one.
+
+    Raises
+    ------
+    SchemaError
+        where it is none, in one sentence.
+    """
+    return _parse(loaded(schema), "", _Names(), "the schema")
+
+
+def loaded(schema: Any) -> Any:
+    """The JSON of a schema that may be a text; the bare name of a primitive type is one too."""
+    if not isinstance(schema, str) or schema in PRIMITIVES:
+        return schema
+    try:
+        return json.loads(schema)
+    except ValueError as e:
+        raise SchemaError(f"an Avro schema is JSON, and this is not: {e}") from None
+
+
+def _parse(json_type: Any, namespace: str, names: _Names, where: str) -> Schema:
+    if isinstance(json_type, str):
+        return _reference(json_type, namespace, names, where)
+    if isinstance(json_type, list):
+        return _union(json_type, namespace, names, where)
+    if not isinstance(json_type, dict) or "type" not in json_type:
+        raise SchemaError(f"{where} is no Avro type: {json.dumps(json_type)[:80]}")
+    kind = json_type["type"]
+    if not isinstance(kind, str):
+        return _parse(kind, namespace, names, where)
+    if kind in NAMED or kind == "error":
+        return _named("record" if kind == "error" else kind, json_type, namespace, names, where)
+    if kind in ("array", "map"):
+        part = "items" if kind == "array" else "values"
+        if part not in json_type:
+            raise SchemaError(f"{where} is {kind} without {part!r}")
+        return Schema(kind, items=_parse(json_type[part], namespace, names, f"{part} of {where}"))
+    if kind not in PRIMITIVES:
+        return _reference(kind, namespace, names, where)
+    return _with_logical(Schema(kind), json_type)
+
+
+def _reference(name: str, namespace: str, names: _Names, where: str) -> Schema:
+    if name in PRIMITIVES:
+        return Schema(name)
+    known = names.known.get(full_name(name, namespace)) or names.known.get(name)
+    if known is None:
+        raise SchemaError(
+            f"{where} has the type {name!r}, which Avro does not know and the schema does not define before"
+        )
+    return known
+
+
+def _union(branches: list[Any], namespace: str, names: _Names, where: str) -> Schema:
+    parsed = tuple(_parse(b, namespace, names, f"branch {k} of {where}") for k, b in enumerate(branches))
+    kinds = [schema.name or schema.kind for schema in parsed]
+    if not kinds or "union" in kinds or len(set(kinds)) < len(kinds):
+        raise SchemaError(
+            f"{where} is a union of {', '.join(kinds) or 'nothing'}: it takes each type once, and no unions"
+        )
+    return Schema("union", branches=parsed)
+
+
+def full_name(name: str, namespace: str) -> str:
+    """A name as it is meant within a namespace."""
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names, where: str) -> Schema:
+    name = declared.get("name")
+    if not isinstance(name, str) or not all(_NAME.fullmatch(part) for part in name.split(".")):
+        raise SchemaError(f"{where} is {kind} with the name {name!r}: letters, digits and _ make one")
+    full = full_name(name, declared.get("namespace", namespace) or "")
+    if full in names.known:
+        raise SchemaError(f"{full} is defined twice")
+    inner = full.rpartition(".")[0]
+    schema = Schema(kind, full, tuple(full_name(alias, inner) for alias in declared.get("aliases", ())))
+    names.known[full] = schema
+    if kind == "record":
+        schema.fields = _fields(declared, inner, names, full)
+    elif kind == "enum":
+        schema.symbols, schema.default = _symbols(declared, full)
+    else:
+        schema.size = declared.get("size", -1)
+        if type(schema.size) is not int or not 0 <= schema.size < 1 << 31:
+            raise SchemaError(f"{full} is fixed with the size {declared.get('size')!r}: it takes a number of bytes")
+    return _with_logical(schema, declared)
+
+
+def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: str) -> tuple[Field, ...]:
+    found: dict[str, Field] = {}
+    if not isinstance(declared.get("fields"), list):
+        raise SchemaError(f"{record} is record without a list of fields")
+    for item in declared["fields"]:
+        name = item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in found or "type" not in item:
+            raise SchemaError(
+                f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
+            )
+        schema = _parse(item["type"], namespace, names, f"field {record}.{name}")
+        aliases = tuple(item.get("aliases", ()))
+        found[name] = Field(name, schema, aliases, "default" in item, item.get("default"))
+    return tuple(found.values())
+
+
+def _symbols(declared: Mapping[str, Any], enum: str) -> tuple[tuple[str, ...], str | None]:
+    symbols = declared.get("symbols")
+    if (
+        not isinstance(symbols, list)
+        or not all(isinstance(s, str) for s in symbols)
+        or len(set(symbols)) < len(symbols)
+    ):
+        raise SchemaError(f"{enum} is enum without a list of symbols, each there once")
+    default = declared.get("default")
+    if default is not None and default not in symbols:
+        raise SchemaError(f"{enum} has the default {default!r}, which is none of its symbols")
+    return tuple(symbols), default
+
+
+def _with_logical(schema: Schema, declared: Mapping[str, Any]) -> Schema:
+    logical = declared.get("logicalType")
+    if logical not in _LOGICAL.get(schema.kind, ()):
+        return schema
+    if schema.kind == "fixed" and schema.size != _FIXED_SIZES.get(logical, schema.size):
+        return schema
+    if logical == "decimal":
+        precision, scale = declared.get("precision"), declared.get("scale", 0)
+        if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
+            return schema
+        if schema.kind == "fixed" and precision > len(str((1 << max(8 * schema.size - 1, 0)) - 1)) - (schema.size > 0):
+            return schema
+        schema.precision, schema.scale = precision, scale
+    schema.logical = logical
+    return schema

@@ -1,0 +1,162 @@
+"""What a reader's schema becomes in columns: the types of Spark's own `from_avro`, and the slots that they are built in.
+
+null                       VOID
+boolean, int, long         BOOLEAN, INT, BIGINT; date DATE; timestamp-millis and -micros TIMESTAMP, local- TIMESTAMP_NTZ;
+                           of other logical types the number
+float, double              FLOAT, DOUBLE
+string, enum               STRING
+bytes, fixed               BINARY; decimal DECIMAL(precision, scale)
+record                     STRUCT
+array, map                 ARRAY, MAP<STRING, …>
+union with null            what it is without null, which is NULL
+union of int and long      BIGINT; of float and double DOUBLE
+other unions               STRUCT<member0 …, member1 …>: all NULL but the one of the datum's branch
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.avro.readers import DIGITS
+from sparkwire.avro.schema import Schema, SchemaError
+from sparkwire.sqltype import TIMESTAMP
+
+MOST_SLOTS: Final = 50_000
+"""a schema of a few lines can name its records so often that no memory holds the columns"""
+
+_SCALARS: Final = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp-millis": TIMESTAMP,
+    "timestamp-micros": TIMESTAMP,
+    "local-timestamp-millis": pa.timestamp("us"),
+    "local-timestamp-micros": pa.timestamp("us"),
+}
+_WIDE: Final = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
+
+
+class Slot(NamedTuple):
+    """A buffer: of ``width`` bytes for each item of its level and for ``extra`` more; of bytes where the level is -1."""
+
+    level: int
+    width: int
+    extra: int = 0
+
+
+@dataclass
+class Slots:
+    """The buffers and levels of a target."""
+
+    slots: list[Slot] = field(default_factory=list)
+    levels: int = 1
+
+    def add(self, level: int, width: int, extra: int = 0) -> int:
+        """A new buffer's number."""
+        if len(self.slots) >= MOST_SLOTS:
+            raise SchemaError(f"an Avro schema of more than {MOST_SLOTS} columns is not read: read it as JSON")
+        self.slots.append(Slot(level, width, extra))
+        return len(self.slots) - 1
+
+    def add_level(self) -> int:
+        """A new level's number."""
+        self.levels += 1
+        return self.levels - 1
+
+
+@dataclass(eq=False)
+class Target:
+    """A column, or what is inside of one."""
+
+    schema: Schema
+    """the reader's; of a union with null what it is without"""
+    kind: str
+    """null, scalar, text, struct, union, list, map"""
+    type: pa.DataType
+    level: int
+    valid: int = -1
+    """slot of its validity, a byte an item; -1 where it is never NULL"""
+    slot: int = -1
+    """of its values or of its offsets"""
+    inner: int = -1
+    """of a list or map: the level of its items"""
+    children: tuple[Target, ...] = ()
+
+
+def target_of(schema: Schema, slots: Slots, nullable: bool = False) -> Target:
+    """The column of a schema, its slots added to ``slots``.
+
+    Raises
+    ------
+    SchemaError
+        where the schema is recursive, or has a decimal that Spark does not have.
+    """
+    return _target(schema, slots, 0, nullable, ())
+
+
+def _target(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tuple[Schema, ...]) -> Target:
+    if schema in outer:
+        raise SchemaError(f"{schema.title} is recursive, which no column can be: read it as JSON, with avro_json")
+    if schema.kind == "union":
+        return _union(schema, slots, level, nullable, outer)
+    valid = slots.add(level, 1) if nullable and schema.kind != "null" else -1
+    if schema.kind == "null":
+        return Target(schema, "null", pa.null(), level)
+    if schema.kind == "record":
+        children = tuple(_target(f.schema, slots, level, False, (*outer, schema)) for f in schema.fields)
+        named = zip((f.name for f in schema.fields), children, strict=True)
+        type = pa.struct([pa.field(name, child.type) for name, child in named])
+        return Target(schema, "struct", type, level, valid, children=children)
+    if schema.items is not None:
+        return _collection(schema, schema.items, slots, level, valid, outer)
+    if schema.logical == "decimal":
+        if schema.precision > DIGITS:
+            raise SchemaError(
+                f"decimal({schema.precision}, {schema.scale}) has more than {DIGITS} digits: read it as JSON"
+            )
+        type = pa.decimal128(schema.precision, schema.scale)
+        return Target(schema, "scalar", type, level, valid, slots.add(level, 16))
+    scalar = _SCALARS.get(schema.logical) or _SCALARS.get(schema.kind)
+    if scalar is not None:
+        width = 1 if schema.kind == "boolean" else scalar.bit_width // 8
+        return Target(schema, "scalar", scalar, level, valid, slots.add(level, width))
+    return _text(schema, slots, level, valid)
+
+
+def _text(schema: Schema, slots: Slots, level: int, valid: int) -> Target:
+    offsets = slots.add(level, 4, 1)
+    slots.add(-1, 1)  # the bytes are always the next slot
+    type = pa.string() if schema.kind in ("string", "enum") else pa.binary()
+    return Target(schema, "text", type, level, valid, offsets)
+
+
+def _collection(
+    schema: Schema, items: Schema, slots: Slots, level: int, valid: int, outer: tuple[Schema, ...]
+) -> Target:
+    offsets, inner = slots.add(level, 4, 1), slots.add_level()
+    key = (_text(Schema("string"), slots, inner, -1),) if schema.kind == "map" else ()
+    child = _target(items, slots, inner, False, outer)
+    type = pa.map_(pa.string(), child.type) if key else pa.list_(child.type)
+    return Target(schema, "map" if key else "list", type, level, valid, offsets, inner, (*key, child))
+
+
+def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tuple[Schema, ...]) -> Target:
+    others = tuple(branch for branch in schema.branches if branch.kind != "null")
+    nullable = nullable or len(others) < len(schema.branches)
+    if not others:
+        return _target(schema.branches[0], slots, level, nullable, outer)
+    if len(others) == 1:
+        return _target(others[0], slots, level, nullable, outer)
+    wide = _WIDE.get(frozenset(branch.kind for branch in others)) if len(others) == 2 else None
+    if wide is not None:
+        return _target(Schema(wide), slots, level, nullable, outer)
+    valid = slots.add(level, 1) if nullable else -1
+    children = tuple(_target(branch, slots, level, True, outer) for branch in others)
+    type = pa.struct([pa.field(f"member{k}", child.type) for k, child in enumerate(children)])
+    return Target(Schema("union", branches=others), "union", type, level, valid, children=children)
