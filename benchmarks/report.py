@@ -41,6 +41,11 @@ def below(work: str, measured: Timing, unit: str, at_most: float) -> Row:
     return Row(work, f"{measured.median:.3g} {unit}", "", "", measured, at_most, True)
 
 
+def above(work: str, measured: Timing, unit: str, at_least: float) -> Row:
+    """The same the other way round: a rate that is never lower."""
+    return Row(work, f"{measured.median:.3g} {unit}", "", "", measured, at_least, False)
+
+
 def table(rows: Iterable[Row]) -> str:
     """The claims as a table in Markdown."""
     lines = ["| work | ours | peer | peer's | ratio (low to high) | bound | |", "|---|---|---|---|---|---|---|"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, gf2, kernel
 from sparkwire.kernels.isa import Isa, compiled_isa, isa_of
+from sparkwire.kernels.range_crc import BLOCK, Prefixes, prefixes, range_crc
 from tests import checksums
 from tests.child import run_python
 from tests.guard import guarded_bytes
@@ -109,3 +112,24 @@ print(checksums.wrong_answers())
 @pytest.mark.skipif(compiled_isa() is Isa.PORTABLE, reason="tables have no folding constants")
 def test_notices_one_wrong_bit() -> None:
     assert int(run_python("-c", FLIP_ONE_BIT)) > 1000
+
+
+@kernel
+def _of_ranges(data: Bytes, ranges: NDArray[np.int64], before: Prefixes, answers: NDArray[np.uint32]) -> None:
+    for i in range(answers.size):
+        answers[i] = range_crc(data, ranges[i, 0], ranges[i, 1], before)
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 400_000), (1, 399_999), (255, 300_000), (1000, 1100)])
+def test_of_ranges(first: int, last: int) -> None:
+    """Any range, in any order, borders of blocks among them, is as if it were computed from the beginning."""
+    chance = np.random.default_rng(last)
+    data = np.frombuffer(chance.bytes(400_000), np.uint8)
+    ranges = np.sort(chance.integers(first, last + 1, (500, 2)), axis=1)
+    borders = (ranges[::5] + BLOCK - 1) // BLOCK * BLOCK
+    ranges[::5] = np.where((borders >= first) & (borders <= last), borders, ranges[::5])
+    ranges[0] = first, last
+    answers = np.empty(len(ranges), np.uint32)
+    _of_ranges(data, ranges, prefixes(first, last), answers)
+    content = data.tobytes()
+    assert answers.tolist() == [zlib.crc32(content[a:b], 0xFFFFFFFF) ^ 0xFFFFFFFF for a, b in ranges]

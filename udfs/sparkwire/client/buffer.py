@@ -12,10 +12,12 @@ from sparkwire.client.page import END_OF_PERIOD, SCN_REGRESS, kinds_of
 from sparkwire.column import binary_of
 from sparkwire.errors import OK
 from sparkwire.formats.databus import event, stream
-from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import MIN_LENGTH, NO_VARIANT
+from sparkwire.formats.databus.event import UNKNOWN
+from sparkwire.formats.databus.layout import NO_VARIANT, V2_KEY
+from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bytes, kernel
+from sparkwire.kernels.range_crc import Prefixes, prefixes
 
 UNSEEN: Final = -1
 
@@ -112,30 +114,23 @@ def split(chunk: bytes | memoryview | pa.Buffer) -> tuple[pa.BinaryArray, int]:
     buffer = chunk if isinstance(chunk, pa.Buffer) else pa.py_buffer(chunk)
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(np.array([0, buffer.size])), buffer])
     data = binary_of(whole).data
-    ends = np.empty(buffer.size // MIN_LENGTH + 2, np.int64)
-    scratch = [np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)]
-    count, error = walk(data, buffer.size, ends, *scratch)
+    ends = np.empty(buffer.size // V2_KEY + 2, np.int64)  # no intact event is shorter than V2's fixed header
+    scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
+    count, error = walk(data, buffer.size, ends, prefixes(0, buffer.size), scratch)
     offsets = pa.py_buffer(ends[: count + 1])
     return pa.Array.from_buffers(pa.large_binary(), count, [None, offsets, buffer]), error
 
 
 @kernel
-def walk(
-    data: Bytes,
-    size: int,
-    ends: npt.NDArray[np.int64],
-    part_starts: npt.NDArray[np.int64],
-    part_sizes: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
-) -> tuple[int, int]:
+def walk(data: Bytes, size: int, ends: npt.NDArray[np.int64], before: Prefixes, scratch: PartSpans) -> tuple[int, int]:
     """Where the events end, up to the first that is not intact; how many there are, and what is wrong with that one."""
     count, pos, variant = 0, 0, NO_VARIANT
     ends[0] = 0
     while pos < size:
         variant = stream.stream_variant(data, pos, size - pos, variant)
-        error = stream.stream_header_error(data, pos, size - pos, variant)
+        error = stream.stream_header_error(data, pos, size - pos, variant, before)
         if error == OK:
-            error = stream.body_error(data, pos, size - pos, variant, part_starts, part_sizes, numbers)
+            error = stream.body_error(data, pos, size - pos, variant, scratch)
         if error != OK:
             return count, error
         pos += event.total_length(data, pos, size - pos, variant)

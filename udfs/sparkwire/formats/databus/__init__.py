@@ -46,7 +46,11 @@ import numpy as np
 from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
 from sparkwire.formats.databus import accessors, layout, stream
 from sparkwire.formats.databus.accessors import attribute, crc_computed, crc_valid, fixed, number, span
-from sparkwire.formats.databus.event import (
+from sparkwire.formats.databus.from_json import from_json
+from sparkwire.formats.databus.input_fields import takable
+from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
+from sparkwire.formats.databus.partition import key_partition
+from sparkwire.formats.databus.parts import (
     KEY,
     KEY_DIGEST,
     KEY_VERSION,
@@ -56,10 +60,6 @@ from sparkwire.formats.databus.event import (
     VALUE,
     VALUE_SIZE,
 )
-from sparkwire.formats.databus.from_json import from_json
-from sparkwire.formats.databus.input_fields import takable
-from sparkwire.formats.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
-from sparkwire.formats.databus.partition import key_partition
 from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.to_json import to_json
 from sparkwire.formats.databus.writer import to_event

@@ -11,9 +11,10 @@ import pyarrow as pa
 from sparkwire.builders import Column
 from sparkwire.column import build, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
-from sparkwire.formats.databus import event, layout
-from sparkwire.formats.databus.event import DIGEST, KEY, NO_NUMBER, UNKNOWN
+from sparkwire.formats.databus import layout
+from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
+from sparkwire.formats.databus.parts import DIGEST, KEY, NO_NUMBER, VERSION
 from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
 from sparkwire.kernels import Bools, Ints
 from sparkwire.wire import described
@@ -114,7 +115,7 @@ def schema_id(events: Events) -> pa.Array:
 def schema_version(events: Events) -> pa.Array:
     """V1: the first two bytes of the schema id, as REPL_DBUS uses them. V2: the payload part's version."""
     v1 = ~events.is_v2 & _mask(events, "schema_version")
-    v2 = events.spans.numbers[event.VERSION]
+    v2 = events.spans.numbers[VERSION]
     values = np.where(v1, events.header.fields["schema_version"], np.where(v2 == NO_NUMBER, 0, v2))
     return primitive(values.astype(np.int16), v1 | (v2 != NO_NUMBER))
 

@@ -8,19 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.formats.databus import layout
-from sparkwire.formats.databus.event import (
-    DIGEST,
-    KEY,
-    KEY_DIGEST,
-    KEY_VERSION,
-    METADATA,
-    METADATA_DIGEST,
-    METADATA_VERSION,
-    VALUE,
-    VERSION,
-    is_little,
-    is_v2,
-)
+from sparkwire.formats.databus.event import is_little, is_v2
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -32,6 +20,17 @@ from sparkwire.formats.databus.layout import (
     V1_BYTES_HEADER,
     V1_KEY,
     V2_KEY,
+)
+from sparkwire.formats.databus.parts import (
+    DIGEST,
+    KEY,
+    KEY_DIGEST,
+    KEY_VERSION,
+    METADATA,
+    METADATA_DIGEST,
+    METADATA_VERSION,
+    VALUE,
+    VERSION,
 )
 from sparkwire.kernels import (
     Bytes,

@@ -1,4 +1,4 @@
-"""Kernels for one serialized event: which variant it has, where its parts lie, whether it is sound.
+"""Kernels for one serialized event: which variant it is, where its header ends, whether it is intact.
 
 An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
 field is read only after its own bytes have been proved to lie inside the row.
@@ -10,15 +10,10 @@ from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRU
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
-    CRC32_SIZE,
     LONG_KEY,
     MAGIC,
-    MD5_SIZE,
     MIN_LENGTH,
-    NO_KEY,
     NO_VARIANT,
-    PART_SIZE,
-    SCHEMA_KEY,
     V1_ATTRIBUTES_END,
     V1_BIG,
     V1_BYTES_HEADER,
@@ -32,10 +27,8 @@ from sparkwire.formats.databus.layout import (
     V2_KEY_SHIFT,
     V2_LENGTH_END,
     V2_LITTLE,
-    V2_METADATA,
-    V2_PAYLOAD,
 )
-from sparkwire.kernels import Bytes, Ints, crc32_raw, i16, i32, int64, kernel, u8, u16, u32
+from sparkwire.kernels import Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_COVERED = layout.V1["length"].offset
@@ -164,7 +157,7 @@ def value_checks(data: Bytes, start: int, size: int, variant: int, end: int, len
 
 
 @kernel
-def header_is_right(data: Bytes, start: int, size: int, variant: int) -> bool:
+def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
     """Whether the header is whole and its checksum right."""
     end = header_end(data, start, size, variant)
     return header_checks(data, start, size, variant, end, header_crc(data, start, size, variant, end)) == 1
@@ -183,8 +176,8 @@ def magic_variant(data: Bytes, start: int, size: int) -> int:
 @kernel
 def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
     """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
-    big_checks = header_is_right(data, start, size, big)
-    if big_checks == header_is_right(data, start, size, big + 1):
+    big_checks = header_crc_ok(data, start, size, big)
+    if big_checks == header_crc_ok(data, start, size, big + 1):
         return NO_VARIANT
     return big if big_checks else big + 1
 
@@ -207,170 +200,6 @@ def event_variant(data: Bytes, start: int, size: int) -> int:
         return big if big_fits else big + 1
     variant = checked_variant(data, start, size, big)
     return big if variant == NO_VARIANT else variant
-
-
-# What `read_parts` finds: spans [bytes from the start of `data`], sizes as announced, versions.
-KEY, VALUE, DIGEST, METADATA, METADATA_DIGEST, KEY_DIGEST = range(6)
-SPANS = 6
-VALUE_SIZE, VERSION, METADATA_VERSION, KEY_VERSION = range(4)
-NUMBERS = 4
-NO_NUMBER = -(1 << 40)
-
-
-@kernel
-def read_part(
-    data: Bytes,
-    start: int,
-    size: int,
-    at: int,
-    little: bool,
-    row: int,
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
-    content: int,
-    digest: int,
-    version: int,
-) -> int:
-    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` if none can tell."""
-    if at < 0 or at + 4 > size:
-        return int64(UNKNOWN)
-    length = int64(i32(data, start + at, little))
-    if content == VALUE and length >= 0:
-        numbers[VALUE_SIZE, row] = length
-    if at + PART_SIZE > size:
-        return int64(UNKNOWN)
-    attributes = int64(i16(data, start + at + 4, little))
-    numbers[version, row] = attributes >> 2
-    if attributes & 3 > 1:
-        return int64(UNKNOWN)
-    digest_size = MD5_SIZE if attributes & 3 == 0 else CRC32_SIZE
-    at += PART_SIZE
-    if at + digest_size <= size:
-        starts[digest, row] = start + at
-        sizes[digest, row] = digest_size
-    at += digest_size
-    if length < 0:
-        return int64(UNKNOWN)
-    if at + length <= size:
-        starts[content, row] = start + at
-        sizes[content, row] = length
-    return at + length
-
-
-@kernel
-def read_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
-) -> bool:
-    """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
-
-    ``starts`` and ``sizes`` are (SPANS, rows), ``numbers`` is (NUMBERS, rows); what is not found stays
-    as it was.
-    """
-    if is_v2(variant):
-        return _read_v2_parts(data, start, size, variant, row, starts, sizes, numbers)
-    return _read_v1_parts(data, start, size, variant, row, starts, sizes, numbers)
-
-
-@kernel
-def _read_v1_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
-) -> bool:
-    value = header_end(data, start, size, variant)
-    if value == V1_BYTES_HEADER:
-        if size < V1_BYTES_HEADER:
-            return False
-        key_size = int64(i32(data, start + V1_KEY, is_little(variant)))
-        if key_size < 0:
-            return False
-        if value + key_size <= size:
-            starts[KEY, row] = start + value
-            sizes[KEY, row] = key_size
-        value += key_size
-    length = total_length(data, start, size, variant)
-    if value == UNKNOWN or length < value:
-        return False
-    numbers[VALUE_SIZE, row] = length - value
-    if length <= size:
-        starts[VALUE, row] = start + value
-        sizes[VALUE, row] = length - value
-    return True
-
-
-@kernel
-def _read_v2_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
-) -> bool:
-    if size < _V2_ATTRIBUTES + 2:
-        return False
-    little = is_little(variant)
-    body = header_end(data, start, size, variant)
-    key_end = _read_v2_key(data, start, size, variant, row, starts, sizes, numbers)
-    sound = 0 <= key_end <= body
-    if body < V2_KEY:
-        return False
-    attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
-    end = body
-    if attributes & V2_METADATA:
-        end = read_part(
-            data, start, size, end, little, row, starts, sizes, numbers, METADATA, METADATA_DIGEST, METADATA_VERSION
-        )
-    if attributes & V2_PAYLOAD:
-        end = read_part(data, start, size, end, little, row, starts, sizes, numbers, VALUE, DIGEST, VERSION)
-    return sound and 0 <= end <= total_length(data, start, size, variant)
-
-
-@kernel
-def _read_v2_key(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
-) -> int:
-    """Where the key ends, ``UNKNOWN`` if nothing can tell."""
-    kind = key_type(data, start, variant)
-    little = is_little(variant)
-    if kind == SCHEMA_KEY:
-        return read_part(data, start, size, V2_KEY, little, row, starts, sizes, numbers, KEY, KEY_DIGEST, KEY_VERSION)
-    if kind == LONG_KEY:
-        return int64(V2_KEY + 8)
-    if kind == NO_KEY:
-        # Databus notices only when the key is asked for.
-        return int64(V2_KEY)
-    if size < V2_KEY + 4:
-        return int64(UNKNOWN)
-    key_size = int64(i32(data, start + V2_KEY, little))
-    if key_size < 0:
-        return int64(UNKNOWN)
-    if V2_KEY + 4 + key_size <= size:
-        starts[KEY, row] = start + V2_KEY + 4
-        sizes[KEY, row] = key_size
-    return V2_KEY + 4 + key_size
 
 
 @kernel
@@ -400,7 +229,7 @@ def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) 
 
 @kernel
 def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
-    """The first thing wrong behind a sound header."""
+    """The first thing wrong after an intact header."""
     if length > size:
         return TRUNCATED
     if not bounded:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sparkwire.column import empty, primitive
 from sparkwire.errors import refusal
-from sparkwire.formats.databus.event import KEY
+from sparkwire.formats.databus.parts import KEY
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
 from sparkwire.kernels.json_text import malformed_size

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
-from sparkwire.formats.databus import event, layout
-from sparkwire.formats.databus.event import NO_NUMBER, NUMBERS, SPANS, UNKNOWN
+from sparkwire.formats.databus import event, layout, parts
+from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import BYTES_KEY, FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
+from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
 from sparkwire.kernels import Bools, Bytes, Ints, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
 from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 from sparkwire.wire import Layout
@@ -119,24 +120,16 @@ def read_spans(
     data: Bytes,
     offsets: npt.NDArray[Any],
     variants: npt.NDArray[np.int8],
-    starts: Ints,
-    sizes: Ints,
-    numbers: Ints,
+    found: PartSpans,
     bounded: Bools,
 ) -> None:
     """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
     for row in range(variants.size):
-        for k in range(SPANS):
-            starts[k, row] = 0
-            sizes[k, row] = UNKNOWN
-        for k in range(NUMBERS):
-            numbers[k, row] = NO_NUMBER
+        parts.clear_row(found, row)
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
         variant = int64(variants[row])
-        bounded[row] = variant != NO_VARIANT and event.read_parts(
-            data, start, size, variant, row, starts, sizes, numbers
-        )
+        bounded[row] = variant != NO_VARIANT and parts.read_parts(data, start, size, variant, row, found)
 
 
 @kernel
@@ -217,15 +210,6 @@ class Header(NamedTuple):
     """how they compare with the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
 
 
-class Spans(NamedTuple):
-    """What ``read_spans`` finds."""
-
-    starts: Ints
-    sizes: Ints
-    numbers: Ints
-    bounded: Bools
-
-
 class Events:
     """A column of events. What a kernel finds is computed when first asked for, and kept.
 
@@ -258,18 +242,29 @@ class Events:
         return Header(variants, fields, crcs, checks)
 
     @cached_property
-    def spans(self) -> Spans:
+    def _parts(self) -> tuple[PartSpans, Bools]:
         starts, sizes = (empty(SPANS * self.rows, np.int64).reshape(SPANS, -1) for _ in range(2))
         numbers = empty(NUMBERS * self.rows, np.int64).reshape(NUMBERS, -1)
         bounded = empty(self.rows, np.bool_)
-        read_spans(self.data, self.offsets, self.header.variants, starts, sizes, numbers, bounded)
-        return Spans(starts, sizes, numbers, bounded)
+        found = PartSpans(starts, sizes, numbers)
+        read_spans(self.data, self.offsets, self.header.variants, found, bounded)
+        return found, bounded
+
+    @property
+    def spans(self) -> PartSpans:
+        """Where key, value, metadata and digests lie."""
+        return self._parts[0]
+
+    @property
+    def bounded(self) -> Bools:
+        """Whether they keep their bounds."""
+        return self._parts[1]
 
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
         """The first error of every event, ``OK`` for none."""
         errors = empty(self.rows, np.int8)
-        find_errors(self.data, self.offsets, self.header.variants, self.checked.checks, self.spans.bounded, errors)
+        find_errors(self.data, self.offsets, self.header.variants, self.checked.checks, self.bounded, errors)
         return errors
 
     @cached_property

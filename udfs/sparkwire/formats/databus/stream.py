@@ -1,14 +1,17 @@
-"""Events one behind the other, as they lie on the wire: where each begins, what is wrong, where to go on.
+"""Events one after the other, as they lie on the wire: where each begins, what is wrong, where to go on.
 
-A header whose checksum is right can be trusted to tell its event's length. Behind anything else the
-walk looks for the next such header, and what it skips is one row. So bytes too short for a header are a torn
-tail only if no such header follows. A header of more than 64 KiB is read in its place, but not searched for.
+A header whose checksum is right can be trusted to tell its event's length. After anything else the walk looks for the next
+such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
+header of more than 64 KiB is read in its place, but not searched for.
+
+Nothing here costs more than the stream's size, whatever the bytes: a row ends where the next begins, a search ends at the
+next row, and a long header's checksum follows from sums that are computed once (`range_crc`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +20,39 @@ import pyarrow as pa
 from sparkwire.builders import Column
 from sparkwire.column import binary_of, empty, from_codes, gather, lists, primitive
 from sparkwire.errors import ERRORS, OK
-from sparkwire.formats.databus import event
+from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.accessors import status_codes
-from sparkwire.formats.databus.event import NUMBERS, SPANS, UNKNOWN
-from sparkwire.formats.databus.layout import MIN_LENGTH, NO_VARIANT, STATUSES, V1_BIG, V2_BIG
-from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
+from sparkwire.formats.databus.event import UNKNOWN
+from sparkwire.formats.databus.layout import (
+    MIN_LENGTH,
+    NO_VARIANT,
+    STATUSES,
+    V1_BIG,
+    V1_BYTES_HEADER,
+    V1_BYTES_KEY,
+    V1_LONG_HEADER,
+    V2_BIG,
+    V2_KEY,
+)
+from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans, clear_row, read_parts
+from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
+from sparkwire.kernels.range_crc import Prefixes, prefixes, range_crc
 
-# A search tries every byte. Without a bound on the header, bytes made to look like one long header
-# after the other would cost the square of their size; keys of this size are not seen in practice.
-_SEARCHED_HEADER: Final = 1 << 16  # [bytes]
+_V1_LENGTH = layout.V1["length"].offset
+_V1_CRC = layout.V1["header_crc"].offset
+_V1_ATTRIBUTES = layout.V1["attributes"].offset
+_SEARCHED_HEADER: Final = 1 << 16  # [bytes] keys of this size are not seen in practice
+
+
+class Rows(NamedTuple):
+    """What a stream is split into, row after row."""
+
+    positions: npt.NDArray[np.int32]
+    """[bytes] in the row's stream"""
+    starts: Ints
+    """[bytes] in the data"""
+    sizes: Ints
+    errors: npt.NDArray[np.int8]
 
 
 @kernel
@@ -36,118 +63,126 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
     variant = event.magic_variant(data, start, size)
     if variant != NO_VARIANT:
         return variant
-    big = V2_BIG if u8(data, start) == 2 else V1_BIG
-    variant = event.checked_variant(data, start, size, big)
+    if u8(data, start) == 2:
+        return V2_BIG + 1 if event.is_little(previous) else V2_BIG  # without a magic word it is wrong in either order
+    variant = event.checked_variant(data, start, size, V1_BIG)
     if variant != NO_VARIANT:
         return variant
-    return big + 1 if event.is_little(previous) else big
+    return V1_BIG + 1 if event.is_little(previous) else V1_BIG
 
 
 @kernel
-def stream_header_error(data: Bytes, start: int, size: int, variant: int) -> int:
+def stream_header_error(data: Bytes, start: int, size: int, variant: int, before: Prefixes) -> int:
     """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
-    checks = 1 if variant != NO_VARIANT and event.header_is_right(data, start, size, variant) else 0
+    error = event.header_error(data, start, size, variant, 1)
+    if error != OK:
+        return error
+    # Every byte of the header is there, and it is no shorter than a header is.
+    first, end = event.header_first(variant), event.header_end(data, start, size, variant)
+    computed = int64(range_crc(data, start + first, start + end, before))
+    checks = 1 if computed == event.stored_header_crc(data, start, variant) else 0
     return event.header_error(data, start, size, variant, checks)
 
 
 @kernel
-def is_header(data: Bytes, start: int, size: int, previous: int) -> bool:
-    """Whether an event begins here beyond doubt, at a cost that does not grow with ``size``."""
-    version = u8(data, start)
-    if version == 0:
-        # Zeros have a right checksum, and a length below any event's.
-        if not (_v1_length_holds(data, start, size, V1_BIG) or _v1_length_holds(data, start, size, V1_BIG + 1)):
-            return False
-    elif version != 2 or event.magic_variant(data, start, size) == NO_VARIANT:
-        return False
-    variant = stream_variant(data, start, min(size, _SEARCHED_HEADER), previous)
-    end = event.header_end(data, start, size, variant)
-    return end <= _SEARCHED_HEADER and stream_header_error(data, start, size, variant) == OK
-
-
-@kernel
-def _v1_length_holds(data: Bytes, start: int, size: int, variant: int) -> bool:
-    return event.total_length(data, start, size, variant) >= MIN_LENGTH
-
-
-@kernel
-def next_header(data: Bytes, start: int, end: int, previous: int) -> int:
-    """The first place behind ``start`` where an event begins beyond doubt, ``end`` if there is none."""
+def next_header(data: Bytes, start: int, end: int, previous: int, before: Prefixes) -> int:
+    """The first place after ``start`` where an event begins beyond doubt, ``end`` if there is none."""
     for pos in range(start + 1, end):
-        if is_header(data, pos, end - pos, previous):
-            return int64(pos)
+        version, size = u8(data, pos), end - pos
+        if (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, before)):
+            variant = stream_variant(data, pos, size, previous)
+            if stream_header_error(data, pos, size, variant, before) == OK:
+                return int64(pos)
     return int64(end)
 
 
 @kernel
-def count_events(data: Bytes, offsets: npt.NDArray[Any], counts: npt.NDArray[np.int32]) -> None:
-    """How many rows each stream gives, as ``split_events`` writes them; ``counts[row + 1]`` ends up as its end."""
-    counts[0] = 0
-    for row in range(offsets.size - 1):
-        pos, end = int64(offsets[row]), int64(offsets[row + 1])
-        previous, found = NO_VARIANT, 0
-        while pos < end:
-            pos, previous, _ = step(data, pos, end, previous)
-            found += 1
-        counts[row + 1] = counts[row] + found
+def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
+    """Whether a V1 header's length and checksum hold in one byte order. Nearly every place ends here, so it is short.
+
+    Zeros have a right checksum, and a length below any event's.
+    """
+    if size < V1_BYTES_HEADER:
+        return False
+    end = 0
+    computed = np.uint32(0)
+    for little in (False, True):
+        if i32(data, start + _V1_LENGTH, little) >= MIN_LENGTH:
+            has_bytes = int64(u16(data, start + _V1_ATTRIBUTES, little)) & V1_BYTES_KEY
+            last = V1_BYTES_HEADER if has_bytes else V1_LONG_HEADER
+            if last <= size:
+                if last != end:
+                    end = last
+                    computed = crc32_raw(data, start + _V1_LENGTH, end - _V1_LENGTH)
+                if computed == u32(data, start + _V1_CRC, little):
+                    return True
+    return False
 
 
 @kernel
-def step(data: Bytes, pos: int, end: int, previous: int) -> tuple[int, int, int]:
-    """Where the row that begins at ``pos`` ends, the variant to remember for the next, and the header's error."""
-    variant = stream_variant(data, pos, end - pos, previous)
-    error = stream_header_error(data, pos, end - pos, variant)
-    if error != OK:
-        return next_header(data, pos, end, previous), previous, error
-    length = event.total_length(data, pos, end - pos, variant)
-    return min(pos + length, end), variant, error
+def _may_be_v2(data: Bytes, start: int, size: int, before: Prefixes) -> bool:
+    """Whether a V2 header's magic word, lengths and checksum hold."""
+    variant = event.magic_variant(data, start, size)
+    if variant == NO_VARIANT or size < V2_KEY:
+        return False
+    end = event.header_end(data, start, size, variant)
+    if end < V2_KEY or end > min(size, _SEARCHED_HEADER) or end > event.total_length(data, start, size, variant):
+        return False
+    computed = int64(range_crc(data, start + event.header_first(variant), start + end, before))
+    return computed == event.stored_header_crc(data, start, variant)
 
 
 @kernel
 def split_events(
     data: Bytes,
     offsets: npt.NDArray[Any],
+    before: Prefixes,
     ends: npt.NDArray[np.int32],
-    positions: npt.NDArray[np.int32],
-    starts: Ints,
-    sizes: Ints,
-    errors: npt.NDArray[np.int8],
-    part_starts: Ints,
-    part_sizes: Ints,
-    numbers: Ints,
+    rows: Rows,
+    scratch: PartSpans,
 ) -> None:
-    """Position, span and error of every row of every stream; the last three arrays are one row of scratch."""
-    for row in range(offsets.size - 1):
-        first, end = int64(offsets[row]), int64(offsets[row + 1])
+    """Position, span and error of every row of every stream; ``ends[i + 1]`` is where those of stream ``i`` end.
+
+    ``scratch`` has room for one row.
+    """
+    k = ends[0] = 0
+    for i in range(offsets.size - 1):
+        first, end = int64(offsets[i]), int64(offsets[i + 1])
         pos, previous = first, NO_VARIANT
-        for k in range(ends[row], ends[row + 1]):
-            after, previous, error = step(data, pos, end, previous)
+        while pos < end:
+            size = end - pos
+            variant = stream_variant(data, pos, size, previous)
+            error = stream_header_error(data, pos, size, variant, before)
             if error == OK:
-                error = body_error(data, pos, end - pos, previous, part_starts, part_sizes, numbers)
-            positions[k] = pos - first
-            starts[k] = pos
-            sizes[k] = after - pos
-            errors[k] = error
+                after = min(pos + event.total_length(data, pos, size, variant), end)
+                error = body_error(data, pos, size, variant, scratch)
+                previous = variant
+            else:
+                after = next_header(data, pos, end, previous, before)
+            rows.positions[k] = pos - first
+            rows.starts[k] = pos
+            rows.sizes[k] = after - pos
+            rows.errors[k] = error
+            k += 1
             pos = after
+        ends[i + 1] = k
 
 
 @kernel
-def body_error(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    part_starts: Ints,
-    part_sizes: Ints,
-    numbers: Ints,
-) -> int:
-    """The first thing wrong behind the sound header of the event at ``start``."""
+def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSpans) -> int:
+    """The first thing wrong after the intact header of the event at ``start``."""
     length = event.total_length(data, start, size, variant)
-    bounded = event.read_parts(data, start, size, variant, 0, part_starts, part_sizes, numbers)
+    clear_row(scratch, 0)
+    bounded = read_parts(data, start, size, variant, 0, scratch)
     end = event.header_end(data, start, size, variant)
     computed = event.value_crc(data, start, size, variant, end, length)
     checks = event.value_checks(data, start, size, variant, end, length, computed)
     return event.body_error(size, length, bounded, checks)
+
+
+def most_rows(sizes: Ints) -> int:
+    """How many rows streams can have: an intact header takes V2_KEY bytes, and between two of them is one other row."""
+    return int((2 * (sizes // V2_KEY) + 1)[sizes > 0].sum())
 
 
 class Stream:
@@ -156,13 +191,14 @@ class Stream:
     def __init__(self, column: pa.Array) -> None:
         self.data, offsets, _ = binary_of(column)
         self._ends = empty(len(column) + 1, np.int32)
-        count_events(self.data, offsets, self._ends)
-        rows = int(self._ends[-1])
-        self.positions = empty(rows, np.int32)
-        self.starts, self.sizes = empty(rows, np.int64), empty(rows, np.int64)
-        self.errors = empty(rows, np.int8)
-        scratch = [np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)]
-        split_events(self.data, offsets, self._ends, self.positions, self.starts, self.sizes, self.errors, *scratch)
+        most = most_rows(np.diff(offsets).astype(np.int64))
+        # Room for the most rows there can be: what is not written takes no memory.
+        rows = Rows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
+        scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
+        before = prefixes(int(offsets[0]), int(offsets[-1]))
+        split_events(self.data, offsets, before, self._ends, rows, scratch)
+        count = int(self._ends[-1])
+        self.rows = Rows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
 
     def lists(self, found: pa.Array) -> pa.Array:
         """``found``, an item for each row of each stream, as an ARRAY for each stream."""
@@ -170,24 +206,27 @@ class Stream:
 
 
 def _event(stream: Stream) -> pa.Array:
-    return gather(stream.data, stream.starts, stream.sizes, pa.binary())
+    return gather(stream.data, stream.rows.starts, stream.rows.sizes, pa.binary())
 
 
 TABLE: Final[Sequence[Column[Stream]]] = (
     Column(
-        "position", "INT", "Where the row begins in the stream [bytes].", lambda stream: primitive(stream.positions)
+        "position",
+        "INT",
+        "Where the row begins in the stream [bytes].",
+        lambda stream: primitive(stream.rows.positions),
     ),
     Column("event", "BINARY", "Its bytes: an event, a torn one, or what was skipped.", _event),
     Column(
         "status",
         "STRING",
         "OK, PARTIAL (bytes are missing) or ERR, as dbus_status.",
-        lambda stream: from_codes(status_codes(stream.errors), STATUSES),
+        lambda stream: from_codes(status_codes(stream.rows.errors), STATUSES),
     ),
     Column(
         "error",
         "STRING",
         "The first thing wrong, as dbus_error; NULL for an intact event.",
-        lambda stream: from_codes(stream.errors, ERRORS),
+        lambda stream: from_codes(stream.rows.errors, ERRORS),
     ),
 )

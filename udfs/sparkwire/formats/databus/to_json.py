@@ -19,7 +19,8 @@ import pyarrow as pa
 from sparkwire.column import build, empty
 from sparkwire.errors import refusal
 from sparkwire.formats.databus import layout
-from sparkwire.formats.databus.event import (
+from sparkwire.formats.databus.layout import LONG_KEY
+from sparkwire.formats.databus.parts import (
     DIGEST,
     KEY,
     KEY_DIGEST,
@@ -31,7 +32,6 @@ from sparkwire.formats.databus.event import (
     VALUE,
     VERSION,
 )
-from sparkwire.formats.databus.layout import LONG_KEY
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.template import (

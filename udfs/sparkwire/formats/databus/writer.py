@@ -29,9 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.column import Spans, binary_of, bools_of, build, empty, plain_value, spans_of
-from sparkwire.formats.databus import event, layout
+from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, write_events
-from sparkwire.formats.databus.event import NUMBERS, SPANS
 from sparkwire.formats.databus.input_fields import InputFields, refuse
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
@@ -42,6 +41,19 @@ from sparkwire.formats.databus.layout import (
     SCHEMA_KEY,
     V1_BIG,
     V2_BIG,
+)
+from sparkwire.formats.databus.parts import (
+    DIGEST,
+    KEY,
+    KEY_DIGEST,
+    KEY_VERSION,
+    METADATA,
+    METADATA_DIGEST,
+    METADATA_VERSION,
+    NUMBERS,
+    SPANS,
+    VALUE,
+    VERSION,
 )
 from sparkwire.formats.databus.scan import key_kinds
 from sparkwire.kernels import Bools, Ints
@@ -154,12 +166,12 @@ def _key_bytes(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Spans | None
 
 def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Parts:
     spans = {
-        event.KEY: _key_bytes(inputs, kinds),
-        event.VALUE: inputs.spans("value"),
-        event.METADATA: inputs.spans("metadata"),
-        event.DIGEST: inputs.spans("schema_id"),
-        event.METADATA_DIGEST: inputs.spans("metadata_schema_id"),
-        event.KEY_DIGEST: inputs.spans("key_schema_id"),
+        KEY: _key_bytes(inputs, kinds),
+        VALUE: inputs.spans("value"),
+        METADATA: inputs.spans("metadata"),
+        DIGEST: inputs.spans("schema_id"),
+        METADATA_DIGEST: inputs.spans("metadata_schema_id"),
+        KEY_DIGEST: inputs.spans("key_schema_id"),
     }
     starts, sizes = np.zeros((SPANS, inputs.rows), np.int64), np.full((SPANS, inputs.rows), -1)
     data = [_NO_BYTES] * SPANS
@@ -167,18 +179,18 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Pa
         if span is not None:
             data[k], starts[k], sizes[k] = span
     _refuse_digests(sizes, is_v2)
-    _announce(inputs, sizes[event.VALUE], "schema")
-    _announce(inputs, sizes[event.METADATA], "metadata_schema")
-    refuse((sizes[event.METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
+    _announce(inputs, sizes[VALUE], "schema")
+    _announce(inputs, sizes[METADATA], "metadata_schema")
+    refuse((sizes[METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
     versions = np.zeros((NUMBERS, inputs.rows), np.int64)
-    versions[event.VERSION] = _versions(inputs, "schema_version", is_v2)
-    versions[event.METADATA_VERSION] = _versions(inputs, "metadata_schema_version", is_v2)
-    versions[event.KEY_VERSION] = _versions(inputs, "key_schema_version", is_v2)
+    versions[VERSION] = _versions(inputs, "schema_version", is_v2)
+    versions[METADATA_VERSION] = _versions(inputs, "metadata_schema_version", is_v2)
+    versions[KEY_VERSION] = _versions(inputs, "key_schema_version", is_v2)
     return Parts(tuple(data), starts, sizes, versions)
 
 
 def _refuse_digests(sizes: Ints, is_v2: Bools) -> None:
-    names = {event.DIGEST: "schema_id", event.METADATA_DIGEST: "metadata_schema_id", event.KEY_DIGEST: "key_schema_id"}
+    names = {DIGEST: "schema_id", METADATA_DIGEST: "metadata_schema_id", KEY_DIGEST: "key_schema_id"}
     for k, name in names.items():
         unknown = (sizes[k] >= 0) & (sizes[k] != MD5_SIZE) & ~(is_v2 & (sizes[k] == CRC32_SIZE))
         refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
@@ -233,8 +245,8 @@ def _attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], 
     bits, stored = inputs.numbers("attributes", *_BITS), inputs.has("attributes")
     if not stored.all():
         bits = np.where(stored, bits, _derived_attributes(inputs, is_v2, kinds))
-    announced = (parts.sizes[event.METADATA] >= 0) * layout.V2_METADATA
-    announced |= (parts.sizes[event.VALUE] >= 0) * layout.V2_PAYLOAD
+    announced = (parts.sizes[METADATA] >= 0) * layout.V2_METADATA
+    announced |= (parts.sizes[VALUE] >= 0) * layout.V2_PAYLOAD
     return np.where(is_v2, bits & ~(layout.V2_METADATA | layout.V2_PAYLOAD) | announced, bits)
 
 
