@@ -1,4 +1,4 @@
-"""``make bench``: run every claim of speed, print the table, keep it and a picture of it in docs/.
+"""``make bench``: run every claim of speed, print the table, keep it and two pictures of it in docs/.
 
 ``python -m benchmarks kernels sql`` runs only those groups and keeps nothing.
 """
@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.groups import GROUPS, rows_of
-from benchmarks.picture import draw
+from benchmarks.picture import draw, draw_highlights
 from benchmarks.report import Row, table
 from sparkwire.kernels.isa import compiled_isa
 
@@ -43,7 +43,9 @@ def keep(found: dict[str, list[Row]]) -> None:
     for group, rows in found.items():
         parts += [f"## {group}", "", table(rows), ""]
     (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
-    draw([row for rows in found.values() for row in rows], DOCS / "benchmarks.png")
+    every = [row for rows in found.values() for row in rows]
+    draw(every, DOCS / "benchmarks.png")
+    draw_highlights(every, DOCS / "speed.png")
 
 
 if __name__ == "__main__":

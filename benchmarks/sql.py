@@ -23,6 +23,14 @@ from benchmarks.timing import Timing, interleave
 
 EVENTS = 1_000_000
 SIX = ("dbus_sequence", "dbus_src_id", "dbus_length", "dbus_timestamp_nanos", "dbus_key_long", "dbus_attributes")
+# The same question three ways: where the filter needs one function and the answer two others.
+TWO_CROSSINGS = "SELECT max(dbus_src_id(value)), max(dbus_key_long(value)) FROM events WHERE dbus_is_valid(value)"
+SMALL_STRUCT = """
+    SELECT max(source), max(key) FROM events LATERAL VIEW inline(array(struct(
+      dbus_is_valid(value) AS ok, dbus_src_id(value) AS source, dbus_key_long(value) AS key))) e WHERE ok"""
+WHOLE_STRUCT = (
+    "SELECT max(src_id), max(key_long) FROM events LATERAL VIEW inline(array(dbus_event(value))) e WHERE is_valid"
+)
 REPEATS = 10  # times the events that a worker reads in the memory test
 MEBIBYTE = 1 << 20
 
@@ -100,6 +108,9 @@ def rows() -> list[Row]:
                 "pandas": query(spark, "max(pandas_sequence(value))"),
             }
         )
+        ways = {"two": TWO_CROSSINGS, "small": SMALL_STRUCT, "whole": WHOLE_STRUCT}
+        filtered = interleave({name: whole_query(spark, text) for name, text in ways.items()}, rounds=5)
+        small, asked = filtered["small"], "SQL, 1 M events: a filter and two fields, by a small STRUCT"
         again = interleave({"register": lambda: sparkwire.register(spark)}, rounds=5)["register"]
         floor = times["identity"]
         return [
@@ -108,13 +119,19 @@ def rows() -> list[Row]:
             no_slower("SQL, 1 M events: one function", times["one"], "a native expression", times["native"], 6),
             no_slower("SQL, 1 M events: one function", times["one"], "struct in a pandas UDF", times["pandas"], 1),
             no_slower("SQL, 1 M events: one function", times["one"], "struct in a Python UDF", times["python"], 1),
+            no_slower(asked, small, "WHERE and SELECT, two crossings", filtered["two"], 0.9),
+            no_slower(asked, small, "inline(array(dbus_event(value)))", filtered["whole"], 0.6),
             below("register, in a session that has it already", again, "s", 1.0),
             below("worker memory: 10 M events over 1 M", growth(spark), "MiB", 50),
         ]
 
 
 def query(spark: SparkSession, aggregates: str) -> Callable[[], object]:
-    return lambda: spark.sql(f"SELECT {aggregates} FROM events").collect()
+    return whole_query(spark, f"SELECT {aggregates} FROM events")
+
+
+def whole_query(spark: SparkSession, text: str) -> Callable[[], object]:
+    return lambda: spark.sql(text).collect()
 
 
 def growth(spark: SparkSession) -> Timing:

@@ -1,7 +1,12 @@
-"""Run the example queries over the example data and print each with its answer: ``make demo``.
+"""Run example queries over the example files and print each with its answer.
+
+    make demo                       an index of all questions, and a tour of some
+    python sql/demo.py kafka        all questions about Kafka
+    python sql/demo.py kafka 3 8    two of them
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
 here, from the files that come with the package (``sparkwire.samples()``). Recipes named ``<format>_….sql`` go on from there.
+A title that begins with a star is part of the tour.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from sparkwire.catalogue import FORMATS
 
 EXAMPLES = Path(__file__).parent / "examples"
 RECIPES = Path(__file__).parent / "recipes"
-ROWS = 30  # of an answer that are printed
+ROWS = 12  # of an answer that are printed
 WIDTH = 44  # of a column [characters]
 
 
@@ -30,6 +35,11 @@ class Statement(NamedTuple):
 
     title: str
     sql: str
+    in_tour: bool
+
+    @property
+    def is_view(self) -> bool:
+        return self.sql.startswith("CREATE")
 
 
 class Example(NamedTuple):
@@ -69,7 +79,9 @@ def split(text: str) -> Iterator[Statement]:
             continue
         first = next(k for k, line in enumerate(lines) if k > 0 and not line.startswith("--"))
         title = " ".join(line.removeprefix("-- ") for line in lines[:first])
-        yield Statement(title, "\n".join(lines[first:]).strip().removesuffix(";"))
+        yield Statement(
+            title.removeprefix("* "), "\n".join(lines[first:]).strip().removesuffix(";"), title.startswith("* ")
+        )
 
 
 def session() -> SparkSession:
@@ -87,20 +99,42 @@ def session() -> SparkSession:
     )
 
 
-def main() -> None:
-    """Print every query of every example with its answer."""
+def main(arguments: list[str]) -> None:
+    """See the module."""
+    name, numbers = (arguments[0] if arguments else None), [int(number) for number in arguments[1:]]
+    if name is None:
+        show_index()
+    elif name not in (example.name for example in EXAMPLE_FILES):
+        sys.exit(f"There are examples of {', '.join(example.name for example in EXAMPLE_FILES)}, not of {name!r}.")
     spark = session()
     sparkwire.register(spark)
     for example in EXAMPLE_FILES:
-        example.frame(spark).createOrReplaceTempView(example.view)
-        for statement in example.statements:
-            print(f"\n── {example.name} ── {statement.title}\n")
-            print(textwrap.indent(statement.sql, "    "), "\n")
-            answer = spark.sql(statement.sql)
-            if answer.columns:
-                answer.show(ROWS, truncate=WIDTH)
+        if name in (None, example.name):
+            example.frame(spark).createOrReplaceTempView(example.view)
+            for number, statement in enumerate(example.statements, 1):
+                wanted = statement.in_tour if name is None else not numbers or number in numbers
+                run(spark, f"{example.name} {number}", statement, wanted)
     spark.stop()
 
 
+def show_index() -> None:
+    """Every question with its number, those of the tour with a star."""
+    for example in EXAMPLE_FILES:
+        print(f"\n{example.name}: python sql/demo.py {example.name} [numbers]")
+        for number, statement in enumerate(example.statements, 1):
+            print(f"{'*' if statement.in_tour else ' '}{number:3}  {statement.title}")
+
+
+def run(spark: SparkSession, label: str, statement: Statement, wanted: bool) -> None:
+    """Views are made in any case: what follows reads them."""
+    if wanted:
+        print(f"\n── {label} ── {statement.title}\n")
+        print(textwrap.indent(statement.sql, "    "), "\n")
+    if wanted or statement.is_view:
+        answer = spark.sql(statement.sql)
+        if answer.columns:
+            answer.show(ROWS, truncate=WIDTH)
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -49,6 +49,14 @@ def test_a_constant_by_name(spark: SparkSession, given: Callable[[bool], Any]) -
     assert one(spark, F.size(W.kafka_records("segment", verify_crc=given(False)))) == 3
 
 
+def test_help_explains_fields() -> None:
+    """What the fields of a STRUCT mean is in the docstring: Spark takes no comments in a function's type."""
+    for name, function in FUNCTIONS.items():
+        doc = inspect.getdoc(getattr(W, name)) or ""
+        for field, meaning in function.field_docs.items():
+            assert f"{field}: {meaning}" in doc, name
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature_is_that_of_the_function(name: str) -> None:
     """What ``help()`` and editors show."""

@@ -41,6 +41,72 @@ def test_every_query_answers(spark: SparkSession, demo: ModuleType) -> None:
             assert not answer.columns or answer.take(1), statement.title
 
 
+def test_index_and_tour(demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """The index numbers every question; the tour has some of each format, and the views that they read come first."""
+    demo.show_index()
+    index = capsys.readouterr().out
+    for example in demo.EXAMPLE_FILES:
+        assert all(statement.title in index for statement in example.statements)
+        tour = [statement for statement in example.statements if statement.in_tour]
+        assert 2 <= len(tour) <= 6
+
+
+def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Views are made even where they are not shown."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW batches AS SELECT 1")
+    [view] = [statement for statement in example.statements if "VIEW batches" in statement.sql]
+    demo.run(spark, "kafka 2", view, False)
+    assert capsys.readouterr().out == ""
+    [question] = [statement for statement in example.statements if statement.title.startswith("Damage")]
+    demo.run(spark, "kafka 9", question, True)
+    assert "CRC_MISMATCH" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="There are examples of databus"):
+        demo.main(["avro2"])
+
+
+def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
+    """Of the two files that hold offset 300 each batch does; the file that begins after it is told apart."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    for query in example.statements:
+        if query.is_view:
+            spark.sql(query.sql)
+    [query] = [query for query in example.statements if query.title.startswith("Where a consumer")]
+    for row in spark.sql(query.sql).collect():
+        assert row["last_offset"] >= 300
+        if row["base_offset"] is not None:
+            assert row["holds_it"] == (row["base_offset"] <= 300)
+
+
+def test_topic_and_partition(spark: SparkSession, demo: ModuleType) -> None:
+    """Out of the paths of a partition's directory."""
+    folder = sparkwire.samples() / "kafka" / "orders-0"
+    files = spark.read.format("binaryFile").load(str(folder / "*.log")).select("path", "content")
+    files.createOrReplaceTempView("segments")
+    [query] = demo.split((SQL / "recipes" / "topic_and_partition.sql").read_text("utf-8"))
+    rows = spark.sql(query.sql).collect()
+    assert [(row["topic"], row["partition"], row["base_offset"]) for row in rows] == [
+        ("orders", 0, 0),
+        ("orders", 0, 280),
+    ]
+
+
+def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
+    """Against all records: the first in the file's order."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView("segments")
+    [query] = demo.split((SQL / "recipes" / "kafka_find_by_timestamp.sql").read_text("utf-8"))
+    found = {row["file"]: row["offset"] for row in spark.sql(query.sql).collect()}
+    expected = spark.sql("""
+        SELECT regexp_extract(path, '[^/]+$', 0) AS file,
+               get(filter(kafka_records(content), r -> r.timestamp >= TIMESTAMP'2020-09-13 12:26:45 UTC'), 0).offset AS offset
+        FROM segments""").where("offset IS NOT NULL")
+    assert found == {row["file"]: row["offset"] for row in expected.collect()}
+    assert len(found) >= 2
+
+
 def test_every_example_is_shown(demo: ModuleType) -> None:
     assert {example.name for example in demo.EXAMPLE_FILES} == {file.stem for file in (SQL / "examples").glob("*.sql")}
 

@@ -1,7 +1,7 @@
 -- Databus event streams: what came, in which windows, and what was damaged on the way.
 -- `stream` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
 
--- Split every file into its events, damaged ones too
+-- * Split every file into its events, damaged ones too
 CREATE OR REPLACE TEMPORARY VIEW events AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, e.*
 FROM stream LATERAL VIEW inline(dbus_events(content)) e AS position, event, status, error;
@@ -25,7 +25,7 @@ FROM (
 GROUP BY file, source, type
 ORDER BY file, source DESC;
 
--- The relay's windows in the order of delivery: some are empty, one broke off, some came twice
+-- * The relay's windows in the order of delivery: some are empty, one broke off, some came twice
 WITH relay AS (
   SELECT position, dbus_sequence(event) AS scn, dbus_event_type(event) AS type,
          dbus_src_id(event) AS source, dbus_timestamp(event) AS at
@@ -44,13 +44,13 @@ FROM numbered
 GROUP BY delivery
 ORDER BY delivery;
 
--- Damage: where it lies, how many bytes, and why they cannot be read
+-- * Damage: where it lies, how many bytes, and why they cannot be read
 SELECT file, position, length(event) AS bytes, status, error
 FROM events
 WHERE status <> 'OK'
 ORDER BY file, position;
 
--- What damaged events still tell: a wrong checksum hides no field
+-- * What damaged events still tell: a wrong checksum hides no field
 SELECT position, error, header_ok, value_ok, opcode, source, scn, key
 FROM (
   SELECT position, error,
@@ -62,13 +62,13 @@ FROM (
 ORDER BY position;
 
 -- Which windows lost events: the relay's stream without what arrived in the damaged copy
-WITH sound AS (
+WITH intact AS (
   SELECT file, dbus_sequence(event) AS window, dbus_opcode(event) AS opcode, dbus_key(event) AS key
   FROM events
   WHERE status = 'OK' AND dbus_event_type(event) = 'DATA')
 SELECT window, count(*) AS lost, min(key) AS first_key, max(key) AS last_key
-FROM (SELECT * FROM sound WHERE file = 'relay_v1.bin' AND window <= 1060)
-  LEFT ANTI JOIN (SELECT * FROM sound WHERE file = 'damaged_v1.bin') USING (window, opcode, key)
+FROM (SELECT * FROM intact WHERE file = 'relay_v1.bin' AND window <= 1060)
+  LEFT ANTI JOIN (SELECT * FROM intact WHERE file = 'damaged_v1.bin') USING (window, opcode, key)
 GROUP BY window
 ORDER BY window;
 

@@ -7,7 +7,7 @@ SELECT CAST(line AS BINARY) AS blob
 FROM datahub LATERAL VIEW explode(split(CAST(content AS STRING), '\n')) AS line
 WHERE line <> '';
 
--- Every field of every message, decoded once
+-- * Every field of every message, decoded once
 CREATE OR REPLACE TEMPORARY VIEW changes AS
 SELECT c.* FROM messages LATERAL VIEW inline(array(datahub_change(blob))) c;
 
@@ -17,7 +17,7 @@ FROM changes
 GROUP BY database, table, operation
 ORDER BY database, table, operation;
 
--- Messages that are unsound, why, and what can be read of them all the same
+-- * Messages that are wrong, why, and what can be read of them all the same
 SELECT error, op, sequence_id, table, event_time
 FROM changes
 WHERE error IS NOT NULL
@@ -53,7 +53,7 @@ FROM (
   WHERE table = 'orders' AND operation IN ('INSERT', 'UPDATE_AFTER'))
 ORDER BY sequence_id;
 
--- What each update changed: both halves have the same sequence id, and either may bring both images
+-- * What each update changed: both halves have the same sequence id, and either may bring both images
 SELECT sequence_id, name, old[name] AS old, new[name] AS new
 FROM (
   SELECT sequence_id, any_value(before_map, true) AS old, any_value(after_map, true) AS new

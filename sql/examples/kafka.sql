@@ -1,7 +1,7 @@
 -- Kafka segments straight from a broker's disk: records, tombstones, gaps, damage, transactions.
 -- `segments` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
 
--- Split every segment into its records, compressed ones too; what cannot be read is a row that says why
+-- * Split every segment into its records, compressed ones too; what cannot be read is a row that says why
 CREATE OR REPLACE TEMPORARY VIEW records AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, r.*
 FROM segments LATERAL VIEW inline(kafka_records(content)) r;
@@ -11,7 +11,7 @@ CREATE OR REPLACE TEMPORARY VIEW batches AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, b.*
 FROM segments LATERAL VIEW inline(kafka_batches(content)) b;
 
--- What lies in each file: versions of the format, codecs, records
+-- * What lies in each file: versions of the format, codecs, records
 SELECT file, magic, compression, count(DISTINCT position) AS batches, count(*) AS records,
        min(offset) AS first_offset, max(offset) AS last_offset, min(timestamp) AS since, max(timestamp) AS until
 FROM records
@@ -55,20 +55,20 @@ WHERE record_count = 0
 ORDER BY file, position
 LIMIT 10;
 
--- Damage: where it lies, how many bytes of it, and why they cannot be read
+-- * Damage: where it lies, how many bytes of it, and why they cannot be read
 SELECT file, position, size, magic, base_offset, crc_valid, error
 FROM batches
 WHERE error IS NOT NULL
 ORDER BY file, position;
 
--- What a broker keeps of damaged files when it recovers, and how many records are readable behind that
+-- What a broker keeps of damaged files when it recovers, and how many records are readable after that
 WITH kept AS (
   SELECT regexp_extract(path, '[^/]+$', 0) AS file, length(content) AS bytes,
          kafka_valid_bytes(content) AS kept_bytes, kafka_next_offset(content) AS next_offset
   FROM segments)
 SELECT file, bytes, kept_bytes, next_offset,
        count_if(error IS NULL AND position < kept_bytes) AS records_kept,
-       count_if(error IS NULL AND position >= kept_bytes) AS records_behind
+       count_if(error IS NULL AND position >= kept_bytes) AS records_after
 FROM kept JOIN records USING (file)
 WHERE kept_bytes < bytes
 GROUP BY ALL
@@ -81,7 +81,7 @@ WHERE file = 'orders.log' AND is_control
 GROUP BY producer_id, producer_epoch, control_type
 ORDER BY producer_id, producer_epoch, control_type;
 
--- Records of aborted transactions: what read_committed hides
+-- * Records of aborted transactions: what read_committed hides
 WITH ended AS (
   SELECT producer_id, offset, is_control,
          min(CASE WHEN is_control THEN struct(offset, control_type) END) OVER (
@@ -101,10 +101,9 @@ WHERE file = 'orders.log' AND size(headers) > 2
 ORDER BY offset
 LIMIT 5;
 
--- Where to start reading: the batch that holds an offset
-SELECT file, found.offset AS last_offset, found.position
-FROM (
-  SELECT regexp_extract(path, '[^/]+$', 0) AS file, kafka_search_offset(content, 300) AS found
-  FROM segments)
-WHERE found IS NOT NULL
+-- Where a consumer of offset 300 starts in each file: the first batch that ends there or later, which may begin later, too
+SELECT file, position, base_offset, last_offset, base_offset <= 300 AS holds_it
+FROM batches JOIN (
+  SELECT regexp_extract(path, '[^/]+$', 0) AS file, kafka_search_offset(content, 300).position AS position
+  FROM segments) USING (file, position)
 ORDER BY file;

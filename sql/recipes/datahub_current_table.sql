@@ -11,7 +11,7 @@
 -- Neither the order of the messages nor how often they come matters. Not covered: tables without a primary key, and
 -- renamed tables, which start anew under their new name.
 
--- What every table of the topic holds now
+-- * What every table of the topic holds now
 CREATE OR REPLACE TEMPORARY VIEW current_rows AS
 WITH changes AS (
   SELECT c.*, struct(length(trim(LEADING '0' FROM sequence_id)) AS digits, trim(LEADING '0' FROM sequence_id) AS number) AS at
@@ -43,7 +43,7 @@ LEFT ANTI JOIN emptied e
   ON l.database <=> e.database AND l.schema_name <=> e.schema_name AND l.table <=> e.table AND l.last.at < e.at
 WHERE l.last.is_after;
 
--- One of them with its columns: order 1 is order 11 by now, order 2 is deleted
+-- * One of them with its columns: order 1 is order 11 by now, order 2 is deleted
 SELECT o.*, sequence_id
 FROM (
   SELECT from_json(row_json, 'id BIGINT, customer STRING, amount DECIMAL(20, 2), paid BOOLEAN, note STRING') AS o, sequence_id

@@ -47,7 +47,9 @@ def column_function(function: Function) -> ColumnFunction:
         return column
 
     call.__name__ = call.__qualname__ = function.name
-    call.__doc__ = f"{function.doc}\n\n{function.signature}\n\nExample: {function.example}\n"
+    fields = "".join(f"\n    {name}: {doc}" for name, doc in function.field_docs.items())
+    answers = f"Fields:{fields}\n\n" if fields else ""
+    call.__doc__ = f"{function.doc}\n\n{function.signature}\n\n{answers}Example: {function.example}\n"
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
