@@ -16,14 +16,18 @@ from kafka.record import MemoryRecords as PythonMemoryRecords
 
 from benchmarks.report import Row, faster, no_slower, table
 from benchmarks.timing import Timing, interleave
-from sparkwire import codecs
+from sparkwire.builders import columns_of
 from sparkwire.column import binary_of
-from sparkwire.formats.kafka.entries import slabs
+from sparkwire.formats.kafka import codecs
+from sparkwire.formats.kafka.batch_headers import header_block
+from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.formats.kafka.messages import Messages
-from sparkwire.formats.kafka.parse import locate
-from sparkwire.formats.kafka.records import Records, payloads_of, planned_blocks, record_columns
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, locate, payloads_of, planned_blocks
+from sparkwire.formats.kafka.records import RECORDS_TABLE, scan_records
 
 COLUMNS = ("offset", "timestamp", "key", "value")
+COLUMNS_TABLE = [column for column in RECORDS_TABLE if column.name in COLUMNS]
 MESSAGE_COLUMNS = (
     "crc", "crc_valid", "magic", "attributes", "compression", "timestamp", "timestamp_type", "key", "key_size", "value",
     "value_size", "error",
@@ -70,11 +74,11 @@ def log(total: int, size: int, codec: int = 0) -> tuple[bytes, int]:
 
 def columns(data: pa.Array) -> dict[str, pa.Array]:
     """Checked, decompressed, offset, timestamp, key and value as Arrow columns."""
-    return record_columns(Records(data), COLUMNS)
+    return columns_of(scan_records(data, columns=COLUMNS), COLUMNS_TABLE)
 
 
 def everything(data: pa.Array) -> dict[str, pa.Array]:
-    return record_columns(Records(data))
+    return columns_of(scan_records(data), RECORDS_TABLE)
 
 
 def aiokafka_columns(data: bytes) -> list[pa.Array]:
@@ -111,15 +115,15 @@ def library_calls(data: bytes) -> Callable[[], None]:
     calls: list[tuple[Callable[[memoryview, memoryview], int], memoryview, memoryview]] = []
     source = binary_of(pa.array([data], pa.binary()))
     whole = source.data.data
-    for slab in slabs(source, verify=False):
-        payloads = payloads_of(len(slab.begin))
-        locate(source.data, slab, payloads, 0, len(slab.begin))
-        planned = planned_blocks(source.data, slab, payloads)
+    for frames in frame_blocks(source, verify=False):
+        entries, payloads = header_block(source.data, frames), payloads_of(len(frames.begin))
+        locate(source.data, entries, EVERY_OFFSET, payloads)
+        planned = planned_blocks(source.data, entries, payloads)
         first = 0
         for i, codec in enumerate(payloads.codec):
             blocks = slice(first, int(payloads.blocks[i]))
             first = blocks.stop
-            if codec == codecs.LZ4:  # its decoder of frames
+            if codec == LZ4:  # its decoder of frames
                 out = memoryview(bytearray(int(planned.room[blocks].sum())))
                 calls.append((cramjam.lz4.decompress_into, whole[payloads.first[i] : payloads.last[i]], out))
                 continue
@@ -204,7 +208,7 @@ def codec_rows() -> list[Row]:
     for size in (100, 1000):
         plain, count = log(LOG_BYTES // 2, size)
         plain_column = pa.array([plain], pa.binary())
-        for codec in (codecs.LZ4, codecs.SNAPPY, codecs.ZSTD, codecs.GZIP):
+        for codec in (LZ4, SNAPPY, ZSTD, GZIP):
             data, same = log(LOG_BYTES // 2, size, codec)
             assert same == count
             column = pa.array([data], pa.binary())
@@ -216,7 +220,7 @@ def codec_rows() -> list[Row]:
             times = interleave(candidates, warm=4)
             parts = zip(times["library"].samples, times["plain"].samples, strict=True)
             whole = Timing(tuple(library + decoding for library, decoding in parts))
-            name = ("none", "gzip", "snappy", "lz4", "zstd")[codec]
+            name = CODECS[codec]
             work = f"batches of 100 x {size} B, {name}, to 4 columns"
             found.append(no_slower(work, times["ours"], "the library's calls + uncompressed", whole, 1.3))
     return found

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.formats.kafka import records as reader
-from sparkwire.formats.kafka.entries import SLAB_ENTRIES
+from sparkwire.formats.kafka import framing, records
+from sparkwire.formats.kafka.framing import BLOCK_ENTRIES
 from tests import kafka_cases as golden
 from tests.arrow import ask, plain
 from tests.oracles import kafka as oracle
@@ -78,8 +78,8 @@ def test_log_bytes(seed: int) -> None:
     rows = [mutated(chance) for _ in range(40)]
     unchecked = FUNCTIONS["kafka_records"].decode(pa.array(rows, pa.binary()), verify_crc=False)
     answers = zip(rows, ask("kafka_records", rows), ask("kafka_batches", rows), plain(unchecked), strict=True)
-    for data, records, batches, without_check in answers:
-        assert records == oracle.records(data), data.hex()
+    for data, found, batches, without_check in answers:
+        assert found == oracle.records(data), data.hex()
         assert batches == oracle.batches(data), data.hex()
         if all(error in (None, "CRC_MISMATCH") and whole for _, _, error, whole in oracle.entries(data)):
             assert without_check == oracle.records(data, verify_crc=False), data.hex()
@@ -133,7 +133,7 @@ def test_cut_at_every_byte() -> None:
 
 
 def test_one_row_is_many_rows() -> None:
-    """Neighbours, slabs and arenas do not show: all logs at once, each alone, and cut into entries."""
+    """Neighbours, blocks and arenas do not show: all logs at once, each alone, and cut into entries."""
     logs = [log.data for log in golden.logs()]
     together = ask("kafka_records", logs)
     assert together == [ask("kafka_records", [data])[0] for data in logs]
@@ -148,13 +148,13 @@ def test_pieces_do_not_show(piece: int, monkeypatch: pytest.MonkeyPatch) -> None
     """However few bytes are found, checked and read at a time, and wherever room runs out or a codec begins."""
     rows = [mutated(random.Random(seed)) for seed in range(60)] + [log.data for log in golden.logs()]
     whole = ask("kafka_records", rows)
-    monkeypatch.setattr(reader, "_FIRST_BYTES", piece)
-    monkeypatch.setattr(reader, "_PIECE_BYTES", piece)
+    monkeypatch.setattr(framing, "_FIRST_BYTES", piece)
+    monkeypatch.setattr(records, "PIECE_BYTES", piece)
     assert ask("kafka_records", rows) == whole
 
 
-@pytest.mark.parametrize("count", [SLAB_ENTRIES - 1, SLAB_ENTRIES, 2 * SLAB_ENTRIES + 7])
-def test_more_entries_than_one_slab_holds(count: int) -> None:
+@pytest.mark.parametrize("count", [BLOCK_ENTRIES - 1, BLOCK_ENTRIES, 2 * BLOCK_ENTRIES + 7])
+def test_more_entries_than_one_block_holds(count: int) -> None:
     entries = []
     for offset in range(count):
         covered = bytes([0, 0]) + struct.pack(">ii", -1, -1)

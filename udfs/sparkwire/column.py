@@ -27,6 +27,7 @@ Offsets = npt.NDArray[np.integer[Any]]
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
+_SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages at hand
 
 
 class Binary(NamedTuple):
@@ -125,6 +126,8 @@ def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
     if n + slack == 0:
         return np.empty(0, dtype)
     size = (n + slack) * np.dtype(dtype).itemsize
+    if size <= _SMALL:
+        return np.empty(n + slack, dtype)
     return np.frombuffer(pa.allocate_buffer(size), dtype)
 
 

@@ -20,7 +20,7 @@ its value a compressed log of messages; of a batch all that follows the header i
 - With log append time the wrapper's timestamp, in magic 2 the batch's largest, is that of all its records.
 - Compaction leaves gaps and batches without records; a batch then keeps its first and last offset.
 - In a control batch a record's key is i16 version, i16 type; `layout.CONTROL_TYPES` has the types.
-- What codecs accept is written in `sparkwire.codecs`.
+- What codecs accept is written in `codecs`.
 
 Readable is what Kafka 3.8 reads from a file. Stricter are
 
@@ -34,7 +34,7 @@ Readable is what Kafka 3.8 reads from a file. Stricter are
 Laxer are
 
 - damage: Kafka stops at it, in some cases without a word. Here one row says what is wrong, and reading goes on as
-  `entries` describes. Torn and zeroed tails are such a row, too;
+  `framing` describes. Torn and zeroed tails are such a row, too;
 - a batch in which a record cannot be read gives the records before it, and one row `BAD_RECORD`, compressed or not: Kafka's
   consumer does the same, its file reader gives none of a compressed one. As in Kafka, when the count is too small the
   record at which that shows is not given. A payload that cannot be decompressed to its end gives no record;
@@ -53,18 +53,19 @@ from typing import Final
 
 from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
 from sparkwire.formats.kafka import (
-    batches,
     group_record,
-    indexes,
     leader_epochs,
+    lookups,
     producer_snapshot,
-    records,
     transaction_record,
     txn_index,
     writer,
 )
+from sparkwire.formats.kafka.batches import BATCHES, Batches
+from sparkwire.formats.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.formats.kafka.internal_records import record_function
 from sparkwire.formats.kafka.messages import Messages
+from sparkwire.formats.kafka.records import MAX_BATCH_BYTES, RECORDS_TABLE, scan_records
 from sparkwire.function import Format, Function
 
 _MESSAGE: Final = bytes.fromhex(
@@ -224,51 +225,47 @@ FUNCTIONS: Final = (
         "Every field above, in one pass.",
         "kafka_message(message).key_size -> 9",
     ),
-    Function(
-        "kafka_batches(data BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, "
-        "magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, "
-        "max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, "
-        "base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, "
-        "error STRING>>",
+    rows_function(
+        "kafka_batches(data BINARY)",
+        BATCHES,
+        Batches,
         "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
         "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
-        batches.decode_batches,
         "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
     ),
-    Function(
-        "kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456) -> "
-        "ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, "
-        "headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, "
-        "producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, "
-        "control_type STRING, error STRING>>",
+    rows_function(
+        f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES})",
+        RECORDS_TABLE,
+        scan_records,
         "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
         "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
         "reads it as if the CRC were right; max_batch_bytes bounds what one compressed batch may become [bytes].",
-        records.decode_records,
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
     ),
     Function(
         "kafka_next_offset(data BINARY) -> BIGINT",
         "The offset behind the last entry within kafka_valid_bytes; NULL if there is none.",
-        batches.decode_next_offset,
+        lookups.decode_next_offset,
         "kafka_next_offset(segment) -> 16",
     ),
     Function(
         "kafka_valid_bytes(data BINARY) -> INT",
         "How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].",
-        batches.decode_valid_bytes,
+        lookups.decode_valid_bytes,
         "kafka_valid_bytes(segment) -> 281",
     ),
-    Function(
-        "kafka_offset_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>",
+    rows_function(
+        "kafka_offset_index(data BINARY, base_offset BIGINT)",
+        OFFSET_INDEX_COLUMNS,
+        offset_index,
         "An .index file: absolute offsets and the positions of their entries in the segment [bytes].",
-        indexes.decode_offset_index,
         "transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]",
     ),
-    Function(
-        "kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>",
+    rows_function(
+        "kafka_time_index(data BINARY, base_offset BIGINT)",
+        TIME_INDEX_COLUMNS,
+        time_index,
         "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
-        indexes.decode_time_index,
         "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
     ),
     rows_function(
@@ -317,7 +314,7 @@ FUNCTIONS: Final = (
         "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
         "The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; "
         "NULL if there is none. Checksums are not computed.",
-        batches.decode_search_offset,
+        lookups.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
     ),
     Function(

@@ -1,161 +1,180 @@
-"""``kafka_batches`` and what needs headers only: how far log bytes are sound, and where an offset is."""
+"""``kafka_batches``: a row for each entry, from its header alone; nothing is decompressed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, from_codes, lists, primitive, struct
-from sparkwire.errors import BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
-from sparkwire.formats.kafka import headers as header
-from sparkwire.formats.kafka.entries import checks, frame, next_of, slabs
-from sparkwire.formats.kafka.headers import Column, Headers
-from sparkwire.formats.kafka.layout import BATCH, CODECS, DELETE_HORIZON, MAGIC, NO_TIMESTAMP, TIMESTAMP_TYPES
-from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
+from sparkwire.builders import Column
+from sparkwire.column import binary_of, from_codes, lists, primitive
+from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
+from sparkwire.formats.kafka.batch_headers import BatchHeaders, Nullable, header_block
+from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.layout import BATCH, CODECS, DELETE_HORIZON, NO_TIMESTAMP, TIMESTAMP_TYPES
 
-Ints = npt.NDArray[np.int64]
-
-_LAST_DELTA = BATCH["last_offset_delta"].offset
 _NO_SEQUENCE = -1
 
 
-def decode_batches(data: pa.Array) -> pa.Array:
-    source = binary_of(data)
-    entries = Headers(source)
-    for slab in slabs(source, verify=True):
-        entries.add(slab)
-    offsets = np.searchsorted(entries.slab.row, np.arange(source.rows + 1)).astype(np.int32)
-    return lists(offsets, struct(_columns(entries)))
+class Batches(BatchHeaders):
+    """The entries of a column of log bytes, and whether each is intact.
+
+    Parameters
+    ----------
+    verify
+        whether checksums are computed; without, they only help to find the way after damage
+    """
+
+    def __init__(self, data: pa.Array, verify: bool = True) -> None:
+        source = binary_of(data)
+        super().__init__(source, [header_block(source.data, frames) for frames in frame_blocks(source, verify)])
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        ends = np.searchsorted(self.frames.row, np.arange(self.source.rows + 1)).astype(np.int32)
+        return lists(ends, found)
 
 
-def _columns(entries: Headers) -> dict[str, pa.Array]:
-    error = entries.slab.error
-    known_bad = (error == OK) & entries.codec.valid & ~entries.codec_known
-    judged = (error == OK) | (error == CRC_MISMATCH)
-    crc = entries.number(header.CRC)
-    codes = np.where(entries.codec_known, entries.codec.values, -1).astype(np.int8)
-    stamps = np.where(entries.timestamp_type.valid, entries.timestamp_type.values, -1).astype(np.int8)
-    size = (entries.slab.stop - entries.slab.begin).astype(np.int32)
-    return {
-        "position": primitive(entries.position),
-        "size": primitive(size, entries.slab.whole),
-        "base_offset": _column(_base_offset(entries)),
-        "last_offset": _column(entries.last_offset),
-        "magic": _column(entries.number(header.MAGIC_BYTE, np.int8)),
-        "crc": _column(crc),
-        "crc_valid": primitive(error == OK, judged),
-        "compression": from_codes(codes, CODECS),
-        "timestamp_type": from_codes(stamps, TIMESTAMP_TYPES),
-        "base_timestamp_ms": _column(entries.number(header.BASE_TIMESTAMP).unless(NO_TIMESTAMP)),
-        "max_timestamp_ms": _column(entries.max_timestamp),
-        "record_count": _column(_record_count(entries)),
-        "partition_leader_epoch": _column(entries.number(header.LEADER_EPOCH, np.int32)),
-        "producer_id": _column(entries.number(header.PRODUCER_ID)),
-        "producer_epoch": _column(entries.number(header.PRODUCER_EPOCH, np.int16)),
-        "base_sequence": _column(entries.number(header.BASE_SEQUENCE, np.int32)),
-        "last_sequence": _column(_last_sequence(entries)),
-        "is_transactional": _column(entries.is_transactional),
-        "is_control": _column(entries.is_control),
-        "delete_horizon_ms": _column(_delete_horizon(entries)),
-        "error": from_codes(np.where(known_bad, np.int8(UNKNOWN_CODEC), error), ERRORS),
-    }
-
-
-def _column(column: Column) -> pa.Array:
+def nullable(column: Nullable) -> pa.Array:
+    """A column of Arrow."""
     return primitive(np.ascontiguousarray(column.values), column.valid)
 
 
-def _base_offset(entries: Headers) -> Column:
-    offset = entries.number(header.OFFSET)
-    return Column(offset.values, offset.valid & ~entries.is_wrapper)
+def _stored(name: str) -> Callable[[Batches], pa.Array]:
+    return lambda batches: nullable(batches.field(name))
 
 
-def _record_count(entries: Headers) -> Column:
-    count = entries.number(header.COUNT, np.int32)
-    plain = entries.is_message & entries.codec.valid & ~entries.is_wrapper
-    return Column(np.where(plain, np.int32(1), count.values), count.valid | plain)
+def _field(name: str) -> Column[Batches]:
+    """A column that is a field of the header, with the type and the doc of its layout."""
+    field = BATCH[name].field
+    return Column(name, field.sql, _sentence(field.doc), _stored(name))
 
 
-def _last_sequence(entries: Headers) -> Column:
+def _sentence(doc: str) -> str:
+    return f"{doc[0].upper()}{doc[1:]}."
+
+
+def size(batches: Batches) -> pa.Array:
+    sizes = (batches.frames.stop - batches.frames.begin).astype(np.int32)
+    return primitive(sizes, batches.frames.whole)
+
+
+def base_offset(batches: Batches) -> pa.Array:
+    offset = batches.field("offset")
+    return primitive(offset.values, offset.valid & ~batches.is_wrapper)
+
+
+def crc_valid(batches: Batches) -> pa.Array:
+    error = batches.frames.error
+    return primitive(error == OK, (error == OK) | (error == CRC_MISMATCH))
+
+
+def record_count(batches: Batches) -> pa.Array:
+    count = batches.field("record_count")
+    plain = batches.is_message & batches.codec.valid & ~batches.is_wrapper
+    return primitive(np.where(plain, np.int32(1), count.values), count.valid | plain)
+
+
+def last_sequence(batches: Batches) -> pa.Array:
     """Of the last record that was written: from 2^31 - 1 sequences go on with 0."""
-    base, delta = entries.number(header.BASE_SEQUENCE), entries.number(header.LAST_DELTA)
-    last = base.values + delta.values
+    base, delta = batches.field("base_sequence"), batches.field("last_offset_delta")
+    last = base.values.astype(np.int64) + delta.values
     last = np.where(last > 2**31 - 1, last - 2**31, last)
-    return Column(np.where(base.values == _NO_SEQUENCE, _NO_SEQUENCE, last).astype(np.int32), base.valid)
+    return primitive(np.where(base.values == _NO_SEQUENCE, _NO_SEQUENCE, last).astype(np.int32), base.valid)
 
 
-def _delete_horizon(entries: Headers) -> Column:
-    base = entries.number(header.BASE_TIMESTAMP)
-    return Column(base.values, base.valid & entries.flag(DELETE_HORIZON).values)
+def delete_horizon(batches: Batches) -> pa.Array:
+    base = batches.field("base_timestamp")
+    return primitive(base.values, base.valid & batches.flag(DELETE_HORIZON).values)
 
 
-# -- how far the bytes are sound
+def error(batches: Batches) -> pa.Array:
+    found = batches.frames.error
+    unknown = (found == OK) & batches.codec.valid & (batches.known_codec < 0)
+    return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)
 
 
-@kernel
-def last_offset(data: Bytes, pos: int) -> int:
-    """Of the last record of the well-framed entry at ``pos``."""
-    offset = i64(data, pos, False)
-    return offset + int64(i32(data, pos + _LAST_DELTA, False)) if i8(data, pos + MAGIC) == 2 else offset
-
-
-@kernel
-def sound_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[np.int32], following: Ints) -> None:
-    """How many bytes from the front are sound entries [bytes], and the offset behind the last of them."""
-    for row in range(sizes.size):
-        start, end = int64(offsets[row]), int64(offsets[row + 1])
-        pos = start
-        following[row] = 0
-        while pos < end and frame(data, pos, end) == OK and checks(data, pos):
-            following[row] = last_offset(data, pos) + 1
-            pos = next_of(data, pos)
-        sizes[row] = pos - start
-
-
-def _prefixes(data: pa.Array) -> tuple[npt.NDArray[np.int32], Ints]:
-    source = binary_of(data)
-    sizes, following = empty(source.rows, np.int32), empty(source.rows, np.int64)
-    sound_prefixes(source.data, source.offsets, sizes, following)
-    return sizes, following
-
-
-def decode_valid_bytes(data: pa.Array) -> pa.Array:
-    return primitive(_prefixes(data)[0])
-
-
-def decode_next_offset(data: pa.Array) -> pa.Array:
-    sizes, following = _prefixes(data)
-    return primitive(following, sizes > 0)
-
-
-# -- where an offset is
-
-
-@kernel
-def find_offsets(rows: npt.NDArray[np.int32], offsets: Ints, usable: Any, targets: Ints, found: Ints) -> None:
-    """``found[row]``: the first usable entry of the row whose offset is at least ``targets[row]``; -1 if none."""
-    for entry in range(rows.size):
-        row = rows[entry]
-        if found[row] < 0 and usable[entry] and offsets[entry] >= targets[row]:
-            found[row] = entry
-
-
-def decode_search_offset(data: pa.Array, target: pa.Array) -> pa.Array:
-    source = binary_of(data)
-    entries = Headers(source)
-    for slab in slabs(source, verify=False):
-        entries.add(slab)
-    last = entries.last_offset
-    found = np.full(source.rows, -1, np.int64)
-    targets = target.fill_null(0).to_numpy(zero_copy_only=False)
-    usable = entries.slab.whole & (entries.slab.error != BAD_MAGIC)
-    find_offsets(entries.slab.row, last.values, usable, targets, found)
-    some = found >= 0
-    at = found[some]
-    offset, position = np.zeros(source.rows, np.int64), np.zeros(source.rows, np.int32)
-    offset[some] = last.values[at]
-    position[some] = entries.position[at]
-    return struct({"offset": primitive(offset), "position": primitive(position)}, some)
+BATCHES: tuple[Column[Batches], ...] = (
+    Column("position", "INT", "Where the entry begins in the bytes given [bytes].", lambda b: primitive(b.position)),
+    Column(
+        "size",
+        "INT",
+        "Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.",
+        size,
+    ),
+    Column(
+        "base_offset",
+        "BIGINT",
+        "Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.",
+        base_offset,
+    ),
+    Column(
+        "last_offset",
+        "BIGINT",
+        "Offset of the last record that was written, which compaction may have removed.",
+        lambda b: nullable(b.last_offset),
+    ),
+    Column("magic", "TINYINT", "Version of the format: 0, 1 or 2; others as stored.", _stored("magic")),
+    Column("crc", "BIGINT", "The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.", _stored("crc")),
+    Column("crc_valid", "BOOLEAN", "Whether it is that of the bytes; NULL where bytes are missing.", crc_valid),
+    Column(
+        "compression",
+        "STRING",
+        "Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.",
+        lambda b: from_codes(b.known_codec, CODECS),
+    ),
+    Column(
+        "timestamp_type",
+        "STRING",
+        "CreateTime or LogAppendTime; NULL in magic 0.",
+        lambda b: from_codes(b.timestamp_type, TIMESTAMP_TYPES),
+    ),
+    Column(
+        "base_timestamp_ms",
+        "BIGINT",
+        "What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch].",
+        lambda b: nullable(b.field("base_timestamp").unless(NO_TIMESTAMP)),
+    ),
+    Column(
+        "max_timestamp_ms",
+        "BIGINT",
+        "Largest timestamp of the batch; that of the message in magic 1 [ms since epoch].",
+        lambda b: nullable(b.max_timestamp()),
+    ),
+    Column(
+        "record_count",
+        "INT",
+        "Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.",
+        record_count,
+    ),
+    _field("partition_leader_epoch"),
+    _field("producer_id"),
+    _field("producer_epoch"),
+    _field("base_sequence"),
+    Column(
+        "last_sequence",
+        "INT",
+        "Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0.",
+        last_sequence,
+    ),
+    Column(
+        "is_transactional",
+        "BOOLEAN",
+        "Whether it belongs to a transaction.",
+        lambda b: nullable(b.is_transactional()),
+    ),
+    Column(
+        "is_control",
+        "BOOLEAN",
+        "Whether its records are written by brokers, such as a transaction's end.",
+        lambda b: nullable(b.is_control()),
+    ),
+    Column(
+        "delete_horizon_ms",
+        "BIGINT",
+        "From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].",
+        delete_horizon,
+    ),
+    Column("error", "STRING", "Why the entry cannot be read; NULL for an intact one.", error),
+)
+"""The columns of ``kafka_batches``."""

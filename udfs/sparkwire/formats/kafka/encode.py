@@ -1,4 +1,4 @@
-"""Kernels that write messages and record batches: the reverse of `message` and `parse`.
+"""Kernels that write messages and record batches: the reverse of `parse`.
 
 Sizes are measured first, so every byte goes to its place at once. Only what a codec made of a compressed set comes from
 elsewhere: its size is known no sooner.
@@ -16,10 +16,9 @@ from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_SIZE,
     ENTRY,
+    LENGTH,
     MESSAGE_0,
-    MESSAGE_0_SIZE,
     MESSAGE_1,
-    MESSAGE_1_SIZE,
     NO_TIMESTAMP,
     NONE,
     OVERHEAD,
@@ -55,13 +54,13 @@ _BATCH_CRC = BATCH["crc"].offset
 _BATCH_ATTRIBUTES = BATCH["attributes"].offset
 _LAST_DELTA = BATCH["last_offset_delta"].offset
 _BASE_TIMESTAMP = BATCH["base_timestamp"].offset
-_MAX_TIMESTAMP = BATCH["max_timestamp"].offset
+_MAX_TIMESTAMP = BATCH["timestamp"].offset
 _PRODUCER_ID = BATCH["producer_id"].offset
 _PRODUCER_EPOCH = BATCH["producer_epoch"].offset
 _BASE_SEQUENCE = BATCH["base_sequence"].offset
-_COUNT = BATCH["count"].offset
+_COUNT = BATCH["record_count"].offset
 
-MESSAGE_SIZES = (MESSAGE_0_SIZE + 4, MESSAGE_1_SIZE + 4)
+MESSAGE_SIZES = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH)
 """of a message without key and value, by its magic [bytes]"""
 
 # What a batch says before a broker has seen it, without a producer's state: of producer, epochs and sequence.
@@ -154,7 +153,7 @@ def _put_wrapper(out: Bytes, pos: int, magic: int, codec: int, timestamp: int, p
     """A message without a key whose value is a compressed set."""
     at = _put_message_header(out, pos, magic, codec, timestamp)
     store_i32(out, at, np.int32(-1), False)
-    return _sealed_message(out, pos, _put_sized(out, at + 4, payload, i))
+    return _sealed_message(out, pos, _put_sized(out, at + LENGTH, payload, i))
 
 
 @kernel
@@ -170,7 +169,7 @@ def _put_message_header(out: Bytes, pos: int, magic: int, codec: int, timestamp:
 @kernel
 def _put_sized(out: Bytes, pos: int, fields: Spans, i: int) -> int:
     store_i32(out, pos, np.int32(fields.sizes[i]), False)
-    return _put_bytes(out, pos + 4, fields, i)
+    return _put_bytes(out, pos + LENGTH, fields, i)
 
 
 @kernel

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 from sparkwire.wire import Field, Layout
 
-MESSAGE_0 = Layout(
-    "message of magic 0",
-    Field("crc", "u32", "CRC-32 of everything behind it"),
+_ENTRY = (
+    Field("offset", "i64", "of the message, of a wrapper's last message, of a batch's first record"),
+    Field("size", "i32", "of what follows [bytes]"),
+)
+_MESSAGE_0 = (
+    Field("crc", "u32", "CRC-32 of everything after it"),
     Field("magic", "i8", "0"),
     Field("attributes", "i8", "bits 0-2: codec"),
     Field("key_size", "i32", "negative for a null key [bytes]"),
 )
-MESSAGE_1 = Layout(
-    "message of magic 1",
-    Field("crc", "u32", "CRC-32 of everything behind it"),
+_MESSAGE_1 = (
+    Field("crc", "u32", "CRC-32 of everything after it"),
     Field("magic", "i8", "1"),
     Field("attributes", "i8", "bits 0-2: codec; bit 3: timestamp type"),
     Field("timestamp", "i64", "-1 for none [ms since epoch]"),
     Field("key_size", "i32", "negative for a null key [bytes]"),
 )
-ENTRY = Layout(
-    "entry of a log, before what its magic says",
-    Field("offset", "i64", "of the message, of a wrapper's last message, of a batch's first record"),
-    Field("size", "i32", "of what follows [bytes]"),
-)
+ENTRY = Layout("entry of a log, before what its magic says", *_ENTRY)
+MESSAGE_0 = Layout("message of magic 0", *_MESSAGE_0)
+MESSAGE_1 = Layout("message of magic 1", *_MESSAGE_1)
+MESSAGE_ENTRY_0 = Layout("entry of magic 0", *_ENTRY, *_MESSAGE_0)
+MESSAGE_ENTRY_1 = Layout("entry of magic 1", *_ENTRY, *_MESSAGE_1)
 BATCH = Layout(
     "record batch",
-    Field("base_offset", "i64", "offset of the first record that was written"),
-    Field("size", "i32", "of what follows [bytes]"),
+    *_ENTRY,
     Field("partition_leader_epoch", "i32", "set by the broker, not covered by the CRC"),
     Field("magic", "i8", "2"),
-    Field("crc", "u32", "CRC-32C of everything behind it"),
+    Field("crc", "u32", "CRC-32C of everything after it"),
     Field("attributes", "i16", "0-2: codec; 3: timestamp type; 4: transactional; 5: control; 6: delete horizon"),
     Field("last_offset_delta", "i32", "last offset that was written, from base_offset"),
     Field("base_timestamp", "i64", "what timestamp deltas count from; under bit 6 also the horizon [ms since epoch]"),
-    Field("max_timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
+    Field("timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
     Field("producer_id", "i64", "-1 for none"),
     Field("producer_epoch", "i16", "-1 for none"),
     Field("base_sequence", "i32", "sequence of the first record, -1 for none"),
-    Field("count", "i32", "records that follow"),
+    Field("record_count", "i32", "records that follow"),
 )
 OFFSET_INDEX = Layout(
     "entry of an offset index",
@@ -53,14 +54,13 @@ TIME_INDEX = Layout(
 
 BATCH_SIZE = BATCH.size
 """of a batch's header [bytes]"""
-MESSAGE_0_SIZE = MESSAGE_0.size
-MESSAGE_1_SIZE = MESSAGE_1.size
-"""of a message before its key [bytes]"""
+LENGTH = ENTRY["size"].field.width
+"""of the size of a key or a value [bytes]"""
 OVERHEAD = ENTRY.size
 """what ``size`` does not count [bytes]"""
 MAGIC = BATCH["magic"].offset
 """the magic byte stands at the same place in every entry"""
-SMALLEST = (MESSAGE_0_SIZE + 4, MESSAGE_1_SIZE + 4, BATCH_SIZE - OVERHEAD)
+SMALLEST = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH, BATCH.size - OVERHEAD)
 """smallest ``size`` of an entry by its magic [bytes]"""
 LEAST_SIZE = min(SMALLEST)
 SMALLEST_RECORD = 7

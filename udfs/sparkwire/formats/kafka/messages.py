@@ -21,14 +21,14 @@ from sparkwire.formats.kafka.layout import (
     LEGACY_CODECS,
     LOG_APPEND_TIME,
     MESSAGE_0,
+    MESSAGE_1,
     NO_TIMESTAMP,
     TIMESTAMP_TYPES,
 )
-from sparkwire.formats.kafka.message import ATTRIBUTES, MESSAGE_MAGIC, NOWHERE, TIMESTAMP, spans, within
+from sparkwire.formats.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, within
 from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i8, i64, int64, kernel, prefetch, u32
-
-Bools = npt.NDArray[np.bool_]
+from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Place, copy, crc32, field_reader, i8, int64, kernel, prefetch
+from sparkwire.wire import Layout
 
 COVERED = MESSAGE_0["crc"].end
 """where what the checksum covers begins [bytes]"""
@@ -36,86 +36,131 @@ COVERED = MESSAGE_0["crc"].end
 _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
+# Which layout a message has: by its magic, or none that is known.
+MAGIC_0, MAGIC_1, UNKNOWN = range(3)
+
 
 class Fields(NamedTuple):
-    """What is found in messages, an item each."""
+    """The fields of messages, an item each, 0 where a message lacks the field or its bytes."""
 
     crc: npt.NDArray[np.int64]
-    computed: npt.NDArray[np.int64]
-    checks: npt.NDArray[np.int8]
-    """1 right, 0 wrong, -1 where bytes that it covers are missing"""
     magic: npt.NDArray[np.int8]
     attributes: npt.NDArray[np.int32]
-    codec: npt.NDArray[np.int8]
-    stamp: npt.NDArray[np.int8]
     timestamp: npt.NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """What follows from the fields and the bytes after them, an item each."""
+
+    present: npt.NDArray[np.uint8]
+    """bits: what is not NULL"""
+    codec: npt.NDArray[np.int8]
+    timestamp_type: npt.NDArray[np.int8]
+    computed: npt.NDArray[np.int64]
+    crc_ok: npt.NDArray[np.int8]
+    """1 yes, 0 no, -1 where bytes that it covers are missing"""
+    error: npt.NDArray[np.int8]
     key: npt.NDArray[np.int64]
     key_size: npt.NDArray[np.int32]
+    key_ends: npt.NDArray[np.int32]
+    """where the keys end when they lie one after the other; item 0 is 0"""
     value: npt.NDArray[np.int64]
     value_size: npt.NDArray[np.int32]
-    error: npt.NDArray[np.int8]
-    there: npt.NDArray[np.uint8]
-    key_ends: npt.NDArray[np.int32]
-    """where the keys end when they lie one behind the other; item 0 is 0"""
     value_ends: npt.NDArray[np.int32]
 
 
-_DTYPES = (
-    np.int64, np.int64, np.int8, np.int8, np.int32, np.int8, np.int8, np.int64,
-    np.int64, np.int32, np.int64, np.int32, np.int8, np.uint8,
-)  # fmt: skip
-
-# Bits of `Fields.there`: which answers are not NULL.
+# Bits of `Found.present`.
 _CRC, _MAGIC, _ATTRIBUTES, _TIME, _KEY_SIZE, _VALUE_SIZE, _KEY, _VALUE = (1 << bit for bit in range(8))
 _EVERYTHING = 255
 
+_ATTRIBUTES_END = MESSAGE_0["attributes"].end
+_TIMESTAMP_END = MESSAGE_1["timestamp"].end
+
+
+def _places(table: Layout, known: tuple[str, ...] = Fields._fields) -> list[Place | None]:
+    placed = (table.get(name) if name in known else None for name in Fields._fields)
+    return [
+        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little=False)
+        for p in placed
+    ]
+
+
+_read_fields = field_reader([_places(MESSAGE_0), _places(MESSAGE_1), _places(MESSAGE_0, ("crc", "magic"))])
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a message, whether its checksum is right (1, 0, -1), and the checksum computed."""
+
+    error: int
+    crc_ok: int
+    computed: int
+
 
 @kernel
-def read_messages(data: Bytes, offsets: npt.NDArray[Any], out: Fields) -> int:
-    """Fill ``out``; the bits of ``there`` that all rows have."""
+def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: Fields, out: Found) -> int:
+    """Fill ``fields`` and ``out``; the bits of ``present`` that all rows have."""
     common = _EVERYTHING
     keys = values = int64(0)
     out.key_ends[0] = out.value_ends[0] = 0
     for row in range(offsets.size - 1):
-        # Only here are the arrays of `out` at hand: handing them on costs more than the message.
+        # Only here are the arrays at hand: handing them on costs more than the message.
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         for line in range(start, end, _LINE):
             prefetch(data, line + _AHEAD)
-        there, magic, attributes, codec, stamp, timestamp = _header(data, start, end)
-        key, key_size, value, value_size = NOWHERE, int64(0), NOWHERE, int64(0)
-        if there & _ATTRIBUTES:
-            key, key_size, value, value_size = spans(data, start, end)
-        there |= (_KEY_SIZE if key != NOWHERE else 0) | (_VALUE_SIZE if value != NOWHERE else 0)
-        if key_size >= 0 and within(key, key_size, end):
-            there |= _KEY
-            keys += key_size
-        if value_size >= 0 and within(value, value_size, end):
-            there |= _VALUE
-            values += value_size
-        error, checks, crc, computed = _verdict(data, start, end, there, key, key_size, value, value_size)
-        out.there[row] = there
-        out.magic[row] = magic
-        out.attributes[row] = attributes
+        size = end - start
+        variant = _variant(data, start, size)
+        _read_fields(data, start, size, variant, fields, row)
+        known = variant != UNKNOWN and size >= _ATTRIBUTES_END
+        found = content(data, start, end) if known else Content(NOWHERE, int64(0), NOWHERE, int64(0))
+        verdict = _verdict(data, start, end, variant, fields.crc[row], found)
+        attributes = fields.attributes[row]
+        codec = attributes & CODEC_MASK if known and attributes & CODEC_MASK < LEGACY_CODECS else int64(-1)
+        present = _present(size, variant, fields.timestamp[row], found, end)
+        if present & _KEY:
+            keys += found.key_size
+        if present & _VALUE:
+            values += found.value_size
+        out.present[row] = present
         out.codec[row] = codec
-        out.stamp[row] = stamp
-        out.timestamp[row] = timestamp
-        out.key[row] = key
-        out.key_size[row] = key_size
+        out.timestamp_type[row] = (1 if attributes & LOG_APPEND_TIME else 0) if known and variant == MAGIC_1 else -1
+        out.key[row] = found.key
+        out.key_size[row] = found.key_size
         out.key_ends[row + 1] = keys
-        out.value[row] = value
-        out.value_size[row] = value_size
+        out.value[row] = found.value
+        out.value_size[row] = found.value_size
         out.value_ends[row + 1] = values
-        out.error[row] = UNKNOWN_CODEC if error == OK and codec < 0 else error
-        out.checks[row] = checks
-        out.crc[row] = crc
-        out.computed[row] = computed
-        common &= there
+        out.error[row] = UNKNOWN_CODEC if verdict.error == OK and codec < 0 else verdict.error
+        out.crc_ok[row] = verdict.crc_ok
+        out.computed[row] = verdict.computed
+        common &= present
     return common
 
 
 @kernel
+def _variant(data: Bytes, start: int, size: int) -> int:
+    if size <= MESSAGE_MAGIC:
+        return int64(UNKNOWN)
+    magic = int64(i8(data, start + MESSAGE_MAGIC))
+    return magic if 0 <= magic <= 1 else int64(UNKNOWN)
+
+
+@kernel
+def _present(size: int, variant: int, timestamp: int, found: Content, end: int) -> int:
+    """Bits: what is not NULL."""
+    present = (_CRC if size >= COVERED else 0) | (_MAGIC if size > MESSAGE_MAGIC else 0)
+    if variant != UNKNOWN and size >= _ATTRIBUTES_END:
+        present |= _ATTRIBUTES
+    if variant == MAGIC_1 and size >= _TIMESTAMP_END and timestamp != NO_TIMESTAMP:
+        present |= _TIME
+    present |= (_KEY_SIZE if found.key != NOWHERE else 0) | (_VALUE_SIZE if found.value != NOWHERE else 0)
+    present |= _KEY if found.key_size >= 0 and within(found.key, found.key_size, end) else 0
+    present |= _VALUE if found.value_size >= 0 and within(found.value, found.value_size, end) else 0
+    return present
+
+
+@kernel
 def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], out: Bytes) -> None:
-    """Keys or values one behind the other, where ``ends`` says."""
+    """Keys or values one after the other, where ``ends`` says."""
     for row in range(starts.size):
         size = int64(ends[row + 1]) - int64(ends[row])
         if size > 0:
@@ -123,54 +168,25 @@ def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
 
 
 @kernel
-def _header(data: Bytes, start: int, end: int) -> tuple[int, int, int, int, int, int]:
-    """What is there, magic, attributes, codec, timestamp type, timestamp; nothing behind an unknown magic."""
-    size = end - start
-    there = _CRC if size >= COVERED else 0
-    if size <= MESSAGE_MAGIC:
-        return there, int64(0), int64(0), int64(-1), int64(-1), int64(NO_TIMESTAMP)
-    magic = int64(i8(data, start + MESSAGE_MAGIC))
-    there |= _MAGIC
-    if magic < 0 or magic > 1 or size <= ATTRIBUTES:
-        return there, magic, int64(0), int64(-1), int64(-1), int64(NO_TIMESTAMP)
-    there |= _ATTRIBUTES
-    attributes = int64(i8(data, start + ATTRIBUTES))
-    codec = attributes & CODEC_MASK
-    codec = codec if codec < LEGACY_CODECS else int64(-1)
-    if magic == 0:
-        return there, magic, attributes, codec, int64(-1), int64(NO_TIMESTAMP)
-    timestamp = int64(NO_TIMESTAMP)
-    if size >= TIMESTAMP + 8:
-        timestamp = i64(data, start + TIMESTAMP, False)
-    there |= 0 if timestamp == NO_TIMESTAMP else _TIME
-    return there, magic, attributes, codec, int64(1 if attributes & LOG_APPEND_TIME else 0), timestamp
-
-
-@kernel
-def _verdict(
-    data: Bytes, start: int, end: int, there: int, key: int, key_size: int, value: int, value_size: int
-) -> tuple[int, int, int, int]:
-    """Error, whether the checksum is right, the checksum as stored and as computed."""
+def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, found: Content) -> Verdict:
+    """The checksum covers the message, or all bytes where they do not tell its end."""
     size = end - start
     if size < COVERED:
-        return int64(TRUNCATED), int64(-1), int64(0), int64(0)
-    crc = int64(u32(data, start, False))
+        return Verdict(int64(TRUNCATED), int64(-1), int64(0))
     computed = int64(crc32(data, start + COVERED, size - COVERED))
-    right = computed == crc
-    if not there & _ATTRIBUTES:
-        if there & _MAGIC and not 0 <= i8(data, start + MESSAGE_MAGIC) <= 1:
-            return int64(BAD_MAGIC), int64(right), crc, computed
-        return int64(TRUNCATED), int64(-1), crc, computed
-    if not within(value, value_size, end):
+    crc_ok = computed == crc
+    if variant == UNKNOWN and size > MESSAGE_MAGIC:
+        return Verdict(int64(BAD_MAGIC), int64(crc_ok), computed)
+    if not within(found.value, found.value_size, end):
         # If the checksum covers just these bytes, none is missing: a size is wrong.
-        if right and key != NOWHERE:
-            return int64(BAD_LENGTH), int64(1), crc, computed
-        return int64(TRUNCATED), int64(-1), crc, computed
-    stop = value + max(value_size, 0)
-    if not right and stop < end:
-        computed = int64(crc32(data, start + COVERED, stop - start - COVERED))
-        right = computed == crc
-    return int64(OK if right else CRC_MISMATCH), int64(right), crc, computed
+        if crc_ok and found.key != NOWHERE:
+            return Verdict(int64(BAD_LENGTH), int64(1), computed)
+        return Verdict(int64(TRUNCATED), int64(-1), computed)
+    last = found.value + max(found.value_size, 0)
+    if not crc_ok and last < end:
+        computed = int64(crc32(data, start + COVERED, last - start - COVERED))
+        crc_ok = computed == crc
+    return Verdict(int64(OK if crc_ok else CRC_MISMATCH), int64(crc_ok), computed)
 
 
 class Messages:
@@ -181,59 +197,77 @@ class Messages:
         rows = self.source.rows
         if self.source.offsets[rows] - self.source.offsets[0] > INT32_MAX:  # only those of a large_binary do
             raise too_much("messages")
-        ends = (empty(rows + 1, np.int32) for _ in range(2))
-        self._fields = Fields._make([*(empty(rows, dtype) for dtype in _DTYPES), *ends])
-        self._common = read_messages(self.source.data, self.source.offsets, self._fields)
+        self._fields = Fields(
+            crc=empty(rows, np.int64),
+            magic=empty(rows, np.int8),
+            attributes=empty(rows, np.int32),
+            timestamp=empty(rows, np.int64),
+        )
+        self._found = Found(
+            present=empty(rows, np.uint8),
+            codec=empty(rows, np.int8),
+            timestamp_type=empty(rows, np.int8),
+            computed=empty(rows, np.int64),
+            crc_ok=empty(rows, np.int8),
+            error=empty(rows, np.int8),
+            key=empty(rows, np.int64),
+            key_size=empty(rows, np.int32),
+            key_ends=empty(rows + 1, np.int32),
+            value=empty(rows, np.int64),
+            value_size=empty(rows, np.int32),
+            value_ends=empty(rows + 1, np.int32),
+        )
+        self._common = read_messages(self.source.data, self.source.offsets, self._fields, self._found)
 
-    def _there(self, bit: int) -> Bools | None:
-        return None if self._common & bit else self._fields.there & bit != 0
+    def _present(self, bit: int) -> Bools | None:
+        return None if self._common & bit else self._found.present & bit != 0
 
     def _bytes(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], bit: int) -> pa.Array:
         out = empty(int(ends[-1]), np.uint8, COPY_SLACK)
         copy_fields(self.source.data, starts, ends, out)
-        return binary(ends, out, self._there(bit))
+        return binary(ends, out, self._present(bit))
 
     def crc(self) -> pa.Array:
-        return primitive(self._fields.crc, self._there(_CRC))
+        return primitive(self._fields.crc, self._present(_CRC))
 
     def crc_computed(self) -> pa.Array:
-        return primitive(self._fields.computed, self._there(_CRC))
+        return primitive(self._found.computed, self._present(_CRC))
 
     def crc_valid(self) -> pa.Array:
-        return primitive(self._fields.checks > 0, self._fields.checks >= 0)
+        return primitive(self._found.crc_ok > 0, self._found.crc_ok >= 0)
 
     def magic(self) -> pa.Array:
-        return primitive(self._fields.magic, self._there(_MAGIC))
+        return primitive(self._fields.magic, self._present(_MAGIC))
 
     def attributes(self) -> pa.Array:
-        return primitive(self._fields.attributes, self._there(_ATTRIBUTES))
+        return primitive(self._fields.attributes, self._present(_ATTRIBUTES))
 
     def compression(self) -> pa.Array:
-        return from_codes(self._fields.codec, CODECS)
+        return from_codes(self._found.codec, CODECS)
 
     def timestamp(self) -> pa.Array:
-        return timestamps(self._fields.timestamp, "ms", self._there(_TIME))
+        return timestamps(self._fields.timestamp, "ms", self._present(_TIME))
 
     def timestamp_ms(self) -> pa.Array:
-        return primitive(self._fields.timestamp, self._there(_TIME))
+        return primitive(self._fields.timestamp, self._present(_TIME))
 
     def timestamp_type(self) -> pa.Array:
-        return from_codes(self._fields.stamp, TIMESTAMP_TYPES)
+        return from_codes(self._found.timestamp_type, TIMESTAMP_TYPES)
 
     def key(self) -> pa.Array:
-        return self._bytes(self._fields.key, self._fields.key_ends, _KEY)
+        return self._bytes(self._found.key, self._found.key_ends, _KEY)
 
     def key_size(self) -> pa.Array:
-        return primitive(self._fields.key_size, self._there(_KEY_SIZE))
+        return primitive(self._found.key_size, self._present(_KEY_SIZE))
 
     def value(self) -> pa.Array:
-        return self._bytes(self._fields.value, self._fields.value_ends, _VALUE)
+        return self._bytes(self._found.value, self._found.value_ends, _VALUE)
 
     def value_size(self) -> pa.Array:
-        return primitive(self._fields.value_size, self._there(_VALUE_SIZE))
+        return primitive(self._found.value_size, self._present(_VALUE_SIZE))
 
     def error(self) -> pa.Array:
-        return from_codes(self._fields.error, ERRORS)
+        return from_codes(self._found.error, ERRORS)
 
     def is_valid(self) -> pa.Array:
-        return primitive(self._fields.error == OK)
+        return primitive(self._found.error == OK)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.column import Spans, build, empty, plain_value, spans_of
-from sparkwire.compress import compress
+from sparkwire.formats.kafka.compress import compress
 from sparkwire.formats.kafka.encode import (
     MESSAGE_SIZES,
     Records,

@@ -1,6 +1,6 @@
 """Checksums of any range of a row in the same short time, however long the range.
 
-A search for the next sound entry may meet millions of positions that look like an entry reaching to the end of
+A search for the next intact entry may meet millions of positions that look like an entry reaching to the end of
 the row; computing each checksum from scratch would take quadratic time. A CRC is linear: from the checksums of the row's
 beginnings, noted every ``STEP`` bytes, that of any range follows by multiplying polynomials.
 
@@ -15,16 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import empty
-from sparkwire.kernels import Bytes, crc32, crc32c, kernel
+from sparkwire.kernels.crc import crc32, crc32c
 from sparkwire.kernels.gf2 import CASTAGNOLI, IEEE, power, reflect
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Bytes
 
 STEP_BITS = 8
 STEP = 1 << STEP_BITS  # [bytes]
 _LONGEST_BITS = 40  # ranges of up to 2^40 bytes
 
 
-class Running(NamedTuple):
+class RowSums(NamedTuple):
     """What a search keeps about the row that it last looked at."""
 
     sums: npt.NDArray[np.uint32]
@@ -39,12 +40,12 @@ class Running(NamedTuple):
 ROW, COUNTS = 0, 1
 
 
-def running(longest: int) -> Running:
+def row_sums(longest: int) -> RowSums:
     """Room for rows of up to ``longest`` bytes."""
     polynomials, powers = _constants()
     known = np.array([-1, 0, 0], np.int64)
     steps = longest // STEP + 2
-    return Running(empty(2 * steps, np.uint32).reshape(2, steps), known, polynomials, powers)
+    return RowSums(np.empty((2, steps), np.uint32), known, polynomials, powers)
 
 
 @functools.cache
@@ -66,7 +67,7 @@ def _times(a: np.uint32, b: np.uint32, polynomial: np.uint32) -> np.uint32:
 
 
 @kernel
-def _moved(checksum: np.uint32, size: int, which: int, state: Running) -> np.uint32:
+def _moved(checksum: np.uint32, size: int, which: int, state: RowSums) -> np.uint32:
     """``checksum`` times x^(8 * size)."""
     bit = 0
     while size:
@@ -83,7 +84,7 @@ def _crc(data: Bytes, start: int, size: int, which: int) -> np.uint32:
 
 
 @kernel
-def _from_start(data: Bytes, row: int, end: int, which: int, state: Running) -> np.uint32:
+def _from_start(data: Bytes, row: int, end: int, which: int, state: RowSums) -> np.uint32:
     """Checksum of ``data[row:end]``; notes the sums on the way that are not there yet."""
     step = (end - row) >> STEP_BITS
     count = state.known[COUNTS + which]
@@ -98,7 +99,7 @@ def _from_start(data: Bytes, row: int, end: int, which: int, state: Running) -> 
 
 
 @kernel
-def range_crc(data: Bytes, row: int, start: int, end: int, castagnoli: bool, state: Running) -> np.uint32:
+def range_crc(data: Bytes, row: int, start: int, end: int, castagnoli: bool, state: RowSums) -> np.uint32:
     """Checksum of ``data[start:end]``, which lies in the row that begins at ``row``."""
     which = 1 if castagnoli else 0
     if end - start <= 4 * STEP:

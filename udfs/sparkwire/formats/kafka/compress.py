@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import cramjam
 
-from sparkwire.codecs import GZIP, LZ4, SNAPPY, ZSTD
+from sparkwire.formats.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
 
 _GZIP_LEVEL = 6
 _GZIP_SYSTEM = 9  # where a member's header names the operating system

@@ -27,10 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import empty
+from sparkwire.formats.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.kernels import Bytes, i32, i64, int64, kernel, u8, u32
-
-NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-"""how a payload is compressed, numbered as in Kafka"""
 
 BAD_FRAME = -1
 """the framing cannot be read"""
@@ -354,6 +352,12 @@ class Arena:
 
     def clear(self) -> None:
         self.used = 0
+
+    def readonly(self) -> Bytes:
+        """Its memory as kernels see it."""
+        view = self.bytes.view()
+        view.flags.writeable = False
+        return view
 
     def reserve(self, size: int) -> None:
         """See that ``size`` bytes fit behind those that are used."""

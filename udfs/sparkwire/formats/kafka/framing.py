@@ -1,0 +1,232 @@
+"""Framing: where each entry of log bytes begins, where the next one does, and what is wrong with it.
+
+A row of a column is log bytes; its entries are found by their sizes alone. Where a size cannot be right, the next entry is
+the first position at which a whole entry with a right checksum lies, or there is none. Where only the checksum or the
+magic is wrong, the size is believed, unless
+
+- no intact entry begins where it ends, but one begins before: the size was too large, or
+- nothing like an entry begins where it ends, but an intact entry follows later: the size was too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.column import Binary, empty
+from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
+from sparkwire.formats.kafka.layout import (
+    BATCH,
+    BATCH_SIZE,
+    ENTRY,
+    LEAST_SIZE,
+    MAGIC,
+    MESSAGE_ENTRY_0,
+    MESSAGE_ENTRY_1,
+    OVERHEAD,
+    SMALLEST,
+)
+from sparkwire.kernels import Bytes, Ints, crc32, crc32c, i8, i32, int64, kernel, u32
+from sparkwire.kernels.crc_ranges import RowSums, range_crc, row_sums
+
+BLOCK_ENTRIES = 1 << 14
+EVERYTHING = 1 << 62  # more bytes than there are
+_FIRST_BYTES = 1 << 16  # by the first block it is estimated what all will need
+
+_SIZE_AT = ENTRY["size"].offset
+_MESSAGE_CRC = MESSAGE_ENTRY_0["crc"].offset
+_MESSAGE_COVERED = MESSAGE_ENTRY_0["crc"].end
+_MESSAGE_SIZE_0 = MESSAGE_ENTRY_0.size
+_MESSAGE_SIZE_1 = MESSAGE_ENTRY_1.size
+_BATCH_CRC = BATCH["crc"].offset
+_BATCH_COVERED = BATCH["crc"].end
+
+
+class FrameBlock(NamedTuple):
+    """Some entries that follow each other, an item each. Positions count from the start of the column's data."""
+
+    row: npt.NDArray[np.int32]
+    begin: Ints
+    stop: Ints
+    """where the next entry begins, or the row ends"""
+    reach: npt.NDArray[np.int32]
+    """how many bytes of it are a header that can be read [bytes]; 0 where none is known to be there"""
+    whole: npt.NDArray[np.bool_]
+    """whether ``stop`` is where its size says"""
+    error: npt.NDArray[np.int8]
+
+
+class Progress(NamedTuple):
+    """How far framing has come in a column."""
+
+    row: int
+    position: int
+    found: int
+    """where the last search for an intact entry ended, -1 before any"""
+    damaged: int
+    """the last row with damage, -1 before any"""
+
+
+def frame_block(entries: int) -> FrameBlock:
+    """Room for so many entries."""
+    return FrameBlock(
+        row=empty(entries, np.int32),
+        begin=empty(entries, np.int64),
+        stop=empty(entries, np.int64),
+        reach=empty(entries, np.int32),
+        whole=empty(entries, np.bool_),
+        error=empty(entries, np.int8),
+    )
+
+
+def frame_blocks(source: Binary, verify: bool, piece: int = EVERYTHING) -> Iterator[FrameBlock]:
+    """All entries of all rows in order, by blocks of about ``piece`` bytes, the first of them a smaller one.
+
+    ``verify``: compute every checksum; else checksums only help to find the way after damage.
+    """
+    sums = row_sums(int(np.diff(source.offsets).max(initial=0)))
+    progress = Progress(0, int(source.offsets[0]), -1, -1)
+    room = frame_block(BLOCK_ENTRIES)
+    budget = min(_FIRST_BYTES, piece)
+    while progress.position < source.offsets[-1]:
+        count, progress = find_entries(source.data, source.offsets, verify, budget, progress, sums, room)
+        yield FrameBlock._make(column[:count].copy() for column in room)
+        budget = piece
+
+
+@kernel
+def smallest(magic: int) -> int:
+    """Smallest ``size`` of an entry [bytes]."""
+    if magic == 2:
+        return SMALLEST[2]
+    return SMALLEST[1] if magic == 1 else SMALLEST[0]
+
+
+@kernel
+def frame_error(data: Bytes, pos: int, end: int) -> int:
+    """What is wrong with the entry at ``pos``, its checksum apart."""
+    if end - pos < OVERHEAD:
+        return TRUNCATED
+    size = int64(i32(data, pos + _SIZE_AT, False))
+    if size < LEAST_SIZE:
+        return BAD_LENGTH
+    if size > end - pos - OVERHEAD:
+        return TRUNCATED
+    magic = i8(data, pos + MAGIC)
+    if magic < 0 or magic > 2:
+        return BAD_MAGIC
+    return OK if size >= smallest(magic) else BAD_LENGTH
+
+
+@kernel
+def entry_end(data: Bytes, pos: int) -> int:
+    """Where the entry at ``pos`` ends by its size."""
+    return pos + OVERHEAD + int64(i32(data, pos + _SIZE_AT, False))
+
+
+@kernel
+def crc_ok(data: Bytes, pos: int) -> bool:
+    """Whether the checksum of the well-framed entry at ``pos`` is right."""
+    end = entry_end(data, pos)
+    if i8(data, pos + MAGIC) == 2:
+        covered = pos + _BATCH_COVERED
+        return bool(crc32c(data, covered, end - covered) == u32(data, pos + _BATCH_CRC, False))
+    covered = pos + _MESSAGE_COVERED
+    return bool(crc32(data, covered, end - covered) == u32(data, pos + _MESSAGE_CRC, False))
+
+
+@kernel
+def _crc_ok_in_row(data: Bytes, row: int, pos: int, sums: RowSums) -> bool:
+    """The same in bounded time, for a search that asks at every position, and for sizes that may lie."""
+    end = entry_end(data, pos)
+    if i8(data, pos + MAGIC) == 2:
+        crc = range_crc(data, row, pos + _BATCH_COVERED, end, True, sums)
+        return bool(crc == u32(data, pos + _BATCH_CRC, False))
+    crc = range_crc(data, row, pos + _MESSAGE_COVERED, end, False, sums)
+    return bool(crc == u32(data, pos + _MESSAGE_CRC, False))
+
+
+@kernel
+def next_intact(data: Bytes, row: int, pos: int, end: int, sums: RowSums) -> int:
+    """The first position from ``pos`` on at which a whole entry with a right checksum lies, else ``end``."""
+    while pos < end:
+        if frame_error(data, pos, end) == OK and _crc_ok_in_row(data, row, pos, sums):
+            return pos
+        pos += 1
+    return end
+
+
+@kernel
+def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
+    """How many bytes from ``pos`` on are a header that can be read."""
+    if error == BAD_LENGTH or stop - pos <= MAGIC:
+        return 0
+    magic = i8(data, pos + MAGIC)
+    if magic < 0 or magic > 2:
+        return MAGIC + 1 if error == BAD_MAGIC else 0
+    if magic == 2:
+        return min(stop - pos, BATCH_SIZE)
+    return min(stop - pos, _MESSAGE_SIZE_1 if magic == 1 else _MESSAGE_SIZE_0)
+
+
+@kernel
+def find_entry(
+    data: Bytes, start: int, pos: int, end: int, verify: bool, found: int, damaged: bool, sums: RowSums
+) -> tuple[int, int, bool, int]:
+    """The entry at ``pos`` of the row from ``start`` to ``end``: its error, its stop, whether it is whole, the new ``found``."""
+    error = frame_error(data, pos, end)
+    whole = error == OK or error == BAD_MAGIC
+    stop = entry_end(data, pos) if whole else end
+    if error == OK and verify:
+        # Where one size has lied others may, each over all that follows.
+        ok = _crc_ok_in_row(data, start, pos, sums) if damaged else crc_ok(data, pos)
+        error = OK if ok else CRC_MISMATCH
+    if error != OK:
+        follows = whole and stop < end and frame_error(data, stop, end) == OK
+        if not (follows and _crc_ok_in_row(data, start, stop, sums)):
+            if found <= pos:
+                found = next_intact(data, start, pos + 1, end, sums)
+            if not whole or found < stop or (found < end and not follows):
+                whole = False
+                stop = found
+    return error, stop, whole, found
+
+
+@kernel
+def find_entries(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    verify: bool,
+    budget: int,
+    progress: Progress,
+    sums: RowSums,
+    out: FrameBlock,
+) -> tuple[int, Progress]:
+    """Fill ``out`` with the entries from ``progress`` on, about ``budget`` bytes of them; how many, and how far it came."""
+    row, pos, found, damaged = progress
+    first = pos
+    count = 0
+    while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
+        end = int64(offsets[row + 1])
+        if pos >= end:
+            row += 1
+            continue
+        start = int64(offsets[row])
+        error, whole = frame_error(data, pos, end), True
+        if error == OK and (not verify or (damaged != row and crc_ok(data, pos))):
+            stop = entry_end(data, pos)  # nearly all go this way, and without a call
+        else:
+            error, stop, whole, found = find_entry(data, start, pos, end, verify, found, damaged == row, sums)
+            damaged = row if error != OK else damaged
+        out.row[count] = row
+        out.begin[count] = pos
+        out.stop[count] = stop
+        out.reach[count] = _reach(data, pos, stop, error)
+        out.whole[count] = whole
+        out.error[count] = error
+        count += 1
+        pos = stop
+    return count, Progress(row, pos, found, damaged)
