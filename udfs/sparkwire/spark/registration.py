@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 from pyspark.sql import SparkSession
 
@@ -21,6 +22,10 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
         spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
     for name in FUNCTIONS:
         spark.udf.register(name, udf(name, chosen))
+    if find_spec("pyspark.sql.datasource"):  # from 4.0 on
+        from sparkwire.spark import sources
+
+        sources.register(spark)
     rows = (_row(f.name, f.signature, f.doc, f.example) for f in FUNCTIONS.values())
     _view(spark, FUNCTIONS_VIEW, "name, signature, doc, example", rows)
     samples = ", ".join(f"X'{sample.hex()}'" for sample in SAMPLES.values())

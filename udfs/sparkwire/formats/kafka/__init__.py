@@ -61,7 +61,7 @@ from sparkwire.formats.kafka import (
     txn_index,
     writer,
 )
-from sparkwire.formats.kafka.batches import BATCHES, Batches
+from sparkwire.formats.kafka.batches import BATCHES, scan_batches
 from sparkwire.formats.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.formats.kafka.internal_records import record_function
 from sparkwire.formats.kafka.messages import Messages
@@ -228,7 +228,7 @@ FUNCTIONS: Final = (
     rows_function(
         "kafka_batches(data BINARY)",
         BATCHES,
-        Batches,
+        scan_batches,
         "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
         "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
         "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from sparkwire.builders import Column
-from sparkwire.column import binary_of, from_codes, lists, primitive
+from sparkwire.column import Binary, binary_of, from_codes, lists, primitive
 from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, Nullable, header_block
-from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks
 from sparkwire.formats.kafka.layout import BATCH, CODECS, DELETE_HORIZON, NO_TIMESTAMP, TIMESTAMP_TYPES
 
 _NO_SEQUENCE = -1
 
 
 class Batches(BatchHeaders):
-    """The entries of a column of log bytes, and whether each is intact.
-
-    Parameters
-    ----------
-    verify
-        whether checksums are computed; without, they only help to find the way after damage
-    """
-
-    def __init__(self, data: pa.Array, verify: bool = True) -> None:
-        source = binary_of(data)
-        super().__init__(source, [header_block(source.data, frames) for frames in frame_blocks(source, verify)])
+    """The entries of a column of log bytes, and whether each is intact."""
 
     def lists(self, found: pa.Array) -> pa.Array:
         ends = np.searchsorted(self.frames.row, np.arange(self.source.rows + 1)).astype(np.int32)
@@ -92,6 +82,20 @@ def error(batches: Batches) -> pa.Array:
     found = batches.frames.error
     unknown = (found == OK) & batches.codec.valid & (batches.known_codec < 0)
     return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)
+
+
+def scan_batches(data: pa.Array, verify: bool = True) -> Batches:
+    """All entries of a column of log bytes.
+
+    ``verify``: whether checksums are computed; without, they only help to find the way after damage.
+    """
+    source = binary_of(data)
+    return batches_of(source, frame_blocks(source, verify))
+
+
+def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:
+    """The same of entries that have been framed."""
+    return Batches(source, [header_block(source.data, block) for block in frames])
 
 
 BATCHES: tuple[Column[Batches], ...] = (

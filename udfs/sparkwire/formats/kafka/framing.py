@@ -160,7 +160,7 @@ def next_intact(data: Bytes, row: int, pos: int, end: int, sums: RowSums) -> int
 
 
 @kernel
-def _reach(data: Bytes, pos: int, stop: int, error: int) -> int:
+def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
     """How many bytes from ``pos`` on are a header that can be read."""
     if error == BAD_LENGTH or stop - pos <= MAGIC:
         return 0
@@ -224,7 +224,7 @@ def find_entries(
         out.row[count] = row
         out.begin[count] = pos
         out.stop[count] = stop
-        out.reach[count] = _reach(data, pos, stop, error)
+        out.reach[count] = reach_of(data, pos, stop, error)
         out.whole[count] = whole
         out.error[count] = error
         count += 1

@@ -7,7 +7,7 @@ same for all records of an entry is kept once an entry, and repeated at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
 from sparkwire.formats.kafka.parse import parse_records
@@ -249,9 +249,21 @@ def scan_records(
     if max_batch_bytes < 1:
         raise ValueError(f"kafka_records takes max_batch_bytes BIGINT of 1 or more, got {max_batch_bytes}")
     source = binary_of(data)
+    frames = frame_blocks(source, verify_crc, PIECE_BYTES)
+    return records_of(source, frames, verify_crc, max_batch_bytes, columns, offsets)
+
+
+def records_of(
+    source: Binary,
+    frames: Iterable[FrameBlock],
+    verify_crc: bool,
+    max_batch_bytes: int,
+    columns: Collection[str],
+    offsets: OffsetRange = EVERY_OFFSET,
+) -> Records:
+    """The same of entries that have been framed."""
     growing = GrowingColumns(source)
     wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
-    frames = frame_blocks(source, verify_crc, PIECE_BYTES)
     blocks = (header_block(source.data, block) for block in frames)
     entries, rows = [], [np.empty(0, np.int32)]
     for opened in open_payloads(source, blocks, offsets, max_batch_bytes):

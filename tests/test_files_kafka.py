@@ -1,0 +1,90 @@
+"""Segments read from files: the rows are those of ``kafka_records``, however a file is cut, read and found."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.files import decode, kafka_log, log, splits
+from tests import kafka_cases as golden
+from tests.arrow import ask, whole
+from tests.kafka_cases import Damaged, Log
+from tests.test_kafka_oracle import mutated
+
+every_log = pytest.mark.parametrize("case", list(golden.logs()), ids=lambda case: case.name)
+every_damage = pytest.mark.parametrize("case", list(golden.damaged()), ids=lambda case: case.name)
+
+Row = dict[str, Any]
+
+ALL = {"controlRecords": "true"}
+
+
+def rows(path: Path | str, **options: str) -> list[Row]:
+    """All rows of a query, in the order of its tasks, timestamps in microseconds."""
+    asked = kafka_log.query({"path": str(path), **options})
+    batches = (batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task))
+    return [whole(row) for batch in batches for row in batch.to_pylist()]
+
+
+def expected(data: bytes) -> list[Row]:
+    """What ``kafka_records`` says of the same bytes."""
+    return list(ask("kafka_records", [data])[0])
+
+
+def records(found: list[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in ("topic", "partition", "file")} for row in found]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once is no more than a few entries, so that small files have many borders."""
+    monkeypatch.setattr(log, "CHUNK", 700)
+    monkeypatch.setattr(decode, "FIRST_PIECE", 300)
+    monkeypatch.setattr(splits, "LEAD", 200)
+
+
+@every_log
+def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None) -> None:
+    path = tmp_path / "file.log"
+    path.write_bytes(case.data)
+    assert records(rows(path, **ALL)) == expected(case.data)
+    assert records(rows(path, maxSplitBytes="2000", **ALL)) == expected(case.data)
+    assert records(rows(path, maxSplitBytes="2000", rows="batches")) == ask("kafka_batches", [case.data])[0]
+
+
+@every_damage
+def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
+    path = tmp_path / "file.log"
+    path.write_bytes(case.data)
+    want = expected(case.data)
+    for size in (1, 5000):
+        assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
+    assert records(rows(path, rows="batches")) == ask("kafka_batches", [case.data])[0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_do_not_depend_on_splits(seed: int, tmp_path: Path, tiny: None) -> None:
+    chance = random.Random(seed)
+    data = b"".join(mutated(chance) for _ in range(chance.randrange(1, 12)))
+    path = tmp_path / "file.log"
+    path.write_bytes(data)
+    want = expected(data)
+    for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(6))):
+        assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
+
+
+def test_compressed_copies_are_read(tmp_path: Path) -> None:
+    case = next(golden.logs(("segments_v2",)))
+    (tmp_path / "orders-3").mkdir()
+    path = tmp_path / "orders-3" / "00000000000000000042.log.gz"
+    path.write_bytes(gzip.compress(case.data))
+    found = rows(path, **ALL)
+    assert records(found) == expected(case.data)
+    assert {(row["topic"], row["partition"], row["file"]) for row in found} == {("orders", 3, str(path))}
+    assert records(rows(tmp_path, **ALL)) == records(found)
+    path.with_suffix("").write_bytes(case.data)
+    assert len(rows(tmp_path, **ALL)) == len(found)  # the copy stands beside its original

@@ -1,0 +1,230 @@
+"""Cut a query over segments into tasks: which parts of which files hold what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from sparkwire.files.decode import pieces, record_decoder
+from sparkwire.files.log import Log
+from sparkwire.files.naming import Segment
+from sparkwire.files.seek import PAGE, Entry, Seeker, first_entry
+from sparkwire.files.splits import cuts
+from sparkwire.files.storage import Source
+from sparkwire.files.transactions import Aborted, transactions
+from sparkwire.formats.kafka.layout import NO_TIMESTAMP
+from sparkwire.formats.kafka.payloads import OffsetRange
+from sparkwire.formats.kafka.records import MAX_BATCH_BYTES
+
+FILE_COST = 4 << 20
+"""what opening a file counts for, when small parts are put together into one task [bytes]"""
+_LEAST_TASKS = 32
+FIRST, END = -(2**63), 2**63 - 1
+"""offsets of all that there is"""
+
+
+class Part(NamedTuple):
+    """Some entries of a segment."""
+
+    segment: Segment
+    start: int
+    """position of the first [bytes]"""
+    stop: int
+    """position from which on none of them begins [bytes]"""
+    first_offset: int
+    """records before it are not asked for"""
+    end_offset: int
+    """nor are those from here on"""
+    aborted: tuple[Aborted, ...]
+
+
+class Bounds(NamedTuple):
+    """What is asked for of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
+
+    first_offset: int | None = None
+    end_offset: int | None = None
+    first_timestamp: int | None = None
+    end_timestamp: int | None = None
+
+
+class Reach(NamedTuple):
+    """What a partition has."""
+
+    name: str
+    first: int
+    next: int
+    """the offset after its last"""
+    newest: int
+    """largest timestamp that is known of its last segment [ms since epoch]"""
+
+
+def parts(segments: Sequence[Segment], bounds: Bounds, committed: bool, max_bytes: int) -> list[Part]:
+    """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
+
+    Raises
+    ------
+    ValueError
+        where the start lies beyond the end of every partition.
+    """
+    found: list[Part] = []
+    beyond: list[Reach] = []
+    for _, log in groupby(segments, key=lambda segment: segment.log):
+        partition = Partition(list(log))
+        with partition.opened:
+            first, end = partition.range(bounds)
+            if first is None:
+                beyond.append(partition.reach())
+            else:
+                found += partition.parts(first, end, committed, max_bytes)
+    if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
+        raise ValueError(_beyond(bounds, beyond))
+    return found
+
+
+def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
+    if bounds.first_timestamp is not None:
+        newest = max(reach.newest for reach in reaches)
+        return f"startingTimestamp {bounds.first_timestamp} is beyond the end: the newest record has {newest} [ms since epoch]"
+    ends = ", ".join(f"{reach.name} has {reach.first} to {reach.next}" for reach in reaches[:5])
+    return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
+
+
+class Partition:
+    """The segments of one partition, opened as they are needed, all closed with ``opened``."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = segments
+        self.opened = ExitStack()
+        self._seekers: dict[int, Seeker] = {}
+
+    def seeker(self, k: int) -> Seeker:
+        if k not in self._seekers:
+            source = self.opened.enter_context(Source(self.segments[k].file))
+            self._seekers[k] = Seeker(Log(source, chunk=PAGE), self.segments[k])
+        return self._seekers[k]
+
+    def range(self, bounds: Bounds) -> tuple[int | None, int]:
+        """The offsets asked for; no first where the start lies beyond the end."""
+        first = FIRST if bounds.first_offset is None else bounds.first_offset
+        end = END if bounds.end_offset is None else bounds.end_offset
+        if bounds.first_timestamp is not None:
+            found = self.offset_of(bounds.first_timestamp, first)
+            if found is None:
+                return None, end
+            first = max(first, found)
+        if bounds.end_timestamp is not None:
+            found = self.offset_of(bounds.end_timestamp, FIRST)
+            end = end if found is None else min(end, found)
+        return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
+
+    def _is_beyond(self, offset: int) -> bool:
+        """Whether the partition ends before ``offset``, so that not even the next record will have it."""
+        last = len(self.segments) - 1
+        base = self.segments[last].base_offset
+        if offset == 0 or (base is not None and offset <= base) or self.seeker(last).find_offset(offset) is not None:
+            return False
+        return offset > self.reach().next
+
+    def reach(self) -> Reach:
+        """Where the partition begins and ends."""
+        first = first_entry(self.seeker(0).log, 0, FIRST)
+        last: Entry | None = None
+        for k in range(len(self.segments) - 1, -1, -1):
+            last = self.seeker(k).last()
+            if last is not None:
+                break
+        file = self.segments[0].file
+        name = file.folder.rsplit("/", 1)[-1] if self.segments[0].topic else file.name
+        base = self.segments[0].base_offset
+        begin = first.first if base is None and first is not None else base or 0
+        if last is None:
+            return Reach(name, begin, begin, NO_TIMESTAMP)
+        known = self.seeker(k).times.keys
+        return Reach(
+            name, begin, last.last + 1, max(last.max_timestamp, int(known[-1]) if len(known) else NO_TIMESTAMP)
+        )
+
+    def offset_of(self, timestamp: int, offset: int) -> int | None:
+        """Of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
+        decoder = record_decoder(True, MAX_BATCH_BYTES, (), OffsetRange(offset, END))
+        for k in self._holding(offset, END):
+            seeker = self.seeker(k)
+            entry = seeker.find_timestamp(timestamp, offset)
+            while entry is not None:
+                after = entry.position + entry.size
+                for piece in pieces(seeker.log, entry.position, entry.position + 1, decoder):
+                    times = piece.scan.timestamp_ms().fill_null(-1).to_numpy(zero_copy_only=False)
+                    offsets = piece.scan.offset().fill_null(-1).to_numpy(zero_copy_only=False)
+                    good = np.flatnonzero((times >= timestamp) & (offsets >= offset))
+                    if len(good):
+                        return int(offsets[good[0]])
+                entry = first_entry(seeker.log, after, offset, timestamp)
+        return None
+
+    def _holding(self, first: int, end: int) -> Iterator[int]:
+        """The segments that can hold offsets from ``first`` on before ``end``, by their names."""
+        for k, segment in enumerate(self.segments):
+            following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+            if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
+                yield k
+
+    def parts(self, first: int, end: int, committed: bool, max_bytes: int) -> Iterator[Part]:
+        """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
+        aborted: tuple[Aborted, ...] = ()
+        if committed:
+            found = transactions(Log(self.seeker(k).log.source) for k in range(len(self.segments)))
+            aborted = found.aborted
+            end = end if found.first_open is None else min(end, found.first_open)
+        for k in self._holding(first, end):
+            yield from self._parts_of(k, first, end, aborted, max_bytes)
+
+    def _parts_of(self, k: int, first: int, end: int, aborted: tuple[Aborted, ...], max_bytes: int) -> Iterator[Part]:
+        segment = self.segments[k]
+        base = segment.base_offset or 0
+        following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+        start, stop = 0, segment.file.size
+        if first > base or (end < END and (following is None or end < following)) or segment.file.compressed:
+            seeker = self.seeker(k)
+            stop = seeker.log.source.size
+            if first > base:
+                entry = seeker.find_offset(first)
+                start = stop if entry is None else entry.position
+            if end < END and (following is None or end < following):
+                entry = seeker.find_offset(end)
+                # An entry of magic 0 or 1 may hold earlier records, too.
+                stop = stop if entry is None else entry.position + int(entry.first < end or entry.first == entry.last)
+        if start >= stop:
+            return
+        places = [start]
+        if stop - start > max_bytes and not segment.file.compressed:
+            seeker = self.seeker(k)
+            size = -(-(stop - start) // -(-(stop - start) // max_bytes))
+            places += cuts(seeker.log, start, stop, size, seeker.offsets)
+        for one, following_place in zip(places, [*places[1:], stop], strict=True):
+            yield Part(segment, one, following_place, first, end, aborted)
+
+
+def tasks(found: Sequence[Part], max_bytes: int) -> list[tuple[Part, ...]]:
+    """Parts put together into tasks."""
+    return packed(found, [part.stop - part.start + FILE_COST for part in found], max_bytes)
+
+
+Item = TypeVar("Item")
+
+
+def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
+    """Items put together, in their order, so that some cost up to ``most``, and there is work for every core."""
+    bound = min(most, max(4 * FILE_COST, sum(costs) // _LEAST_TASKS))
+    out: list[list[Item]] = []
+    room = 0
+    for item, cost in zip(items, costs, strict=True):
+        if not out or room < cost:
+            out.append([])
+            room = bound
+        out[-1].append(item)
+        room -= cost
+    return [tuple(some) for some in out]

@@ -1,0 +1,123 @@
+"""What a consumer in `read_committed` does not get: the records of aborted transactions, and all from the first open one on.
+
+A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT, both in the
+partition's own log. So one pass over the headers of a partition tells which are aborted, and which are open at its end, across
+segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.column import empty
+from sparkwire.files.log import Log
+from sparkwire.files.seek import entry_numbers
+from sparkwire.formats.kafka.framing import entry_end
+from sparkwire.formats.kafka.layout import BATCH, BATCH_SIZE, CONTROL, CONTROL_TYPES, MAGIC, TRANSACTIONAL
+from sparkwire.kernels import Bytes, i8, i16, i64, int64, kernel
+from sparkwire.kernels.varint import varint, varlong
+
+Ints = npt.NDArray[np.int64]
+
+_ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
+_DATA = -1
+_ATTRIBUTES = BATCH["attributes"].offset
+_PRODUCER = BATCH["producer_id"].offset
+_LEAST_BATCH = BATCH_SIZE  # no entry that matters is smaller [bytes]
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction: of its producer's transactional batches those with ``first <= offset <= last``."""
+
+    producer_id: int
+    first: int
+    last: int
+    """the marker's offset"""
+
+
+class Transactions(NamedTuple):
+    """The transactions of a partition."""
+
+    aborted: tuple[Aborted, ...]
+    """in the order of their markers"""
+    first_open: int | None
+    """offset at which the first open transaction begins"""
+
+
+@kernel
+def transactional(data: Bytes, size: int, out: Ints) -> int:
+    """Producer, first and last offset, and marker of the transactional batches in whole entries; how many there are.
+
+    ``out`` is (4, n). The marker is the control type, -1 for data.
+    """
+    pos, count = int64(0), 0
+    while pos < size:
+        after = entry_end(data, pos)
+        if i8(data, pos + MAGIC) == 2:
+            attributes = i16(data, pos + _ATTRIBUTES, False)
+            if attributes & TRANSACTIONAL:
+                first, last, _ = entry_numbers(data, pos)
+                out[0, count] = i64(data, pos + _PRODUCER, False)
+                out[1, count] = first
+                out[2, count] = last
+                out[3, count] = _marker(data, pos + BATCH_SIZE, after) if attributes & CONTROL else _DATA
+                count += 1
+        pos = after
+    return count
+
+
+@kernel
+def _marker(data: Bytes, pos: int, end: int) -> int:
+    """Control type of the record at ``pos``, -2 where it cannot be read."""
+    _, pos = varint(data, pos, end)
+    if pos < 0 or pos >= end:
+        return -2
+    _, pos = varlong(data, pos + 1, end)
+    if pos < 0:
+        return -2
+    _, pos = varint(data, pos, end)
+    if pos < 0:
+        return -2
+    size, pos = varint(data, pos, end)
+    if pos < 0 or size < 4 or end - pos < 4:
+        return -2
+    return int64(i16(data, pos + 2, False))
+
+
+def transactions(logs: Iterable[Log]) -> Transactions:
+    """Of a partition whose segments these are, in their order."""
+    opened: dict[int, int] = {}
+    aborted: list[Aborted] = []
+    for log in logs:
+        position = 0
+        while position < log.source.size:
+            run = log.framed(position, log.source.size)
+            found = empty(4 * (len(run.data) // _LEAST_BATCH + 1), np.int64).reshape(4, -1)
+            count = int(transactional(run.data, len(run.data), found))
+            for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
+                if marker == _DATA:
+                    opened.setdefault(producer, first)
+                elif marker in (_ABORT, _COMMIT):
+                    begun = opened.pop(producer, None)
+                    if marker == _ABORT and begun is not None:
+                        aborted.append(Aborted(producer, begun, last))
+            position = position + len(run.data) if len(run.data) else log.damage(position).stop
+    return Transactions(tuple(aborted), min(opened.values(), default=None))
+
+
+def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:
+    """Which transactional records, by producer and offset, are of aborted transactions."""
+    by_producer: dict[int, list[tuple[int, int]]] = {}
+    for one in aborted:
+        by_producer.setdefault(one.producer_id, []).append((one.first, one.last))
+    out = np.zeros(len(offsets), np.bool_)
+    for producer in np.unique(producer_ids).tolist():
+        spans = np.array(by_producer.get(producer, []), np.int64).reshape(-1, 2)
+        if len(spans):
+            at = np.searchsorted(spans[:, 0], offsets, "right") - 1
+            out |= (producer_ids == producer) & (at >= 0) & (offsets <= spans[at, 1])
+    return out
