@@ -380,7 +380,7 @@ def shard_key(answer: dict[str, Any], images: dict[str, Value | None]) -> str | 
     table: str | None = answer["table"]
     if image is None or not answer["primary_key"]:
         return table
-    return "[" + ",".join(canonical(image.content.get(name)) for name in answer["primary_key"]) + "]"
+    return "[" + ",".join(canonical(image.content.get(name)) for name in dict.fromkeys(answer["primary_key"])) + "]"
 
 
 def canonical(value: Value | None) -> str:

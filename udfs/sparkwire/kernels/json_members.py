@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sparkwire.kernels.blocks import BLOCK
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.json import (
-    ABSENT,
     ARRAY,
     COMMA,
     ESCAPED,
@@ -43,28 +42,43 @@ class Members(NamedTuple):
     key_starts: Ints
     key_sizes: Ints
     key_kinds: Kinds
-    """ABSENT in an array"""
+    """of arrays there are no keys, and no room for them"""
     starts: Ints
     sizes: Ints
     kinds: Kinds
 
 
 @kernel
-def list_members(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, firsts: NDArray[Any], members: Members) -> None:
-    """Note the members of sound containers: those of row ``i`` from ``firsts[i]`` on, as many as ``counts`` said."""
-    for row in range(kinds.size):
-        if kinds[row] >= OBJECT and firsts[row] < firsts[row + 1]:
+def list_members(
+    data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, firsts: NDArray[Any], place: Ints, members: Members
+) -> None:
+    """Note the members of intact containers, those of row ``i`` having the numbers ``firsts[i]`` to ``firsts[i + 1]``.
+
+    They are as many as ``members`` has room for, from ``place`` on: the number of a member, its row, and where its text
+    begins if it is not the first of its row. ``place`` becomes that of the next.
+    """
+    begin, row = place[0], place[1]
+    stop = min(begin + members.kinds.size, int64(firsts[kinds.size]))
+    number = begin
+    while number < stop:
+        last = min(stop, int64(firsts[row + 1]))
+        if number < last:
+            pos = place[2] if number > firsts[row] else starts[row] + 1
             end = starts[row] + sizes[row]
-            _list_container(data, starts[row] + 1, end, kinds[row] == OBJECT, firsts[row], members)
+            place[2] = _list_container(data, pos, end, kinds[row] == OBJECT, number - begin, last - begin, members)
+            number = last
+        if number == firsts[row + 1]:
+            row += 1
+    place[0], place[1] = number, row
 
 
 @kernel
-def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, members: Members) -> None:
+def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, last: int, members: Members) -> int:
+    """Note members until the last one's number is reached; where the next begins."""
     block, ahead = pos - BLOCK, uint64(0)
-    while pos < end:
+    while number < last:
         n = uint64(number)
         pos = blank(data, pos, end)
-        members.key_kinds[n] = ABSENT
         if keyed:
             close, escaped, block, ahead = _string_end(data, pos, end, block, ahead)
             members.key_starts[n] = pos + 1
@@ -85,6 +99,7 @@ def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, m
             pos = behind
         pos = blank(data, pos, end) + 1  # the comma, or the bracket that closes
         number += 1
+    return pos
 
 
 @kernel

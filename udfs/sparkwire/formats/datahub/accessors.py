@@ -107,5 +107,5 @@ def shard_key(messages: Messages) -> pa.Array:
     before, after = messages.before.objects, messages.after.objects
     has_after = after.kinds == OBJECT
     images = Images(before.unless(has_after, after))
-    keys = keys_text(images, messages.primary_keys)
+    keys = keys_text(images, messages.key_names)
     return pc.coalesce(keys, values.texts(messages.value("table")))

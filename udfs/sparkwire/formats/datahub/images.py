@@ -54,7 +54,7 @@ class Images:
 
     @cached_property
     def listed(self) -> Listed:
-        return values.members(self.objects, OBJECT)
+        return values.members(self.objects)
 
     @cached_property
     def names(self) -> pa.Array:

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.builders import Shared
-from sparkwire.column import binary_of, lists, strings, struct
+from sparkwire.column import binary_of, lists, primitive, strings, struct
 from sparkwire.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Declared, Images
 from sparkwire.formats.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.formats.datahub.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json import ABSENT, ARRAY, OBJECT
+from sparkwire.kernels.json import ABSENT, OBJECT
 
 _OPS: Final = strings([operation.op for operation in OPERATIONS])
 _NEEDS: Final = {
@@ -106,11 +106,9 @@ class Messages:
     @cached_property
     def columns(self) -> Columns:
         found = values.distinct(self.value("columns"))
-        items = values.members(self.value("columns").at(found.rows), ARRAY)
-        spans = items.values
-        inner = values.documents(spans.data, spans.starts, spans.starts + spans.sizes, COLUMN)
-        names, types = (values.texts(inner.value(slot)) for slot in (0, 1))
-        return Columns(found, items.firsts, names, types, inner.sound)
+        items = values.items(self.value("columns").at(found.rows))
+        names, types, objects = map(list, zip(*map(_columns, items.pieces()), strict=True))
+        return Columns(found, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
 
     @cached_property
     def declared(self) -> Declared:
@@ -124,11 +122,30 @@ class Messages:
         return Declared(firsts, lasts, columns.names, columns.types)
 
     @cached_property
+    def keys(self) -> tuple[Distinct, npt.NDArray[np.int32], pa.Array]:
+        """``schema.primaryKey`` of a batch: which row has which list, where the lists begin, and their names."""
+        found = values.distinct(self.value("primary_key"))
+        items = values.items(self.value("primary_key").at(found.rows))
+        return found, items.firsts, pa.concat_arrays([values.texts(piece) for piece in items.pieces()])
+
+    @cached_property
     def primary_keys(self) -> pa.Array:
         """ARRAY<STRING>"""
-        found = values.distinct(self.value("primary_key"))
-        items = values.members(self.value("primary_key").at(found.rows), ARRAY)
-        return found.spread(lists(items.firsts, values.texts(items.values)))
+        found, firsts, names = self.keys
+        return found.spread(lists(firsts, names))
+
+    @property
+    def key_names(self) -> pa.Array:
+        """ARRAY<STRING>: each name of the primary key once, however often the message repeats it."""
+        found, firsts, names = self.keys
+        rows = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+        (codes,), count = values.numbered(names)
+        _, places = np.unique(rows * count + codes, return_index=True)
+        if len(places) == len(names):
+            return self.primary_keys
+        places.sort()
+        kept = np.searchsorted(places, firsts).astype(np.int32)
+        return found.spread(lists(kept, names.take(primitive(places))))
 
     @cached_property
     def column_lists(self) -> pa.Array:
@@ -136,6 +153,20 @@ class Messages:
         columns = self.columns
         items = struct({"name": columns.names, "type": columns.types}, columns.objects)
         return columns.distinct.spread(lists(columns.offsets, items))
+
+
+def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
+    """Names and types of items that are objects, NULL of others; and which are."""
+    ends = np.where(items.kinds == OBJECT, items.starts + items.sizes, items.starts)
+    found = values.documents(items.data, items.starts, ends, COLUMN)
+    return values.texts(found.value(0)), values.texts(found.value(1)), found.sound
+
+
+def _whole(pieces: list[pa.Array]) -> pa.Array:
+    """All of them in one; the list gives up its own, so that not everything is held twice."""
+    whole = pa.concat_arrays(pieces)
+    pieces.clear()
+    return whole
 
 
 messages_of = Shared(Messages)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ from sparkwire.kernels.json_values import (
 )
 
 Codes = npt.NDArray[np.int32]
+
+_PIECE: Final = 1 << 16  # [items]
 
 
 class Values(NamedTuple):
@@ -156,16 +159,49 @@ class Listed(NamedTuple):
         return Values(self.data, m.starts, m.sizes, m.kinds, m.sizes)
 
 
-def members(containers: Values, kind: int) -> Listed:
-    """What the containers of one kind hold (OBJECT or ARRAY), nothing for any other value."""
-    of_kind = containers.kinds == kind
-    firsts = np.zeros(len(of_kind) + 1, np.int32)
-    np.cumsum(np.where(of_kind, containers.counts, 0), out=firsts[1:])
-    total = int(firsts[-1])
-    spans = [empty(total, dtype) for dtype in (np.int64, np.int64, np.int8) * 2]
-    listed = Listed(containers.data, firsts, Members(*spans))
-    list_members(*containers[:4], firsts, listed.members)
+def members(objects: Values) -> Listed:
+    """What objects hold, nothing for any other value."""
+    firsts = _firsts(objects, OBJECT)
+    listed = Listed(objects.data, firsts, _room(int(firsts[-1]), int(firsts[-1])))
+    list_members(*objects[:4], firsts, np.zeros(3, np.int64), listed.members)
     return listed
+
+
+class Items(NamedTuple):
+    """What arrays hold, some thousand items at a time: the span of a short item takes more room than its text."""
+
+    arrays: Values
+    firsts: npt.NDArray[np.int32]
+    """the items of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``"""
+
+    def pieces(self) -> Iterator[Values]:
+        """All of them in order, one piece at least."""
+        total, place = int(self.firsts[-1]), np.zeros(3, np.int64)
+        while True:
+            piece = _room(min(total - int(place[0]), _PIECE), 0)
+            list_members(*self.arrays[:4], self.firsts, place, piece)
+            yield Values(self.arrays.data, piece.starts, piece.sizes, piece.kinds, piece.sizes)
+            if int(place[0]) == total:
+                return
+
+
+def items(arrays: Values) -> Items:
+    """What arrays hold, nothing for any other value."""
+    return Items(arrays, _firsts(arrays, ARRAY))
+
+
+def _firsts(containers: Values, kind: int) -> npt.NDArray[np.int32]:
+    firsts = np.zeros(len(containers.kinds) + 1, np.int32)
+    np.cumsum(np.where(containers.kinds == kind, containers.counts, 0), out=firsts[1:])
+    return firsts
+
+
+def _room(values: int, keys: int) -> Members:
+    return Members(*_spans(keys), *_spans(values))
+
+
+def _spans(n: int) -> tuple[Ints, Ints, npt.NDArray[np.int8]]:
+    return empty(n, np.int64), empty(n, np.int64), empty(n, np.int8)
 
 
 class Distinct(NamedTuple):
@@ -178,6 +214,8 @@ class Distinct(NamedTuple):
 
     def spread(self, answers: pa.Array) -> pa.Array:
         """The answer of its array for each row, NULL where it has none."""
+        if len(self.codes) == len(answers) and bool((self.codes == np.arange(len(answers))).all()):
+            return answers
         return answers.take(primitive(self.codes, self.codes >= 0))
 
 
