@@ -133,9 +133,13 @@ def find(paths: Sequence[str]) -> list[Segment]:
     return in_order(found.values())
 
 
+def types(asked: Query) -> dict[str, pa.DataType]:
+    """Type by name of all columns that the query may have."""
+    return COLUMNS[asked.rows]
+
+
 def schema(asked: Query) -> pa.Schema:
-    types = COLUMNS[asked.rows]
-    return pa.schema([pa.field(name, types[name]) for name in asked.columns])
+    return pa.schema([pa.field(name, types(asked)[name]) for name in asked.columns])
 
 
 def plan(asked: Query) -> list[tuple[Part, ...]]:

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from sparkwire.files import kafka_log
+from sparkwire.files import databus, kafka_log
 
 
 def register(spark: SparkSession) -> None:
@@ -64,6 +64,38 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         return typed(kafka_log.read(self.asked, partition.parts), self.types)
 
 
+class Databus(DataSource):  # type: ignore[misc]
+    """Databus event files as a table; see `sparkwire.files.databus`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return databus.NAME
+
+    def schema(self) -> StructType:
+        asked = databus.query(self.options)
+        databus.find(asked.paths)
+        return from_arrow_schema(databus.schema(asked))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return DatabusReader(with_schema(databus, self.options, schema), schema)
+
+
+class DatabusReader(DataSourceReader):  # type: ignore[misc]
+    """One query."""
+
+    def __init__(self, asked: databus.Query, schema: StructType) -> None:
+        self.asked = asked
+        self.types = to_arrow_schema(schema, timezone="UTC")
+
+    def partitions(self) -> list[Task]:
+        return [Task(parts) for parts in databus.plan(self.asked)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, Task):
+            return iter(())
+        return typed(databus.read(self.asked, partition.parts), self.types)
+
+
 def with_schema(source: Any, options: Mapping[str, str], schema: StructType) -> Any:
     """The query of options, for the columns of a schema that the user may have given.
 
@@ -73,7 +105,7 @@ def with_schema(source: Any, options: Mapping[str, str], schema: StructType) -> 
         where the schema has a column that the source does not have, or has with another type.
     """
     asked = source.query(options)
-    types = source.COLUMNS[asked.rows]
+    types = source.types(asked)
     known = from_arrow_schema(pa.schema(list(types.items())))
     for field in schema:
         if field.name not in types:
@@ -90,4 +122,4 @@ def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.Re
         yield batch.cast(types)
 
 
-SOURCES = (KafkaLog,)
+SOURCES = (KafkaLog, Databus)

@@ -1,0 +1,190 @@
+"""The events of a file, a chunk at a time, in bounded memory, whatever the file's size.
+
+The rows are those that `formats.databus.stream` finds in the same bytes: an event, or bytes that are none, up to the next
+event that begins beyond doubt. Two bounds keep damage from costing memory. Skipped bytes are rows of at most `SKIPPED` bytes
+each; and a header that says it is longer than that is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.column import empty
+from sparkwire.errors import OK, TRUNCATED
+from sparkwire.files.storage import Source
+from sparkwire.formats.databus import event
+from sparkwire.formats.databus.event import UNKNOWN
+from sparkwire.formats.databus.layout import END_OF_PERIOD, NO_VARIANT, SCN_REGRESS, V1, V2
+from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
+from sparkwire.formats.databus.stream import body_error, next_header, stream_header_error, stream_variant
+from sparkwire.kernels import Bytes, Ints, i16, i32, i64, int64, kernel
+from sparkwire.kernels.range_crc import Prefixes, prefixes
+
+CHUNK = 4 << 20
+"""what is read at once [bytes]"""
+SKIPPED = 16 << 20
+"""the most that one row of skipped bytes has [bytes]"""
+AHEAD = 1 << 16
+"""what has to be at hand from a place on to say whether an event begins there [bytes]"""
+LEAST = 45
+"""about the size of the smallest event; room for rows is made by it [bytes]"""
+
+_V1_SEQUENCE, _V2_SEQUENCE = V1["sequence"].offset, V2["sequence"].offset
+_V1_SOURCE, _V2_SOURCE = V1["src_id"].offset, V2["src_id"].offset
+
+# What a row is for windows.
+DATA, CONTROL, END, REGRESS, BROKEN = range(5)
+
+
+class Rows(NamedTuple):
+    """Rows one after the other."""
+
+    position: int
+    """of the first in the file [bytes]"""
+    data: Bytes
+    """valid until the next rows are asked for"""
+    ends: npt.NDArray[np.int32]
+    """row ``i`` is ``data[ends[i]:ends[i + 1]]``"""
+    kinds: npt.NDArray[np.int8]
+    sequences: Ints
+    """0 where a header cannot be read"""
+    errors: npt.NDArray[np.int8]
+    """the header's, or of bytes that are no event"""
+    previous: int
+    """the variant that the next row may take its byte order from"""
+
+    @property
+    def stop(self) -> int:
+        """Where the next row begins in the file [bytes]."""
+        return self.position + int(self.ends[-1])
+
+    def array(self) -> pa.Array:
+        """The rows as a column of bytes, not copied."""
+        buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(pa.binary(), len(self.kinds), buffers)
+
+    def checked(self) -> npt.NDArray[np.int8]:
+        """The errors, those of the bodies too."""
+        errors = self.errors.copy()
+        scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
+        check_bodies(self.data, self.ends, errors, scratch)
+        return errors
+
+
+@kernel
+def frame_rows(
+    data: Bytes,
+    final: bool,
+    stop: int,
+    previous: int,
+    ends: npt.NDArray[np.int32],
+    kinds: npt.NDArray[np.int8],
+    sequences: Ints,
+    errors: npt.NDArray[np.int8],
+    bounds: tuple[int, int],
+    before: Prefixes,
+) -> tuple[int, int, int]:
+    """Fill in the rows that begin before ``stop`` and can be told from ``data``.
+
+    Returns how many there are, the variant to remember, and how many bytes from there on the next needs to be told; 0 where it is
+    only more of the file. ``final``: the file ends with ``data``. ``bounds``: `SKIPPED` and `AHEAD`.
+    """
+    skipped, ahead = bounds
+    pos, count, size = int64(0), 0, int64(data.size)
+    ends[0] = 0
+    while pos < size and pos < stop and count < kinds.size:
+        left = size - pos
+        if left < ahead and not final:
+            return count, previous, int64(ahead)
+        variant = stream_variant(data, pos, left, previous)
+        error = stream_header_error(data, pos, left, variant, before)
+        if error == TRUNCATED and not final:
+            claimed = event.header_end(data, pos, left, variant)
+            if left < claimed <= skipped:
+                return count, previous, int64(claimed)
+        sequence, kind = int64(0), int64(BROKEN)
+        if error == OK:
+            length = event.total_length(data, pos, left, variant)
+            if length > left and not final:
+                return count, previous, int64(length)
+            after = min(pos + length, size)
+            previous = variant
+            little = event.is_little(variant)
+            if event.is_v2(variant):
+                sequence = i64(data, pos + _V2_SEQUENCE, little)
+                source = int64(i32(data, pos + _V2_SOURCE, little))
+            else:
+                sequence = i64(data, pos + _V1_SEQUENCE, little)
+                source = int64(i16(data, pos + _V1_SOURCE, little))
+            kind = int64(DATA) if source >= 0 else int64(CONTROL)
+            if source == END_OF_PERIOD:
+                kind = int64(END)
+            if source == SCN_REGRESS:
+                kind = int64(REGRESS)
+        else:
+            # A place is told by what is at hand after it; at the end of the file, by all there is.
+            told = size if final else size - ahead
+            limit = min(told, pos + skipped)
+            after = next_header(data, pos, min(size, limit + ahead), previous, before)
+            if after > limit and limit < pos + skipped and not final:
+                return count, previous, int64(skipped + ahead)
+            after = min(after, limit)
+        kinds[count] = kind
+        sequences[count] = sequence
+        errors[count] = error
+        count += 1
+        ends[count] = after
+        pos = after
+    return count, previous, 0
+
+
+@kernel
+def check_bodies(
+    data: Bytes,
+    ends: npt.NDArray[np.int32],
+    errors: npt.NDArray[np.int8],
+    scratch: PartSpans,
+) -> None:
+    """Replace ``OK`` by what is wrong with the event's body; ``scratch`` has room for one row."""
+    previous = int64(NO_VARIANT)
+    for row in range(errors.size):
+        if errors[row] == OK:
+            start, size = int64(ends[row]), int64(ends[row + 1] - ends[row])
+            variant = stream_variant(data, start, size, previous)
+            errors[row] = body_error(data, start, size, variant, scratch)
+            previous = variant
+
+
+class EventFile:
+    """The rows of one file."""
+
+    def __init__(self, source: Source, chunk: int = 0) -> None:
+        self.source = source
+        self.chunk = chunk or CHUNK
+
+    def rows(self, position: int, stop: int, previous: int, complete: bool = False) -> Rows:
+        """The rows from ``position`` on that begin before ``stop``, about a chunk of them; none at the end.
+
+        Parameters
+        ----------
+        previous
+            the variant of the event before, `NO_VARIANT` at the beginning
+        complete
+            give none that the end of the file cuts: it may go on
+        """
+        wanted = max(AHEAD, min(self.chunk, stop - position + AHEAD))
+        while True:
+            data = self.source.view(position, wanted)
+            final = position + len(data) == self.source.size and not complete
+            room = len(data) // LEAST + 16
+            out = (empty(room + 1, np.int32), empty(room, np.int8), empty(room, np.int64), empty(room, np.int8))
+            sums = prefixes(0, len(data))
+            count, after, needed = frame_rows(data, final, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
+            if count or final or not needed or needed <= len(data) or position + len(data) >= self.source.size:
+                ends, kinds, sequences, errors = (column[: count + (k == 0)] for k, column in enumerate(out))
+                return Rows(position, data, ends, kinds, sequences, errors, int(after))
+            wanted = int(needed)
