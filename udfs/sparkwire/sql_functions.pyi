@@ -241,6 +241,12 @@ def dbus_events(stream: Column | str | bytes) -> Column:
     dbus_events(stream BINARY) -> ARRAY<…>
     """
 
+def dbus_explain(event: Column | str | bytes) -> Column:
+    """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. For a few events that somebody looks at: it is slow.
+
+    dbus_explain(event BINARY) -> ARRAY<…>
+    """
+
 def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
     """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the number that it says, else by its Java hash code; NULL without a key that can be read.
 

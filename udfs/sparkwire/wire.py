@@ -80,6 +80,8 @@ class Layout:
 
     def __init__(self, name: str, *fields: Field) -> None:
         self.name = name
+        self.fields = fields
+        """one after the other, without overlays"""
         self.places: dict[str, Placed] = {}
         offset = 0
         for field in fields:

@@ -44,7 +44,8 @@ from typing import Final
 import numpy as np
 
 from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
-from sparkwire.formats.databus import accessors, layout, stream
+from sparkwire.dump import RETURNS, explained
+from sparkwire.formats.databus import accessors, explain, layout, stream
 from sparkwire.formats.databus.accessors import attribute, crc_computed, crc_valid, fixed, number, span
 from sparkwire.formats.databus.from_json import from_json
 from sparkwire.formats.databus.input_fields import takable
@@ -319,6 +320,13 @@ FUNCTIONS: Final = (
         "Events as they lie one behind the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose "
         "checksum is right; the bytes skipped are one row. A torn tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
+    ),
+    Function(
+        f"dbus_explain(event BINARY) -> {RETURNS}",
+        "Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
+        "is wrong with it. For a few events that somebody looks at: it is slow.",
+        explained(explain.explain),
+        "filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77",
     ),
     Function(
         "dbus_key_partition(event BINARY, n INT) -> INT",
