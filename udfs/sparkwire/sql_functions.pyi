@@ -439,6 +439,12 @@ def kafka_search_offset(data: Column | str | bytes, target: Column | str | int) 
     kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
     """
 
+def kafka_explain(data: Column | str | bytes) -> Column:
+    """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. For a few batches that somebody looks at: it is slow.
+
+    kafka_explain(data BINARY) -> ARRAY<…>
+    """
+
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:
     """One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.
 

@@ -52,7 +52,9 @@ from __future__ import annotations
 from typing import Final
 
 from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
+from sparkwire.dump import RETURNS, explained
 from sparkwire.formats.kafka import (
+    explain,
     group_record,
     leader_epochs,
     lookups,
@@ -316,6 +318,14 @@ FUNCTIONS: Final = (
         "NULL if there is none. Checksums are not computed.",
         lookups.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
+    ),
+    Function(
+        f"kafka_explain(data BINARY) -> {RETURNS}",
+        "Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
+        "is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what "
+        "it becomes. For a few batches that somebody looks at: it is slow.",
+        explained(explain.explain),
+        "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
     ),
     Function(
         "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
