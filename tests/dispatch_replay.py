@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from hashlib import md5
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from sparkwire.client.errors import DispatcherRetriesExhaustedError, PullerRetri
 from sparkwire.client.event import DataEvent
 from sparkwire.client.page import Page, Source, pages
 from sparkwire.client.result import Result
-from sparkwire.client.run import known_schemas, sources_of
+from sparkwire.client.run import schemas_of, sources_of
 from sparkwire.client.scn import Scn
 from sparkwire.client.state import Status
 from sparkwire.errors import BAD_MAGIC, OK, TRUNCATED
@@ -50,7 +49,7 @@ def golden_sources() -> tuple[Source, ...]:
     with lzma.open(DATA / "window_stream.jsonl.xz", "rt", encoding="utf-8", newline="\n") as lines:
         summary = [json.loads(line) for line in lines][-1]
     told = zip(summary["sourceIds"], summary["sourceNames"], summary["schemas"], strict=True)
-    return tuple(Source(id, name, {md5(schema.encode()).digest(): schema}) for id, name, schema in told)
+    return tuple(Source.of(*source) for source in told)
 
 
 class Scripted(Consumer):
@@ -133,14 +132,13 @@ def replay(config: Json, rules: Sequence[Json], stages: Iterable[Sequence[bytes]
     threshold = int(config["bufferSize"] * config["checkpointThresholdPct"] / 100.0)
     settings = Settings(threshold, config["dispatcherMaxRetryNum"], config["dispatcherRetryInitSleepMs"])
     sources = sources_of(golden_sources())
-    known = known_schemas(sources) if config["schemaIdCheck"] else None
     dispatcher = Dispatcher(list(consumers), sources, settings, persist)
     buffer = EventBuffer(config["dropOldEvents"])
     counts: list[int | str] = []
     for stage, chunks in enumerate(stages):
         if stage:
             trace.append({"stage": stage})
-        for page in load(buffer, chunks, counts, known):
+        for page in load(buffer, chunks, counts, config["schemaIdCheck"]):
             dispatcher.feed(page)
         if not stage:
             dispatcher.start()
@@ -151,21 +149,19 @@ def replay(config: Json, rules: Sequence[Json], stages: Iterable[Sequence[bytes]
     return {"readEvents": counts, "trace": trace, "final": final(dispatcher, persisted)}
 
 
-def load(
-    buffer: EventBuffer, chunks: Iterable[bytes], counts: list[int | str], known: frozenset[bytes] | None
-) -> Iterator[Page]:
+def load(buffer: EventBuffer, chunks: Iterable[bytes], counts: list[int | str], check: bool) -> Iterator[Page]:
     for chunk in chunks:
         read = buffer.read(chunk)
         counts.append(read_events(chunk, read))
-        yield from pages(read.events, known)
+        yield from pages(read.events, read.columns, schemas_of(sources_of(golden_sources())), check=check)
 
 
 def read_events(chunk: bytes, read: Read) -> int | str:
     """What the original's `readEvents` answers or throws."""
     invalid = CORE + "InvalidEventException: "
     if read.missing_end is not None:
-        events, _ = split(chunk)
-        page, at = Page(events), sum(len(events[k].as_py()) for k in range(read.rows))
+        events, columns, _ = split(chunk)
+        page, at = Page(events, columns), sum(len(events[k].as_py()) for k in range(read.rows))
         event, missing = DataEvent(page, read.rows), read.missing_end
         seen = f"_lastWrittenSequence={missing.written} _seenEndOfPeriodScn={missing.window} key={event.key}"
         position = f"start:{at}, end:{len(chunk)}, pos:{at}, read:{read.rows}, skipped:{missing.skipped}"

@@ -26,7 +26,7 @@ from sparkwire.client.state import Retries, State, Status
 from sparkwire.errors import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
 from tests.client_streams import chunked, end, error_event, event, random_stream, regress, window
 from tests.databus_cases import golden_bytes, golden_lines
-from tests.dispatch_replay import DATA, Json, action_of, replay, replay_line
+from tests.dispatch_replay import DATA, Json, action_of, golden_sources, replay, replay_line
 from tests.oracles import dispatcher as oracle
 
 ROOT = Path(__file__).parents[1]
@@ -501,6 +501,29 @@ def test_events_show_their_fields_and_print() -> None:
     assert repr(Keeping()) == "Keeping(on_data_event)"
     with pytest.raises(AttributeError):
         getattr(seen[0], "no_such_field")  # noqa: B009
+
+
+def test_payloads_are_typed_by_their_schema() -> None:
+    """As the original decodes them; without sources there is no schema."""
+    seen: list[DataEvent] = []
+
+    class Keeping(Consumer):
+        def on_data_event(self, event: DataEvent) -> Result:
+            seen.append(event)
+            return Result.SUCCESS
+
+    dispatch([golden_bytes("window_stream")], Keeping(), golden_sources())
+    decoded = [java["decoded"] for java in golden_lines("window_stream") if java.get("decoded")]
+    typed = [event.typed() for event in seen]
+    assert None in typed  # a DELETE without a payload
+    shown = [record for record in typed if record is not None and "blob" not in record]
+    assert len(shown) == 50
+    assert {json.dumps(record, ensure_ascii=False) for record in shown} <= set(decoded)
+    dispatch([window(1, 40)], Keeping())
+    with pytest.raises(
+        LookupError, match=r"^typed takes the schema of the event, .* with the id 03feba\w+: give sources$"
+    ):
+        seen[-1].typed()
 
 
 def test_a_regress_and_an_error_event_end_to_end() -> None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkwire import datahub
+    from sparkwire import databus, datahub
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.function import Function
 
-__all__ = ["FUNCTIONS", "Function", "datahub", "functions", "publish", "register", "samples"]
+__all__ = ["FUNCTIONS", "Function", "databus", "datahub", "functions", "publish", "register", "samples"]
 __version__ = "0.1.0"
 
 
@@ -29,8 +29,8 @@ _ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.function"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datahub":
-        return import_module("sparkwire.datahub")
+    if name in ("databus", "datahub"):
+        return import_module(f"sparkwire.{name}")
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_ROOMS[name]), name)

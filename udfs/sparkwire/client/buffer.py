@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.client.page import END_OF_PERIOD, SCN_REGRESS, kinds_of
-from sparkwire.column import binary_of
+from sparkwire.client.page import END_OF_PERIOD, SCN_REGRESS, Columns, kinds_of
+from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
-from sparkwire.formats.databus import event, stream
+from sparkwire.formats.databus import event, layout, stream
 from sparkwire.formats.databus.event import UNKNOWN
-from sparkwire.formats.databus.layout import NO_VARIANT, V2_KEY
+from sparkwire.formats.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
-from sparkwire.formats.databus.scan import Events
-from sparkwire.kernels import Bytes, kernel
-from sparkwire.kernels.range_crc import Prefixes, prefixes
+from sparkwire.kernels import Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, u8
+from sparkwire.wire import Layout
 
 UNSEEN: Final = -1
+
+_FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nanos")  # in the order of Columns
+
+
+def _places(table: Layout, little: bool) -> tuple[Place, ...]:
+    placed = (table[name] for name in _FIELDS)
+    return tuple(Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed)
+
+
+_PLACES: Final = tuple(_places(table, little) for table in (layout.V1, layout.V2) for little in (False, True))
+_read_columns = field_reader((_PLACES[0], *_PLACES))  # what is intact has a variant, so the first is never used
 
 
 class MissingEnd(NamedTuple):
@@ -40,6 +50,8 @@ class Read(NamedTuple):
 
     events: pa.BinaryArray
     """those that are kept"""
+    columns: Columns
+    """of these events"""
     rows: int
     """events read, with those that were skipped"""
     error: int
@@ -64,21 +76,20 @@ class EventBuffer:
 
     def read(self, chunk: bytes | memoryview | pa.Buffer) -> Read:
         """One response: whole events, one after another. Reading ends at the first that is not intact."""
-        events, error = split(chunk)
-        scan = Events(events)
-        scns, kinds = scan.header.fields["sequence"], kinds_of(scan.header.fields["src_id"])
+        events, columns, error = split(chunk)
+        kinds = kinds_of(columns.src_ids)
         missing_end = None
         if self.drop_old_events:
-            keep, missing_end = self._order(scns, kinds)
-            rows = len(keep)
+            keep, missing_end = self._order(columns.scns, kinds)
         else:
             ends = kinds == END_OF_PERIOD
             keep = np.ones(len(kinds), np.bool_)
             keep[1:] = ~(ends[1:] & ends[:-1])
-            rows = len(events)
-        if not keep.all() or rows < len(events):
+        rows = len(keep)
+        if rows < len(events) or not keep.all():
             events = events.slice(0, rows).filter(pa.array(keep))
-        return Read(events, rows, error, missing_end)
+            columns = Columns(*(column[:rows][keep] for column in columns))
+        return Read(events, columns, rows, error, missing_end)
 
     def _order(
         self, scns: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]
@@ -109,31 +120,76 @@ class EventBuffer:
         return keep, None
 
 
-def split(chunk: bytes | memoryview | pa.Buffer) -> tuple[pa.BinaryArray, int]:
-    """The intact events from the front, nothing copied, and why there are no more: an error code, `errors.OK` at the end."""
+class Split(NamedTuple):
+    """The intact events from the front of some bytes."""
+
+    events: pa.BinaryArray
+    columns: Columns
+    error: int
+    """why there are no more, `errors.OK` at the end of the bytes"""
+
+
+def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
+    """Walk over the events of a chunk; nothing is copied."""
     buffer = chunk if isinstance(chunk, pa.Buffer) else pa.py_buffer(chunk)
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(np.array([0, buffer.size])), buffer])
-    data = binary_of(whole).data
-    ends = np.empty(buffer.size // V2_KEY + 2, np.int64)  # no intact event is shorter than V2's fixed header
+    most = buffer.size // V2_KEY + 1
+    ends, scns, timestamps = (empty(most + 1, np.int64) for _ in range(3))
+    src_ids, partitions = empty(most, np.int32), empty(most, np.int16)
+    columns = (scns, src_ids, partitions, timestamps)
     scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
-    count, error = walk(data, buffer.size, ends, prefixes(0, buffer.size), scratch)
-    offsets = pa.py_buffer(ends[: count + 1])
-    return pa.Array.from_buffers(pa.large_binary(), count, [None, offsets, buffer]), error
+    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, scratch)
+    events = pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(ends[: count + 1]), buffer])
+    return Split(events, Columns(*(column[:count] for column in columns)), error)
 
 
 @kernel
-def walk(data: Bytes, size: int, ends: npt.NDArray[np.int64], before: Prefixes, scratch: PartSpans) -> tuple[int, int]:
-    """Where the events end, up to the first that is not intact; how many there are, and what is wrong with that one."""
+def walk(
+    data: Bytes, size: int, ends: Ints, columns: tuple[npt.NDArray[Any], ...], scratch: PartSpans
+) -> tuple[int, int]:
+    """Where the events end and what the dispatcher needs of them, up to the first that is not intact.
+
+    Returns how many there are, and what is wrong with the one after them.
+    """
     count, pos, variant = 0, 0, NO_VARIANT
     ends[0] = 0
     while pos < size:
-        variant = stream.stream_variant(data, pos, size - pos, variant)
-        error = stream.stream_header_error(data, pos, size - pos, variant, before)
-        if error == OK:
-            error = stream.body_error(data, pos, size - pos, variant, scratch)
-        if error != OK:
-            return count, error
-        pos += event.total_length(data, pos, size - pos, variant)
+        left = size - pos
+        length = intact_v1(data, pos, left, variant)
+        if length == 0:
+            variant = stream.stream_variant(data, pos, left, variant)
+            checks = 1 if variant != NO_VARIANT and event.header_crc_ok(data, pos, left, variant) else 0
+            error = event.header_error(data, pos, left, variant, checks)
+            if error == OK:
+                error = stream.body_error(data, pos, left, variant, scratch)
+            if error != OK:
+                return count, error
+            length = event.total_length(data, pos, left, variant)
+        _read_columns(data, pos, left, variant, columns, count)
+        pos += length
         count += 1
         ends[count] = pos
     return count, OK
+
+
+@kernel
+def intact_v1(data: Bytes, start: int, size: int, previous: int) -> int:
+    """The length of an intact V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
+
+    Nearly all events are such, and the byte order need not be found out again.
+    """
+    if (previous != V1_BIG and previous != V1_LITTLE) or size < V1_LONG_HEADER or u8(data, start) != 0:
+        return int64(0)
+    if event.key_type(data, start, previous) != LONG_KEY:
+        return int64(0)
+    length = event.total_length(data, start, size, previous)
+    if length < V1_LONG_HEADER or length > size:
+        return int64(0)
+    first = event.header_first(previous)
+    header = int64(crc32_raw(data, start + first, V1_LONG_HEADER - first))
+    value = int64(crc32_raw(data, start + V1_LONG_HEADER, length - V1_LONG_HEADER))
+    if header != event.stored_header_crc(data, start, previous) or value != event.stored_value_crc(
+        data, start, previous
+    ):
+        return int64(0)
+    return length

@@ -54,12 +54,14 @@ class Callbacks:
         for registration in self._registrations:
             yield from (member for member in registration.members if overrides(member, callback))
 
+    def is_silent(self, callback: str) -> bool:
+        """Whether no consumer has this callback: it would succeed."""
+        return not self._told[callback]
+
     def call(self, callback: str, *args: Any) -> Result:
         """Call every consumer, with a barrier before and after; the highest answer."""
-        consumers = self._told[callback]
-        if not consumers:
-            return Result.SUCCESS
-        return max(_all([self._submit(member, self._answer, member, callback, args) for member in consumers]))
+        answers = _all([self._submit(member, self._answer, member, callback, args) for member in self._told[callback]])
+        return max(answers, default=Result.SUCCESS)
 
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
         """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.

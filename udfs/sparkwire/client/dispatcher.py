@@ -14,17 +14,16 @@ from __future__ import annotations
 import json
 import logging
 import time
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sparkwire.client import page as kinds
 from sparkwire.client.callbacks import Callbacks, Failure
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import Registration
 from sparkwire.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
-from sparkwire.client.page import Page, Source
+from sparkwire.client.page import Page, Run, Source
 from sparkwire.client.result import Result
 from sparkwire.client.scn import Scn
 from sparkwire.client.state import Retries, State, Status
@@ -130,18 +129,21 @@ class Dispatcher:
         """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
         while self.is_open and self._at < self._fed:
             first, page = self._page()
-            row = self._at - first
-            if page.kinds[row] == kinds.DATA:
-                success = self._data_events(page, row)
-            else:
-                self._at += 1
-                self._size += page.size(row, row + 1)
-                success = self._control_event(page, row)
-            if not success:
-                self._roll_back()
-            elif self._size > self.settings.threshold:
-                # The checkpoint was declined or there was none: drop the events to make progress.
-                self._remove_events()
+            for run in page.runs(self._at - first):
+                if run.kind == kinds.DATA:
+                    success = self._data_events(page, run)
+                else:
+                    self._at += 1
+                    self._size += page.size(run.first, run.last)
+                    success = self._control_event(page, run)
+                if not success:
+                    self._roll_back()
+                    break
+                if self._size > self.settings.threshold:
+                    # The checkpoint was declined or there was none: drop the events to make progress.
+                    self._remove_events()
+                if self._at != first + run.last or self.state is State.CLOSED:
+                    break
 
     def stop(self) -> None:
         """STOP_DISPATCH_EVENTS: the last callback. An open source and window are not ended."""
@@ -182,74 +184,69 @@ class Dispatcher:
 
     # -- data events
 
-    def _data_events(self, page: Page, row: int) -> bool:
+    def _data_events(self, page: Page, run: Run) -> bool:
         """A run of data events of one source, or its part up to the threshold."""
         if self._regressing:
-            self._regress(page, row)
+            self._regress(run.scn)
         self._events_seen = True
-        source = self._source_of(page, row)
-        heads = page.heads
-        end = heads[bisect_right(heads, row)]
         # Until the first event has been delivered it is the one that fails.
         self._at += 1
-        if not self._begin(page, row):
+        if not self._begin(run):
             return False
+        source = self._source_of(run)
         if source is None:
-            self._note("a data event", f"its source id {page.src_ids[row]} or its schema id is not known")
+            self._note("a data event", f"its source id {run.src_id} or its schema id is not known")
             return False
-        if not self._start_source(source):
+        if source is not self._source and not self._start_source(source):
             return False
-        last = page.first_beyond(row, end, self.settings.threshold - self._size)
-        done = self.callbacks.deliver(page, row, last, source.name)
-        self._at += min(done, last - 1) - row
-        self._size += page.size(row, done)
-        self._delivered += done - row
+        first, last, size = run.first, run.last, page.size(run.first, run.last)
+        if self._size + size > self.settings.threshold:
+            last = page.first_beyond(first, last, self.settings.threshold - self._size)
+        done = self.callbacks.deliver(page, first, last, source.name)
+        self._at += min(done, last - 1) - first
+        self._size += size if done == run.last else page.size(first, done)
+        self._delivered += done - first
         if done < last:
             return False
         if self._size > self.settings.threshold:
-            self._store(self._checkpoint_within(page, last - 1), self._window, ends_window=False)
+            self._store(self._checkpoint_within(int(page.scns[last - 1])), self._window, ends_window=False)
             self.state = State.EXPECT_STREAM_DATA_EVENTS
             self._recovered()
         return True
 
-    def _source_of(self, page: Page, row: int) -> Source | None:
+    def _source_of(self, run: Run) -> Source | None:
         """The source of a data event, None where the relay has told nothing of it or of the event's schema."""
-        unknown = page.unknown_schemas
-        id = int(page.src_ids[row])
         if self.sources is not None:
-            source = self.sources.get(id)
+            source = self.sources.get(run.src_id)
             # A source without a schema cannot be started, and a schema is known whichever source it was told for.
-            known = source is not None and source.schema is not None and not (unknown is not None and unknown[row])
-            return source if known else None
-        named = self._names.get(id)
+            return None if source is None or source.schema is None or run.unknown else source
+        named = self._names.get(run.src_id)
         if named is None:
-            named = self._names[id] = Source(id, str(id), {})
+            named = self._names[run.src_id] = Source(run.src_id, str(run.src_id), {})
         return named
 
-    def _begin(self, page: Page, row: int) -> bool:
+    def _begin(self, run: Run) -> bool:
         """Open a window, or end the source before."""
         if self.state in (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS):
             self.state = State.START_STREAM_EVENT_WINDOW
-            self._window = _scn(page, row)
+            self._window = run.scn
             self._source = None
-            return self.callbacks.call("on_start_data_event_sequence", self._window).is_success
-        if self._source is not None and self._source.id != page.src_ids[row]:
+            return self._call("on_start_data_event_sequence", run.scn)
+        if self._source is not None and self._source.id != run.src_id:
             return self._end_source(self._source)
         return True
 
     def _start_source(self, source: Source) -> bool:
-        if source is self._source:
-            return True
         self.state = State.START_STREAM_SOURCE
         self._source = source
-        if not self.callbacks.call("on_start_source", source.name, source.schema).is_success:
+        if not self._call("on_start_source", source.name, source.schema):
             return False
         self.state = State.EXPECT_STREAM_DATA_EVENTS
         return True
 
     def _end_source(self, source: Source) -> bool:
         self.state = State.END_STREAM_SOURCE
-        if not self.callbacks.call("on_end_source", source.name, source.schema).is_success:
+        if not self._call("on_end_source", source.name, source.schema):
             return False
         self._source = None
         self.state = State.EXPECT_STREAM_DATA_EVENTS
@@ -257,33 +254,31 @@ class Dispatcher:
 
     # -- control events
 
-    def _control_event(self, page: Page, row: int) -> bool:
+    def _control_event(self, page: Page, run: Run) -> bool:
         if self._regressing:
-            self._regress(page, row)
-        kind = page.kinds[row]
-        if kind == kinds.END_OF_PERIOD:
-            return self._end_of_period(page, row)
-        if kind == kinds.SCN_REGRESS:
+            self._regress(run.scn)
+        if run.kind == kinds.END_OF_PERIOD:
+            return self._end_of_period(run.scn, run.timestamp)
+        if run.kind == kinds.SCN_REGRESS:
             # A regress acts at the next event, and does whatever its payload says.
             self._regressing = True
             self.state = State.EXPECT_EVENT_WINDOW
-        elif kind == kinds.CHECKPOINT:
-            return self._checkpoint_event(page, row)
-        elif kind == kinds.ERROR:
-            return self._error_event(page, row)
+        elif run.kind == kinds.CHECKPOINT:
+            return self._checkpoint_event(run.scn, page.values("value")[run.first])
+        elif run.kind == kinds.ERROR:
+            return self._error_event(page.values("value")[run.first])
         else:
-            _log.warning("unknown control event skipped: source id %d", page.src_ids[row])
+            _log.warning("unknown control event skipped: source id %d", run.src_id)
         return True
 
-    def _end_of_period(self, page: Page, row: int) -> bool:
-        scn, timestamp = _scn(page, row), int(page.timestamps[row])
+    def _end_of_period(self, scn: Scn, timestamp: int) -> bool:
         if self._events_seen:
             if self._source is not None and not self._end_source(self._source):
                 return False
             self._last_window, self._last_time = scn, timestamp
             self.state = State.END_STREAM_EVENT_WINDOW
             self._events_seen = False
-            if not self.callbacks.call("on_end_data_event_sequence", scn).is_success:
+            if not self._call("on_end_data_event_sequence", scn):
                 return False
             self._store(self._checkpoint_after(scn), scn, ends_window=True)
         elif scn > 0:
@@ -296,33 +291,36 @@ class Dispatcher:
             self._recovered()
         return True
 
-    def _checkpoint_event(self, page: Page, row: int) -> bool:
+    def _checkpoint_event(self, scn: Scn, payload: bytes | None) -> bool:
         """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
-        if not _is_online(page.values("value")[row]):
+        if not is_online(payload):
             self._note("a checkpoint event", "it is not one of online consumption")
             return False
-        scn = _scn(page, row)
         if scn > 0:
-            self._store(self._checkpoint_within(page, row), scn, ends_window=False)
+            self._store(self._checkpoint_within(scn, is_event=True), scn, ends_window=False)
         return True
 
-    def _error_event(self, page: Page, row: int) -> bool:
+    def _error_event(self, payload: bytes | None) -> bool:
         try:
-            error = error_of(page.values("value")[row] or b"")
+            error = error_of(payload or b"")
         except UnreadableEventError as problem:
             # The original dies of it without a callback.
             self._shut_down(Failure("on_error", str(problem)))
             return True
-        return self.callbacks.call("on_error", error).is_success
+        return self._call("on_error", error)
 
-    def _regress(self, page: Page, row: int) -> None:
+    def _regress(self, scn: Scn) -> None:
         """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
         self._regressing = False
         self._events_seen = False
         self._delivered = self._covered = 0
         self._rollbacks += 1
-        self.callbacks.call("on_rollback", _scn(page, row))
+        self._call("on_rollback", scn)
         self.state = State.EXPECT_EVENT_WINDOW
+
+    def _call(self, callback: str, *args: Any) -> bool:
+        """Whether all consumers succeed."""
+        return self.callbacks.is_silent(callback) or self.callbacks.call(callback, *args).is_success
 
     # -- checkpoints
 
@@ -330,10 +328,8 @@ class Dispatcher:
         """After a window's end."""
         return Checkpoint.online(max(scn, 0), self._last_time)
 
-    def _checkpoint_within(self, page: Page, row: int) -> Checkpoint:
-        """In the middle of a window: the one before it."""
-        sequence = int(page.scns[row])
-        is_event = page.kinds[row] == kinds.CHECKPOINT
+    def _checkpoint_within(self, sequence: int, *, is_event: bool = False) -> Checkpoint:
+        """In the middle of a window: the one before it. ``sequence`` is the scn of the data or checkpoint event."""
         bound = self._window - 1 if self._events_seen else sequence
         if 0 <= self._last_window <= bound:
             return Checkpoint.online(self._last_window, self._last_time)
@@ -343,8 +339,10 @@ class Dispatcher:
 
     def _store(self, checkpoint: Checkpoint, scn: Scn, *, ends_window: bool) -> None:
         """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
-        answer = self.callbacks.call("on_checkpoint", scn)
-        accepted = answer.is_success and answer is not Result.SKIP_CHECKPOINT and self._stored(checkpoint)
+        silent = self.callbacks.is_silent("on_checkpoint")
+        accepted = (silent or self.callbacks.call("on_checkpoint", scn) < Result.SKIP_CHECKPOINT) and self._stored(
+            checkpoint
+        )
         if accepted:
             self.checkpoint, self._checkpoint_scn = checkpoint, scn
             self._replay = self._at
@@ -420,11 +418,8 @@ class Dispatcher:
         self._pages.clear()
 
 
-def _scn(page: Page, row: int) -> Scn:
-    return Scn(int(page.scns[row]), int(page.partitions[row]))
-
-
-def _is_online(payload: bytes | None) -> bool:
+def is_online(payload: bytes | None) -> bool:
+    """Whether a checkpoint event's payload is one of online consumption, and not for the bootstrap."""
     try:
         body = json.loads(payload or b"")
     except ValueError:

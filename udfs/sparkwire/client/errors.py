@@ -22,6 +22,14 @@ class UnreadableEventError(Exception):
     """A control event whose payload cannot be read: the original stops without a word."""
 
 
+class ConsumerFailedError(RuntimeError):
+    """A consumer failed as often as it may, or rolled back past events that are gone: which, where and how."""
+
+
+class DamagedEventError(ValueError):
+    """An event of a stream is damaged: to skip it would be to lose it."""
+
+
 _ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}
 _ERROR: Final = frozenset(("error", "errorId"))
 _THROWABLE: Final = frozenset(("cause", "stackTrace", "message", "suppressed", "localizedMessage"))

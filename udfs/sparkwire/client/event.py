@@ -67,6 +67,16 @@ class DataEvent:
         self._page = page
         self._row = row
 
+    def typed(self) -> Any:
+        """The payload by its schema, as Python values: a record is a dict. None where there is none, or it cannot be read.
+
+        Raises
+        ------
+        LookupError
+            where no source has the event's schema id: ``consume`` and ``dispatch`` take ``sources``.
+        """
+        return self._page.typed(self._row)
+
     def __bytes__(self) -> bytes:
         """The serialized event."""
         event: bytes = self._page.events[self._row].as_py()

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from hashlib import md5
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sparkwire.avro.columns import Plan, decode, plan
+from sparkwire.avro.schema import parse
 from sparkwire.catalogue import FUNCTIONS
+from sparkwire.client.scn import Scn
+from sparkwire.column import binary_of, spans_of
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.scan import Events
 
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[Any]
 
 DATA, END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR, OTHER = range(6)
 """What an event is to the dispatcher. Source id 0 is data: the original calls it a system's, and looks it up as a source."""
@@ -22,7 +30,11 @@ DATA, END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR, OTHER = range(6)
 ROWS: Final = 1 << 14  # of a page: the columns that a consumer asks for are decoded for so many events at once
 
 
-class Source(NamedTuple):
+_NO_SCHEMAS: Final[Mapping[bytes, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Source:
     """A source that a relay serves, and the schemas that its payloads may have."""
 
     id: int
@@ -30,10 +42,45 @@ class Source(NamedTuple):
     schemas: Mapping[bytes, str]
     """schema as JSON text by schema id; the last one is the latest"""
 
-    @property
+    @classmethod
+    def of(cls, id: int, name: str, *schemas: str) -> Source:
+        """A source with its schemas from the oldest to the latest; their ids are the MD5 of their texts, as Databus makes them.
+
+        The texts have to be those of Java's ``Schema.toString()``.
+        """
+        return cls(id, name, {md5(schema.encode(), usedforsecurity=False).digest(): schema for schema in schemas})
+
+    @cached_property
     def schema(self) -> str | None:
         """The latest schema, which `on_start_source` and `on_end_source` tell."""
         return next(reversed(list(self.schemas.values())), None)
+
+
+class Columns(NamedTuple):
+    """What the dispatcher needs of every event."""
+
+    scns: Ints
+    src_ids: Ints
+    partitions: Ints
+    """physical partitions"""
+    timestamps: Ints
+    """[ns]"""
+
+
+class Run(NamedTuple):
+    """Data events of one source that follow one another, or one control event."""
+
+    first: int
+    last: int
+    """the row after it"""
+    scn: Scn
+    """of the first one, as the rest"""
+    kind: int
+    src_id: int
+    unknown: bool
+    """whether no source has the schema id"""
+    timestamp: int
+    """[ns]"""
 
 
 class Page:
@@ -43,18 +90,21 @@ class Page:
     page when it is first asked for.
     """
 
-    def __init__(self, events: pa.BinaryArray, known: Collection[bytes] | None = None) -> None:
+    def __init__(
+        self,
+        events: pa.BinaryArray,
+        columns: Columns | None = None,
+        schemas: Mapping[bytes, str] = _NO_SCHEMAS,
+        *,
+        check: bool = False,
+    ) -> None:
         self.events = events
-        self._known = known
-        scan = Events(events)
-        fields = scan.header.fields
-        self.rows = scan.rows
-        self.offsets = scan.offsets
-        self.scns: Ints = fields["sequence"]
-        self.src_ids: Ints = fields["src_id"]
-        self.partitions: npt.NDArray[np.int16] = fields["physical_partition_id"]
-        self.timestamps: Ints = fields["timestamp_nanos"]
+        self.rows = len(events)
+        self.offsets = binary_of(events).offsets
+        self.scns, self.src_ids, self.partitions, self.timestamps = columns or columns_of(events)
         self.kinds = kinds_of(self.src_ids)
+        self._schemas = schemas
+        self._check = check
 
     @cached_property
     def heads(self) -> list[int]:
@@ -63,17 +113,37 @@ class Page:
         head = np.ones(self.rows + 1, np.bool_)
         if self.rows > 1:
             head[1:-1] = ~(data[1:] & data[:-1]) | (self.src_ids[1:] != self.src_ids[:-1])
-            if self.unknown_schemas is not None:
-                head[1:-1] |= self.unknown_schemas[1:] != self.unknown_schemas[:-1]
+            if self._check:
+                head[1:-1] |= self.unknown[1:] != self.unknown[:-1]
         return np.flatnonzero(head).tolist()
 
     @cached_property
-    def unknown_schemas(self) -> npt.NDArray[np.bool_] | None:
-        """Which events have a schema id that the relay never told, None where that is not checked."""
-        known = self._known
-        if known is None:
-            return None
+    def unknown(self) -> npt.NDArray[np.bool_]:
+        """Which events have a schema id that no source has; none where that is not checked."""
+        if not self._check:
+            return np.zeros(self.rows, np.bool_)
+        known = self._schemas
         return np.fromiter((id not in known for id in self.values("schema_id")), np.bool_, self.rows)
+
+    def runs(self, row: int) -> Iterator[Run]:
+        """The runs from a row on, which may be in the middle of the first."""
+        if row == 0:
+            yield from map(Run._make, self._runs)
+            return
+        first = bisect_right(self.heads, row) - 1
+        began = Run._make(self._runs[first])
+        yield began._replace(first=row, scn=Scn(int(self.scns[row]), int(self.partitions[row])))
+        yield from map(Run._make, self._runs[first + 1 :])
+
+    @cached_property
+    def _runs(self) -> list[tuple[Any, ...]]:
+        heads = np.array(self.heads, np.int64)
+        first, last = heads[:-1], heads[1:]
+        columns = (self.kinds, self.src_ids, self.unknown, self.timestamps)
+        scns = map(Scn, self.scns[first].tolist(), self.partitions[first].tolist())
+        return list(
+            zip(first.tolist(), last.tolist(), scns, *(column[first].tolist() for column in columns), strict=True)
+        )
 
     def size(self, first: int, last: int) -> int:
         """Of the events from ``first`` to before ``last`` [bytes]."""
@@ -91,6 +161,32 @@ class Page:
             found = FUNCTIONS[f"dbus_{field}"].decode(self.events).to_pylist()
             self._values[field] = found
         return found
+
+    def typed(self, row: int) -> Any:
+        """The payload of a data event by its schema; all events of that schema are decoded at once.
+
+        Raises
+        ------
+        LookupError
+            where no source has the event's schema id.
+        """
+        id = self.values("schema_id")[row]
+        text = self._schemas.get(id)
+        if text is None:
+            name = "none" if id is None else id.hex()
+            raise LookupError(
+                f"typed takes the schema of the event, and no source has one with the id {name}: give sources"
+            )
+        found = self._typed.get(id)
+        if found is None:
+            rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]
+            payloads = FUNCTIONS["dbus_value"].decode(self.events.take(pa.array(rows)))
+            found = self._typed[id] = dict(zip(rows, records(payloads, text), strict=True))
+        return found[row]
+
+    @cached_property
+    def _typed(self) -> dict[bytes, dict[int, Any]]:
+        return {}
 
     @cached_property
     def _values(self) -> dict[str, list[Any]]:
@@ -113,7 +209,32 @@ def kinds_of(src_ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     return kinds
 
 
-def pages(events: pa.BinaryArray, known: Collection[bytes] | None = None) -> Iterator[Page]:
-    """The events in pages of a bounded number of rows; nothing is copied. ``known``: schema ids, None not to check them."""
+def records(payloads: pa.BinaryArray, schema: str) -> list[Any]:
+    """Avro data as Python values; None where a payload is NULL or cannot be read."""
+    decoded: list[Any] = decode(_plan(schema), spans_of(payloads)).column.to_pylist()
+    return decoded
+
+
+@cache
+def _plan(schema: str) -> Plan:
+    parsed = parse(schema)
+    return plan([parsed], parsed)
+
+
+def pages(
+    events: pa.BinaryArray,
+    columns: Columns | None = None,
+    schemas: Mapping[bytes, str] = _NO_SCHEMAS,
+    *,
+    check: bool = False,
+) -> Iterator[Page]:
+    """The events in pages of a bounded number of rows; nothing is copied. ``check``: whether schema ids have to be known."""
     for first in range(0, len(events), ROWS):
-        yield Page(events.slice(first, ROWS), known)
+        part = None if columns is None else Columns(*(column[first : first + ROWS] for column in columns))
+        yield Page(events.slice(first, ROWS), part, schemas, check=check)
+
+
+def columns_of(events: pa.BinaryArray) -> Columns:
+    """Read from the events."""
+    fields = Events(events).header.fields
+    return Columns(fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"])

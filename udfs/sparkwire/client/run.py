@@ -75,7 +75,7 @@ def dispatch(
     told = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
     registrations = [Registration.of(consumer) for consumer in told]
     by_id = sources_of(sources)
-    known = known_schemas(by_id) if schema_check else None
+    schemas, check = schemas_of(by_id), schema_check and by_id is not None
     dispatcher = Dispatcher(registrations, by_id, settings, persist)
     buffer = EventBuffer(drop_old_events)
     try:
@@ -87,7 +87,7 @@ def dispatch(
             if read.error != OK or read.missing_end is not None:
                 reason = "a window's end is missing" if read.error == OK else ERRORS[read.error]
                 _log.error("a chunk was read up to its event %d only: %s", read.rows, reason)
-            for page in pages(read.events, known):
+            for page in pages(read.events, read.columns, schemas, check=check):
                 dispatcher.feed(page)
                 dispatcher.run()
         if stop:
@@ -104,8 +104,6 @@ def sources_of(sources: Mapping[int, Source] | Iterable[Source] | None) -> Mappi
     return {source.id: source for source in sources}
 
 
-def known_schemas(sources: Mapping[int, Source] | None) -> frozenset[bytes] | None:
-    """The ids of all sources' schemas: the original looks an event's up without its source."""
-    if sources is None:
-        return None
-    return frozenset(id for source in sources.values() for id in source.schemas)
+def schemas_of(sources: Mapping[int, Source] | None) -> Mapping[bytes, str]:
+    """All sources' schemas: the original looks an event's up without its source."""
+    return {id: schema for source in (sources or {}).values() for id, schema in source.schemas.items()}

@@ -1,0 +1,225 @@
+"""The Databus client: dispatching against the original's dispatcher as a loop over struct, and groups, windows, rows."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from benchmarks.report import Row, below, faster
+from benchmarks.sql import local_spark
+from benchmarks.timing import Timing, interleave
+from sparkwire.client.buffer import split
+from sparkwire.client.page import pages
+from sparkwire.client.rows import CallbackRows
+from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbacks, dispatch
+
+EVENTS = 400_000
+LOOPED = 40_000  # events of the loop, whose time is scaled
+WINDOW = 1_000  # data events of a window
+VALUE = 200  # [bytes]
+LARGE = 10_000_000  # data events of one window
+SMALL_WINDOWS = 1_000_000
+_HEADER = struct.Struct(">bIihqhhqh16sI")
+_KEY = struct.Struct(">q")
+
+
+def wire(scn: int, source: int, key: int, value: bytes) -> bytes:
+    """A V1 event."""
+    crc = zlib.crc32(value, 0xFFFFFFFF) ^ 0xFFFFFFFF
+    attributes = 1 if source > 0 else 0
+    rest = _HEADER.pack(0, 0, 61 + len(value), attributes, scn, 0, 0, scn, source, bytes(16), crc)[5:] + _KEY.pack(key)
+    return b"\0" + struct.pack(">I", zlib.crc32(rest, 0xFFFFFFFF) ^ 0xFFFFFFFF) + rest + value
+
+
+@cache
+def stream(events: int, window: int, size: int = VALUE) -> bytes:
+    """Windows of two sources; every data event is one of 997, so that it is made in no time."""
+    made = {source: [wire(7, source, k, bytes([k % 251]) * size) for k in range(997)] for source in (40, 41)}
+    parts = []
+    for scn, first in enumerate(range(0, events, window)):
+        half = window // 2
+        parts += [
+            made[40 if k < half or window == 1 else 41][(first + k) % 997] for k in range(min(window, events - first))
+        ]
+        parts.append(wire(scn + 1, -2, 0, b""))
+    return b"".join(parts)
+
+
+class Nothing(Consumer):
+    """Does nothing, in every callback."""
+
+
+class Empty(Consumer):
+    """Overrides `on_data_event`, and does nothing there: every event is handed over."""
+
+    def on_data_event(self, event: DataEvent) -> Result:
+        return Result.SUCCESS
+
+
+class LoopEvent:
+    """What the loop hands over: the header's fields."""
+
+    __slots__ = ("fields", "key", "value")
+
+    def __init__(self, fields: tuple[Any, ...], key: int, value: memoryview) -> None:
+        self.fields, self.key, self.value = fields, key, value
+
+
+def loop(data: bytes, consumer: Any) -> int:
+    """The original's dispatcher for the happy path, an event at a time: scan with both checksums, states, callbacks."""
+    view, at, source, opened, seen = memoryview(data), 0, None, False, 0
+    unpack, crc32 = _HEADER.unpack_from, zlib.crc32
+    while at < len(data):
+        fields = unpack(data, at)
+        _, header_crc, length, _, scn, _, _, _, src_id, _, value_crc = fields
+        if crc32(view[at + 5 : at + 61], 0xFFFFFFFF) ^ 0xFFFFFFFF != header_crc:
+            break
+        if crc32(view[at + 61 : at + length], 0xFFFFFFFF) ^ 0xFFFFFFFF != value_crc:
+            break
+        if src_id == -2:
+            if opened:
+                consumer.on_end_source(source, None)
+                consumer.on_end_data_event_sequence(scn)
+            consumer.on_checkpoint(scn)
+            source, opened = None, False
+        else:
+            if not opened:
+                consumer.on_start_data_event_sequence(scn)
+                opened = True
+            if source != src_id:
+                if source is not None:
+                    consumer.on_end_source(source, None)
+                source = src_id
+                consumer.on_start_source(source, None)
+            (key,) = _KEY.unpack_from(data, at + 53)
+            if consumer.on_data_event(LoopEvent(fields, key, view[at + 61 : at + length])) >= 200:
+                break
+            seen += 1
+        at += length
+    return seen
+
+
+def told(data: bytes, consumer: Consumer) -> None:
+    outcome = dispatch([data], consumer)
+    assert outcome.failure is None
+
+
+def dispatching() -> Iterator[Row]:
+    data, short = stream(EVENTS, WINDOW), stream(LOOPED, WINDOW)
+    assert loop(short, Nothing()) == LOOPED
+    taken = interleave(
+        {
+            "nothing": lambda: told(data, Nothing()),
+            "empty": lambda: told(data, Empty()),
+            "loop": lambda: loop(short, Nothing()),
+        },
+        rounds=5,
+    )
+    peer, looped = "the dispatcher as a loop over struct and zlib", scaled(taken["loop"])
+    yield faster("dispatch, a consumer that does nothing", taken["nothing"], peer, looped, 20, EVENTS, "data events")
+    yield faster("dispatch, every event handed over", taken["empty"], peer, looped, 2, EVENTS, "data events")
+    rate = Timing(tuple(sample / EVENTS * 1e6 for sample in taken["nothing"].samples))
+    yield below("a data event of it (400,000 events/s are 2.5 us)", rate, "us", 2.5)
+
+
+def scaled(taken: Timing) -> Timing:
+    return Timing(tuple(sample * EVENTS / LOOPED for sample in taken.samples))
+
+
+def small_windows() -> Iterator[Row]:
+    data = stream(SMALL_WINDOWS, 1, 8)
+    taken = interleave({"windows": lambda: told(data, Nothing())}, rounds=3)["windows"]
+    yield below("a window of one event (50,000 windows/s are 20 us)", taken.per(SMALL_WINDOWS / 1e6), "us", 20)
+
+
+def large_windows() -> Iterator[Row]:
+    """One window of 10 M events against one of 1 M, by the event; what of its chunks is kept at once."""
+    chunk = stream(100_000, 100_000, 8)[: 100_000 * 69]
+
+    def run(events: int) -> Callable[[], None]:
+        return lambda: told_chunks(events // 100_000, chunk)
+
+    taken = interleave({"large": run(LARGE), "small": run(LARGE // 10)}, rounds=3)
+    ratio = taken["large"].per(10).over(taken["small"])
+    yield Row("a window of 10 M events, by the event", "", "a window of 1 M", "", ratio, 1.15, True)
+    before = pa.total_allocated_bytes()
+    told_chunks(20, chunk)
+    yield below("memory that is left after it", constant((pa.total_allocated_bytes() - before) / 2**20), "MiB", 64)
+
+
+def constant(value: float) -> Timing:
+    return Timing((value,))
+
+
+def told_chunks(count: int, chunk: bytes) -> None:
+    outcome = dispatch((chunk for _ in range(count)), Nothing())
+    assert outcome.failure is None
+    assert outcome.checkpoint is not None  # of the threshold
+
+
+class Waits(Consumer):
+    """Waits a millisecond for every event, as one that writes somewhere."""
+
+    def on_data_event(self, event: DataEvent) -> Result:
+        time.sleep(0.001)
+        return Result.SUCCESS
+
+
+def groups() -> Iterator[Row]:
+    data = stream(800, 400, 8)
+    taken = interleave(
+        {
+            "four": lambda: told_group(data, 4),
+            "one": lambda: told_group(data, 1),
+        },
+        rounds=3,
+    )
+    yield faster("a group of 4, 1 ms an event", taken["four"], "one consumer", taken["one"], 3.5, 800, "events")
+
+
+def told_group(data: bytes, size: int) -> None:
+    dispatch([data], Registration([Waits() for _ in range(size)]))
+
+
+def callback_rows() -> Iterator[Row]:
+    events = split(stream(EVENTS, WINDOW))[0].cast(pa.binary())
+
+    def run() -> int:
+        rows = CallbackRows("s", {})
+        counts = [rows.started().num_rows, *(rows.rows(page).num_rows for page in pages(events))]
+        return int(sum(counts))
+
+    count = run()
+    taken = interleave({"rows": run}, rounds=5)["rows"]
+    yield below("a row of callbacks, without Spark", taken.per(count / 1e6), "us", 0.5)
+
+
+def in_spark() -> Iterator[Row]:
+    """`callbacks(df)` over Parquet, every row written to nowhere."""
+    events = split(stream(EVENTS, WINDOW))[0].cast(pa.binary())
+    streams, count = 8, len(events)
+    names = pa.array(np.repeat([f"s{k}" for k in range(streams)], count))
+    position = pa.array(np.tile(np.arange(count), streams))
+    table = pa.table({"stream": names, "position": position, "event": pa.chunked_array([events] * streams)})
+    with tempfile.TemporaryDirectory() as folder, local_spark() as spark:
+        parquet.write_table(table, str(Path(folder) / "events.parquet"))
+        rows = callbacks(spark.read.parquet(folder), tasks=4)
+        made = rows.count()
+        taken = interleave({"rows": lambda: rows.write.format("noop").mode("overwrite").save()}, rounds=3)["rows"]
+    yield below("a row of callbacks(df), local[2] (1 M rows/s are 1 us)", taken.per(made / 1e6), "us", 1.0)
+
+
+def rows() -> list[Row]:
+    """The claims of this group."""
+    parts = (dispatching, small_windows, large_windows, groups, callback_rows, in_spark)
+    return [row for part in parts for row in part()]

@@ -1,0 +1,135 @@
+"""Streams of a DataFrame, each sorted into one task: ``repartition``, ``sortWithinPartitions``, ``mapInArrow``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import BinaryType
+from pyspark.sql.window import Window
+
+from sparkwire.client.consumer import Consumer
+from sparkwire.client.dispatcher import Settings
+from sparkwire.client.page import Source
+from sparkwire.client.rows import SCHEMA
+from sparkwire.client.run import sources_of
+from sparkwire.client.task import KEYS, REPORT, Plan, callback_rows, consume_streams, source_ids
+from sparkwire.spark.udf import best_interface, udf
+
+Batches = Iterator[pa.RecordBatch]
+
+_ORDER: Final = ("file", "position")
+
+
+def consume(
+    df: DataFrame,
+    consumer: Consumer | Callable[[], Consumer],
+    group_size: int,
+    source_order: Sequence[int | str] | None,
+    partitions: int | None,
+    sources: Iterable[Source] | None,
+    only_sources: Iterable[int] | None,
+    logical_partitions: Iterable[int] | None,
+    order: Sequence[str] | None,
+    settings: Settings,
+    tasks: int | None,
+) -> DataFrame:
+    """See ``sparkwire.databus.consume``."""
+    if not (isinstance(consumer, Consumer) or callable(consumer)):
+        raise TypeError(f"consume takes a Consumer, or what makes one, got {consumer!r}")
+    _check_count("group_size", group_size)
+    events, by = _events(df, order, "consume")
+    by_id = sources_of(sources)
+    if partitions is not None:
+        _check_count("partitions", partitions)
+        events = _partitioned(events, partitions)
+    if source_order is not None:
+        events, by = _presented(events, by, source_ids(source_order, by_id))
+    plan = Plan(consumer, group_size, by_id, _ids(only_sources), _ids(logical_partitions), settings)
+
+    def run(batches: Batches) -> Batches:
+        return consume_streams(batches, plan)
+
+    report = _sorted(events, by, tasks).mapInArrow(run, from_arrow_schema(REPORT))
+    # Now and once: a lazy report would run the consumer again for every question asked of it.
+    return df.sparkSession.createDataFrame(report.toArrow())
+
+
+def callbacks(
+    df: DataFrame, sources: Iterable[Source] | None, order: Sequence[str] | None, threshold: int, tasks: int | None
+) -> DataFrame:
+    """See ``sparkwire.databus.callbacks``."""
+    events, by = _events(df, order, "callbacks")
+    names = {source.id: source.name for source in (sources_of(sources) or {}).values()}
+
+    def run(batches: Batches) -> Batches:
+        return callback_rows(batches, names, threshold)
+
+    return _sorted(events, by, tasks).mapInArrow(run, from_arrow_schema(SCHEMA))
+
+
+def _check_count(name: str, count: int) -> None:
+    if not isinstance(count, int) or count < 1:
+        raise ValueError(f"consume takes {name} of at least 1, got {count!r}")
+
+
+def _ids(ids: Iterable[int] | None) -> frozenset[int] | None:
+    return None if ids is None else frozenset(ids)
+
+
+def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:
+    """``stream, partition, event`` and the columns that order a stream, renamed, with those names."""
+    if "event" not in df.columns or not isinstance(df.schema["event"].dataType, BinaryType):
+        raise TypeError(f"{function} takes a DataFrame with a BINARY column event, got {_told(df)}")
+    if df.isStreaming:
+        raise ValueError(f"{function} takes a batch: for a stream call it in foreachBatch")
+    columns = [name for name in _ORDER if name in df.columns] if order is None else list(order)
+    if not columns:
+        raise ValueError(f"{function} takes order: the columns that order a stream's events, got none in {_told(df)}")
+    by = [f"order_{k}" for k in range(len(columns))]
+    stream = F.col("stream").cast("string") if "stream" in df.columns else F.lit(None).cast("string")
+    chosen = [F.col(column).alias(name) for column, name in zip(columns, by, strict=True)]
+    partition = F.lit(None).cast("int").alias("partition")
+    return df.select(stream.alias("stream"), partition, "event", *chosen), by
+
+
+def _told(df: DataFrame) -> str:
+    return f"({', '.join(f'{field.name} {field.dataType.simpleString().upper()}' for field in df.schema)})"
+
+
+def _function(name: str) -> Callable[..., Column]:
+    function: Callable[..., Column] = udf(name, best_interface())
+    return function
+
+
+def _partitioned(events: DataFrame, n: int) -> DataFrame:
+    """Data events to their key's partition, all others to every one."""
+    key, every = _function("dbus_key_partition")("event", F.lit(n)), F.sequence(F.lit(0), F.lit(n - 1))
+    own = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(key))
+    kept = [name for name in events.columns if name != "partition"]
+    return events.select(*kept, F.explode(own).alias("partition"))
+
+
+def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[DataFrame, list[str]]:
+    """Ordered by the sources within each window, or within what control events leave of it."""
+    rows = events.withColumn("source_id", _function("dbus_src_id")("event"))
+    control = F.col("source_id") < 0
+    before = Window.partitionBy(*KEYS).orderBy(*by).rowsBetween(Window.unboundedPreceding, -1)
+    stretch = F.coalesce(F.sum(control.cast("long")).over(before), F.lit(0))
+    ranks: Mapping[int, int] = {id: rank for rank, id in enumerate(ids)}
+    rank = F.when(control, F.lit(len(ranks) + 1))
+    for id, place in ranks.items():
+        rank = rank.when(F.col("source_id") == id, F.lit(place))
+    ordered = rows.select(*events.columns, stretch.alias("stretch"), rank.otherwise(len(ranks)).alias("source_rank"))
+    return ordered, ["stretch", "source_rank", *by]
+
+
+def _sorted(events: DataFrame, by: Sequence[str], tasks: int | None) -> DataFrame:
+    """Every stream sorted in one task. The number of tasks is given: Spark would put small streams together."""
+    count = tasks or int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    together = events.repartition(count, *KEYS).sortWithinPartitions(*KEYS, *by)
+    return together.select(*KEYS, "event")
