@@ -74,3 +74,19 @@ LAST_VARINT: Final = SKIP_BYTES
     J_END,
 ) = range(24)
 J_LAST_VARINT: Final = J_DECIMAL
+
+# ---- Machine that writes Avro (`writer_machine`). `slot` is the number of a buffer of the columns.
+(
+    W_LONG,  # slot of 64-bit words, lowest, highest, divisor
+    W_WORD,  # slot, size [bytes]: a FLOAT, DOUBLE or BOOLEAN as it is
+    W_BYTES,  # slot of the offsets; the bytes are the next slot
+    W_FIXED,  # the same, size [bytes]
+    W_DECIMAL,  # slot, digits, size of the fixed [bytes] or 0
+    W_BRANCH,  # branch: its number
+    W_UNLESS,  # slot of the validity, instruction: go on there where it is NULL
+    W_LIST,  # slot of the offsets, where to go on
+    W_NEXT,
+    W_JUMP,  # instruction
+    W_FAIL,
+    W_END,
+) = range(12)

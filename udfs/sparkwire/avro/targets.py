@@ -149,8 +149,6 @@ def _collection(
 def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tuple[Schema, ...]) -> Target:
     others = tuple(branch for branch in schema.branches if branch.kind != "null")
     nullable = nullable or len(others) < len(schema.branches)
-    if not others:
-        return _target(schema.branches[0], slots, level, nullable, outer)
     if len(others) == 1:
         return _target(others[0], slots, level, nullable, outer)
     wide = _WIDE.get(frozenset(branch.kind for branch in others)) if len(others) == 2 else None

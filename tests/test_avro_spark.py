@@ -1,0 +1,98 @@
+"""Avro in Spark: typed functions, typed rows, and structs back to bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyspark.sql.functions as F
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkwire import avro
+from tests.test_avro_rows import STREAMS, decoded, schemas, write_folder
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "total", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "tags", "type": {"type": "map", "values": {"type": "array", "items": "string"}}},
+        {"name": "either", "type": ["null", "string", "double"]},
+    ],
+}
+ROW = """named_struct('id', 7L, 'at', TIMESTAMP '2024-01-02 03:04:05.678', 'total', CAST(-12.34 AS DECIMAL(9, 2)),
+    'tags', map('a', array('x', 'y')), 'either', named_struct('member0', CAST(NULL AS STRING), 'member1', 1.5D))"""
+
+
+def test_there_and_back(spark: SparkSession) -> None:
+    avro.register(spark, "order_of", json.dumps(ORDER))
+    df = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
+    [row] = df.selectExpr("order_of(value) AS o", "avro_json(value, '" + json.dumps(ORDER) + "') AS j").collect()
+    assert row.o.asDict(recursive=True) == {
+        "id": 7,
+        "at": row.o.at,
+        "total": row.o.total,
+        "tags": {"a": ["x", "y"]},
+        "either": {"member0": None, "member1": 1.5},
+    }
+    assert str(row.o.total) == "-12.34"
+    assert json.loads(row.j) == {
+        "id": 7,
+        "at": "2024-01-02T03:04:05.678Z",
+        "total": "-12.34",
+        "tags": {"a": ["x", "y"]},
+        "either": 1.5,
+    }
+
+
+def test_a_reader_schema(spark: SparkSession) -> None:
+    fields = [{"name": "id", "type": "double"}, {"name": "new", "type": "int", "default": 3}]
+    later = {"type": "record", "name": "Order", "fields": fields}
+    avro.register(spark, "order_later", ORDER, later)
+    value = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
+    assert value.selectExpr("order_later(value) AS o").first().o.asDict() == {"id": 7.0, "new": 3}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str) -> None:
+    folder = write_folder(tmp_path, stream)
+    events = [(k, event) for k, (event, _) in enumerate(decoded(stream))]
+    df = spark.createDataFrame(events, "k INT, event BINARY")
+    found = avro.rows(df, "event", folder).orderBy("k").collect()
+    for row, (_, java) in zip(found, decoded(stream), strict=True):
+        assert row._error_ is None
+        assert {name: row[name] for name in java} == java
+    unknown = avro.rows(df, "event", schemas(stream)[:1]).groupBy("_error_").count().collect()
+    assert {row["_error_"] for row in unknown} == {None, "UNKNOWN_SCHEMA"}
+
+
+def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
+    given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
+    df = spark.createDataFrame([(1, b"\4"), (2, b"\4"), (1, None), (1, b"")], "version INT, `the value` BINARY")
+    rows = avro.rows(df, "`the value`", given, by="version").collect()
+    assert [(r.version, r.a, r._error_) for r in rows] == [
+        (1, 2, None),
+        (2, None, "UNKNOWN_SCHEMA"),
+        (1, None, None),
+        (1, None, "TRUNCATED"),
+    ]
+    framed = spark.createDataFrame([(b"\0\0\0\0\1\4",)], "value BINARY")
+    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(2, None)]
+
+
+def test_refusals(spark: SparkSession) -> None:
+    df = spark.createDataFrame([(b"", "x", 1)], "value BINARY, s STRING, a INT")
+    given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
+    with pytest.raises(TypeError, match=r"^rows takes a BINARY column, and s is STRING$"):
+        avro.rows(df, "s", given)
+    with pytest.raises(ValueError, match=r"^rows has two columns named a"):
+        avro.rows(df, "value", given)
+    with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
+        avro.register(spark, "f", "string", "int")
+    with pytest.raises(Exception, match="avro_json takes an Avro schema: an Avro schema is JSON, and this is not"):
+        df.selectExpr("avro_json(value, '{')").collect()
+    with pytest.raises(Exception, match="the column is STRING, and int is written from INT"):
+        df.select(avro.encode(F.col("s"), "int")).collect()

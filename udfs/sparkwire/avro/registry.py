@@ -1,0 +1,137 @@
+"""Many schemas and what names them: digests of their texts, versions, numbers of a registry, or any key."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparkwire.avro.java_text import java_text
+from sparkwire.avro.schema import Field, Schema, SchemaError, parse
+
+UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
+"""the `_error_` of a row whose schema the registry does not have"""
+
+_VERSIONED: Final = re.compile(r".*\.(\d+)\.avsc")
+_MD5_SIZE: Final = 16  # [bytes]
+_OVERLAID: Final = bytes(_MD5_SIZE - 2)
+"""REPL_DBUS stores a version in the first two bytes of the digest's place"""
+
+Schemas = str | Path | Iterable[Any] | Mapping[Any, Any]
+
+
+class Registry(NamedTuple):
+    """Schemas in the order in which they were given; a later one of the same name is a later version."""
+
+    texts: tuple[str, ...]
+    """as Java writes them"""
+    keys: Mapping[Hashable, int]
+    """the schema that a digest, a version or another key names"""
+
+    def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
+        """The schema of each row by its id, -1 for one that is not known."""
+        encoded = pc.dictionary_encode(ids)
+        known = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
+        numbers = np.array([*known, -1], np.int32)
+        return numbers[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
+
+    def _overlaid(self, key: Any) -> int:
+        if isinstance(key, bytes) and len(key) == _MD5_SIZE and key[2:] == _OVERLAID:
+            return self.keys.get(int.from_bytes(key[:2], "big", signed=True), -1)
+        return -1
+
+    def parsed(self) -> list[Schema]:
+        """The schemas."""
+        return [parse(text) for text in self.texts]
+
+
+def registry(schemas: Schemas) -> Registry:
+    """The registry of a folder of ``.avsc`` files, of schemas, or of a mapping from ids to schemas.
+
+    In a folder a file ``<name>.<version>.avsc`` gives its schema a version, which names it where no other has the same. A
+    digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
+
+    Raises
+    ------
+    SchemaError
+        where a schema is none; it is named.
+    ValueError
+        where there is no schema.
+    """
+    if isinstance(schemas, Mapping):
+        texts = tuple(_java(schema, f"the schema {key!r}") for key, schema in schemas.items())
+        found = Registry(texts, {key: k for k, key in enumerate(schemas)})
+    else:
+        found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else [(s, None) for s in schemas])
+    if not found.texts:
+        raise ValueError(f"a registry has a schema at least, and there is none in {schemas!r}")
+    return found
+
+
+def _files(folder: Path) -> list[tuple[Any, int | None]]:
+    """The text and version of each file, the versions of a name in their order."""
+    if not folder.is_dir():
+        raise ValueError(f"a registry is a folder of .avsc files, a list of schemas or a mapping, got {str(folder)!r}")
+    named = [(path, _VERSIONED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
+    found = [(path.name, int(match[1]) if match else None, path) for path, match in named]
+    found.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
+    return [(path.read_text("utf-8"), version) for _, version, path in found]
+
+
+def _by_digest(schemas: Sequence[tuple[Any, int | None]]) -> Registry:
+    texts: list[str] = []
+    keys: dict[Hashable, int] = {}
+    versions: dict[int, list[int]] = {}
+    for k, (schema, version) in enumerate(schemas):
+        texts.append(_java(schema, f"schema {k}"))
+        for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
+            data = text.encode()
+            keys[hashlib.md5(data, usedforsecurity=False).digest()] = k
+            keys[zlib.crc32(data).to_bytes(4, "big")] = k
+        if version is not None:
+            versions.setdefault(version, []).append(k)
+    return Registry(tuple(texts), keys | {version: ks[0] for version, ks in versions.items() if len(ks) == 1})
+
+
+def _java(schema: Any, where: str) -> str:
+    try:
+        parse(schema)
+    except SchemaError as e:
+        raise SchemaError(f"{where}: {e}") from None
+    return java_text(schema)
+
+
+def combined(schemas: Sequence[Schema]) -> Schema:
+    """A reader's record with every field of these records, each as the last one has it; NULL where a record has it not.
+
+    Raises
+    ------
+    SchemaError
+        where one is no record.
+    """
+    fields: dict[str, Field] = {}
+    for schema in schemas:
+        if schema.kind != "record":
+            raise SchemaError(f"rows takes schemas of records, and one is {schema.title}: give a reader_schema")
+        for f in schema.fields:
+            fields[f.name] = Field(f.name, _or_null(f.schema), has_default=True)
+    return Schema("record", fields=tuple(fields.values()))
+
+
+def _or_null(schema: Schema) -> Schema:
+    null = Schema("null")
+    if schema.kind == "null":
+        return schema
+    if schema.kind != "union":
+        return Schema("union", branches=(null, schema))
+    return (
+        schema if any(b.kind == "null" for b in schema.branches) else Schema("union", branches=(null, *schema.branches))
+    )

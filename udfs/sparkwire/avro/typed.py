@@ -1,0 +1,89 @@
+"""One schema's data to one column, and one datum to a Python value."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.avro.columns import Plan, decode, plan
+from sparkwire.avro.schema import Schema, loaded, parse
+from sparkwire.avro.writer import encode
+from sparkwire.column import spans_of
+from sparkwire.errors import ERRORS, OK
+
+
+class Typed(NamedTuple):
+    """A decoder as plain texts, so that workers get it whole."""
+
+    schema: str
+    reader_schema: str
+
+    @property
+    def type(self) -> pa.DataType:
+        """What it answers."""
+        return _planned(*self).target.type
+
+    def decode(self, value: pa.Array, name: str = "decode") -> pa.Array:
+        """The datum of each row, NULL where it cannot be read; ``name`` is the function's in a refusal."""
+        binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type) or pa.types.is_null(value.type)
+        if not binary:
+            raise TypeError(f"{name} takes (value BINARY), got ({value.type})")
+        return decode(_planned(*self), spans_of(value)).column
+
+
+@lru_cache(256)
+def _planned(schema: str, reader_schema: str) -> Plan:
+    return plan([parse(schema)], parse(reader_schema))
+
+
+def typed(schema: Any, reader_schema: Any = None) -> Typed:
+    """The decoder of a schema, by a reader's schema if one is given.
+
+    Raises
+    ------
+    SchemaError
+        where one is no schema, the one cannot be read by the other, or no column can be made of it.
+    """
+    writer = json.dumps(loaded(schema))
+    decoder = Typed(writer, writer if reader_schema is None else json.dumps(loaded(reader_schema)))
+    _planned(*decoder)
+    return decoder
+
+
+def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
+    """One datum as Python: a record a dict, numbers, texts, dates and times as pyarrow gives them.
+
+    Raises
+    ------
+    ValueError
+        where it cannot be read, with the code of the error.
+    """
+    decoded = decode(_planned(*typed(schema, reader_schema)), spans_of(pa.array([payload], pa.binary())))
+    if decoded.errors[0] != OK:
+        raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {ERRORS[decoded.errors[0]]}")
+    return decoded.column.to_pylist(maps_as_pydicts="lossy")[0]
+
+
+def checked(schema: Any) -> str:
+    """The schema's text.
+
+    Raises
+    ------
+    SchemaError
+        where it is none.
+    """
+    parse(schema)
+    return json.dumps(loaded(schema))
+
+
+def encoded(column: pa.Array, schema: str) -> pa.Array:
+    """BINARY: the rows as data of the schema."""
+    return encode(column, _parsed(schema))
+
+
+@lru_cache(256)
+def _parsed(schema: str) -> Schema:
+    return parse(schema)

@@ -1,0 +1,210 @@
+"""Columns to Avro data: the twin of `columns`, as Spark's ``to_avro`` is of ``from_avro``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparkwire.avro import ops
+from sparkwire.avro.assembler import Assembler, bounds_of
+from sparkwire.avro.readers import DIGITS
+from sparkwire.avro.schema import Schema, SchemaError
+from sparkwire.avro.targets import Slots, target_of
+from sparkwire.avro.writer_machine import WORD_SLACK, run_encode
+from sparkwire.column import bitmap, bools_of, checked_total, empty
+from sparkwire.kernels.slots import table_of
+from sparkwire.sqltype import sql_name
+
+_DEEPEST: Final = 3 * 512  # words of the stack
+_LONGEST: Final = (1 << 31) - 1
+
+
+def encode(column: pa.Array, schema: Schema) -> pa.Array:
+    """BINARY: each row as a datum of the schema, NULL where it has no place for the row.
+
+    Raises
+    ------
+    SchemaError
+        where the column's type is not one that data of the schema are read as.
+    """
+    writer = _Encoder()
+    writer.value(schema, column, "the column")
+    writer.emit(ops.W_END)
+    code, table = np.array(writer.code, np.int64), table_of(writer.buffers)
+    rows = len(column)
+    valid = np.ones(rows, np.bool_) if _may_be_null(schema) else bools_of(column.is_valid()).copy()
+    offsets, stack, wanted = np.zeros(rows + 1, np.int32), np.empty(_DEEPEST, np.int64), np.zeros(1, np.int64)
+    out = empty(max(column.nbytes, 1), np.uint8, WORD_SLACK)
+    first = 0
+    while True:
+        first = run_encode(code, table, valid, first, offsets, out, stack, wanted)
+        if first == rows:
+            break
+        checked_total(int(wanted[0]))
+        larger = empty(min(max(int(wanted[0]), 2 * len(out)), _LONGEST), np.uint8)
+        larger[: offsets[first]] = out[: offsets[first]]
+        out = larger
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[: offsets[rows]])]
+    return pa.Array.from_buffers(pa.binary(), rows, buffers)
+
+
+def _may_be_null(schema: Schema) -> bool:
+    return schema.kind == "null" or any(branch.kind == "null" for branch in schema.branches)
+
+
+class _Encoder(Assembler):
+    """Writes the program of a column, and collects the column's buffers as the machine reads them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffers: list[NDArray[Any]] = []
+
+    def slot(self, buffer: NDArray[Any]) -> int:
+        """The number of a buffer; none is empty, so that it has an address."""
+        self.buffers.append(np.ascontiguousarray(buffer if buffer.size else np.zeros(16, np.uint8)))
+        return len(self.buffers) - 1
+
+    def value(self, schema: Schema, column: pa.Array, where: str) -> None:
+        """Write an item of a column, which fails the row where it is NULL and the schema has no null."""
+        if schema.kind == "union":
+            self._union(schema, column, where)
+        elif schema.kind != "null":
+            over = self._unless_null(column)
+            self._plain(schema, column, where)
+            if over is not None:
+                end = self.emit(ops.W_JUMP, 0)
+                self.patch(over, 2, self.here)
+                self.emit(ops.W_FAIL)
+                self.patch(end, 1, self.here)
+
+    def _unless_null(self, column: pa.Array) -> int | None:
+        if column.null_count == 0 and not pa.types.is_null(column.type):
+            return None
+        return self.emit(ops.W_UNLESS, self.slot(bools_of(column.is_valid()).view(np.uint8)), 0)
+
+    def _union(self, schema: Schema, column: pa.Array, where: str) -> None:
+        others = [k for k, branch in enumerate(schema.branches) if branch.kind != "null"]
+        null = [k for k, branch in enumerate(schema.branches) if branch.kind == "null"]
+        over = self._unless_null(column)
+        ends: list[int] = []
+        if len(others) == 1:
+            self.emit(ops.W_BRANCH, others[0])
+            self._plain(schema.branches[others[0]], column, where)
+        elif target_of(schema, Slots()).kind != "union":
+            # int and long, float and double: all go to the wider branch.
+            wide = max(others, key=lambda k: schema.branches[k].kind in ("long", "double"))
+            self.emit(ops.W_BRANCH, wide)
+            self._plain(schema.branches[wide], column, where)
+        else:
+            self._members(schema, others, column, where, ends)
+        if over is not None:
+            ends.append(self.emit(ops.W_JUMP, 0))
+            self.patch(over, 2, self.here)
+            self.emit(*(ops.W_BRANCH, null[0]) if null else (ops.W_FAIL,))
+        for end in ends:
+            self.patch(end, 1, self.here)
+
+    def _members(self, schema: Schema, others: list[int], column: pa.Array, where: str, ends: list[int]) -> None:
+        """The first member that is not NULL."""
+        names = [f"member{k}" for k in range(len(others))]
+        if not pa.types.is_struct(column.type) or [field.name for field in column.type] != names:
+            raise SchemaError(f"{where} is {sql_name(column.type)}: a union takes a STRUCT of {', '.join(names)}")
+        for k, member in zip(others, column.flatten(), strict=True):
+            over = self.emit(ops.W_UNLESS, self.slot(bools_of(member.is_valid()).view(np.uint8)), 0)
+            self.emit(ops.W_BRANCH, k)
+            self._plain(schema.branches[k], member, where)
+            ends.append(self.emit(ops.W_JUMP, 0))
+            self.patch(over, 2, self.here)
+        self.emit(ops.W_FAIL)
+
+    def _plain(self, schema: Schema, column: pa.Array, where: str) -> None:
+        type = column.type
+        if pa.types.is_null(type):
+            self.emit(ops.W_FAIL)
+        elif schema.kind == "record" and pa.types.is_struct(type):
+            self._record(schema, column, where)
+        elif schema.kind == "array" and (pa.types.is_list(type) or pa.types.is_large_list(type)):
+            self._items(schema, column, lambda items: self.value(schema.items, column.values, f"an item of {where}"))  # type: ignore[arg-type]
+        elif schema.kind == "map" and pa.types.is_map(type):
+            self._items(schema, column, lambda items: self._entry(schema, column, where))
+        elif not self._scalar(schema, column):
+            wanted = sql_name(target_of(schema, Slots()).type)
+            raise SchemaError(f"{where} is {sql_name(type)}, and {schema.title} is written from {wanted}")
+
+    def _record(self, schema: Schema, column: pa.Array, where: str) -> None:
+        given = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
+        unknown = [name for name in given if name not in {f.name for f in schema.fields}]
+        if unknown:
+            raise SchemaError(f"{where} has the field {unknown[0]}, which {schema.title} has not")
+        for f in schema.fields:
+            inner = f"{where}.{f.name}"
+            if f.name not in given and not _may_be_null(f.schema):
+                raise SchemaError(f"{inner} is missing, and {f.schema.title} is never null")
+            self.value(f.schema, given.get(f.name, pa.nulls(len(column))), inner)
+
+    def _items(self, schema: Schema, column: pa.Array, item: Callable[[pa.Array], None]) -> None:
+        begin = self.emit(ops.W_LIST, self.slot(np.asarray(column.offsets, np.int64)), 0)
+        item(column)
+        self.emit(ops.W_NEXT)
+        self.patch(begin, 2, self.here)
+
+    def _entry(self, schema: Schema, column: pa.MapArray, where: str) -> None:
+        assert schema.items is not None
+        self._bytes(column.keys)
+        self.value(schema.items, column.items, f"a value of {where}")
+
+    def _scalar(self, schema: Schema, column: pa.Array) -> bool:
+        """Whether the column is one that the schema's data are read as; then it is written."""
+        type, kind = column.type, schema.kind
+        target = target_of(schema, Slots()).type
+        if kind in ("int", "long"):
+            return self._number(schema, column, target)
+        if kind in ("float", "double", "boolean"):
+            if type != target and not (kind == "double" and pa.types.is_float32(type)):
+                return False
+            width = {"boolean": 1, "float": 4, "double": 8}[kind]
+            values = column.fill_null(False if width == 1 else 0).cast(target).to_numpy(zero_copy_only=False)
+            self.emit(ops.W_WORD, self.slot(values.view(np.uint8)), width)
+        elif schema.logical == "decimal" and schema.precision <= DIGITS:
+            if not pa.types.is_decimal128(type) or type.scale != schema.scale:
+                return False
+            words = np.frombuffer(column.buffers()[1], np.uint8)[
+                16 * column.offset : 16 * (column.offset + len(column))
+            ]
+            self.emit(ops.W_DECIMAL, self.slot(words), schema.precision, schema.size)
+        elif kind == "enum":
+            if not (pa.types.is_string(type) or pa.types.is_large_string(type)):
+                return False
+            symbols = pc.index_in(column, value_set=pa.array(schema.symbols, type)).fill_null(-1)
+            self.emit(ops.W_LONG, self.slot(np.asarray(symbols, np.int64)), 0, len(schema.symbols) - 1, 1)
+        else:
+            text = pa.types.is_string(type) or pa.types.is_large_string(type)
+            if text != (kind == "string") or not (text or pa.types.is_binary(type) or pa.types.is_large_binary(type)):
+                return False
+            self._bytes(column, schema.size if kind == "fixed" else None)
+        return True
+
+    def _number(self, schema: Schema, column: pa.Array, target: pa.DataType) -> bool:
+        type = column.type
+        if type != target and not (pa.types.is_integer(target) and pa.types.is_integer(type)):
+            return False
+        bounds = bounds_of(schema)
+        whole = column.cast(pa.int32()) if pa.types.is_date32(type) else column
+        values = np.asarray(whole.cast(pa.int64()).fill_null(0), np.int64)
+        # The instant's part below the unit is cut off toward the past.
+        highest = bounds.highest * bounds.factor + bounds.factor - 1
+        self.emit(ops.W_LONG, self.slot(values), bounds.lowest * bounds.factor, highest, bounds.factor)
+        return True
+
+    def _bytes(self, column: pa.Array, size: int | None = None) -> None:
+        wide = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
+        _, offsets, data = column.buffers()
+        ends = np.frombuffer(offsets, np.int64 if wide else np.int32)[column.offset : column.offset + len(column) + 1]
+        place = self.slot(ends.astype(np.int64))
+        self.slot(np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8))
+        self.emit(*(ops.W_BYTES, place) if size is None else (ops.W_FIXED, place, size))

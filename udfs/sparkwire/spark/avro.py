@@ -1,0 +1,168 @@
+"""Avro in Spark: a typed function of one schema, typed rows of many, and structs back to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.types import BinaryType, StructType
+
+from sparkwire.avro.typed import Typed, checked, encoded, typed
+from sparkwire.payloads import (
+    EVENT_COLUMNS,
+    Payloads,
+    Reader,
+    ask,
+    by_source,
+    of_column,
+    of_events,
+    of_messages,
+    reader,
+)
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class TypedCall:
+    """What a worker calls for a function of one schema. Plain texts go there; the program is made there."""
+
+    def __init__(self, name: str, decoder: Typed) -> None:
+        self.__name__ = name
+        self.decoder = decoder
+
+    # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
+    def __call__(self, value):  # type: ignore[no-untyped-def]
+        return self.decoder.decode(value, self.__name__)
+
+
+class PandasTypedCall(TypedCall):
+    """The same over pandas."""
+
+    def __call__(self, value):  # type: ignore[no-untyped-def]
+        answer = self.decoder.decode(pa.Array.from_pandas(value), self.__name__)
+        if pa.types.is_struct(answer.type):
+            columns = zip(answer.type, answer.flatten(), strict=True)
+            return pd.DataFrame({field.name: _series(column) for field, column in columns})
+        return _series(answer)
+
+
+def _series(answer: pa.Array) -> pd.Series:
+    return answer.to_pandas(integer_object_nulls=True, maps_as_pydicts="lossy")
+
+
+def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
+    """See ``sparkwire.avro.register``."""
+    decoder = typed(schema, reader_schema)
+    returns = from_arrow_type(decoder.type)
+    if hasattr(F, "arrow_udf"):
+        spark.udf.register(name, F.arrow_udf(TypedCall(name, decoder), returns))
+    else:
+        spark.udf.register(name, F.pandas_udf(PandasTypedCall(name, decoder), returns))
+
+
+def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str | None) -> DataFrame:
+    """See ``sparkwire.avro.rows``."""
+    read = reader(schemas, reader_schema)
+    payloads = _payloads(schemas, by)
+    _check_binary(df, column)
+    own = from_arrow_schema(pa.schema([*read.fields, pa.field("_error_", pa.string())]))
+    own_name = column.strip("`").lower()
+    others = StructType([field for field in df.schema if field.name.lower() != own_name])
+    _check_names(others, own)
+    named = [] if by is None else [F.col(by).alias("by")]
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            columns, errors = read.rows(payloads(*batch.columns[: 1 + len(named)]))
+            kept = batch.columns[1 + len(named) :]
+            yield pa.RecordBatch.from_arrays([*kept, *columns, errors], names=[*others.names, *own.names])
+
+    # Under plain names: mapInArrow fails on a name with a dot.
+    kept_columns = (F.col(_quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names))
+    chosen = df.select(F.col(column).alias("value"), *named, *kept_columns)
+    return chosen.mapInArrow(decode, StructType([*others, *own]))
+
+
+def _payloads(schemas: Any, by: str | None) -> Callable[..., Payloads]:
+    if by is not None:
+        return of_column
+    return of_messages if isinstance(schemas, Mapping) else of_events
+
+
+def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
+    """See ``sparkwire.databus.rows``."""
+    _check_binary(df, column)
+    return {name: _events(df, read, column) for name, read in by_source(schemas).items()}
+
+
+def _events(df: DataFrame, read: Reader, column: str) -> DataFrame:
+    described = {f"_{name}_": ask(f"dbus_{name}", pa.nulls(0, pa.binary())).type for name in EVENT_COLUMNS}
+    meta = [pa.field(name, type) for name, type in described.items()]
+    schema = pa.schema([*meta, *read.fields, pa.field("_error_", pa.string())])
+    _check_names(
+        from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*meta, schema.field("_error_")]))
+    )
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            payloads = of_events(batch.column(0))
+            mine = pa.array(read.schemas.chosen(payloads.ids) >= 0)
+            events = batch.column(0).filter(mine)
+            columns, errors = read.rows(of_events(events))
+            told = [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
+            yield pa.RecordBatch.from_arrays([*told, *columns, errors], schema=schema)
+
+    return df.select(F.col(column).alias("event")).mapInArrow(decode, from_arrow_schema(schema))
+
+
+def _check_binary(df: DataFrame, column: str) -> None:
+    type = df.select(F.col(column)).schema[0].dataType
+    if not isinstance(type, BinaryType):
+        raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
+
+
+def _check_names(others: StructType, own: StructType) -> None:
+    taken = {name.lower() for name in own.names}
+    for name in others.names:
+        if name.lower() in taken:
+            raise ValueError(
+                f"rows has two columns named {name}, the payload's and its own or its input's: rename or drop one"
+            )
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+class EncodeCall:
+    """What a worker calls for ``encode``."""
+
+    def __init__(self, schema: str) -> None:
+        self.__name__ = "encode"
+        self.schema = schema
+
+    def __call__(self, column):  # type: ignore[no-untyped-def]
+        return encoded(column, self.schema)
+
+
+class PandasEncodeCall(EncodeCall):
+    """The same over pandas."""
+
+    def __call__(self, column):  # type: ignore[no-untyped-def]
+        given = pa.Table.from_pandas(column, preserve_index=False).to_struct_array().combine_chunks()
+        return _series(encoded(given, self.schema))
+
+
+def encode(struct: Column | str, schema: Any) -> Column:
+    """See ``sparkwire.avro.encode``."""
+    text = checked(schema)
+    if hasattr(F, "arrow_udf"):
+        found: Column = F.arrow_udf(EncodeCall(text), BinaryType())(struct)
+    else:
+        found = F.pandas_udf(PandasEncodeCall(text), BinaryType())(struct)
+    return found
