@@ -110,6 +110,20 @@ class Part(NamedTuple):
     """what later files have of the window that is open at the file's end"""
 
 
+class Begin(NamedTuple):
+    """Between two windows."""
+
+    position: int
+    """in a file [bytes]"""
+    window: int
+    """number of the window that begins there"""
+    previous: int
+    """variant of the event before"""
+
+
+FRONT: Final = Begin(0, 0, NO_VARIANT)
+
+
 def query(given: Mapping[str, str]) -> Query:
     """Read the options of a query.
 
@@ -192,7 +206,9 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
     OSError, ValueError
         as `find`.
     """
-    parts = [part for stream, files in streams(asked) for part in _parts(stream, files, asked.max_split_bytes)]
+    parts = [
+        part for stream, files in streams(asked) for part in stream_parts(stream, files, asked.max_split_bytes, FRONT)
+    ]
     return packed(parts, [_size(part) + FILE_COST for part in parts], asked.max_split_bytes)
 
 
@@ -201,18 +217,22 @@ def _size(part: Part) -> int:
     return max(0, min(part.stop, part.file.size) - part.start)
 
 
-def _parts(stream: str, files: Sequence[File], max_bytes: int) -> list[Part]:
-    """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join."""
-    if len(files) == 1 and (files[0].compressed or files[0].size <= max_bytes):
-        return [Part(files[0], stream, 0, TO_THE_END, NO_VARIANT, Open(), UNENDED)]
+def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begin) -> list[Part]:
+    """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
+
+    ``begin`` is where in the first of ``files`` to begin.
+    """
+    start, previous = begin.position, begin.previous
+    window = Open(begin.window)
+    if len(files) == 1 and (files[0].compressed or files[0].size - start <= max_bytes):
+        return [Part(files[0], stream, start, TO_THE_END, previous, window, UNENDED)]
     parts: list[Part] = []
     waiting: list[int] = []  # parts at whose end the window at hand is open
-    window = Open()
     for file in files:
         with Source(file) as source:
             events = EventFile(source)
-            parts.append(Part(file, stream, 0, TO_THE_END, NO_VARIANT, window, UNENDED))
-            position, previous = 0, NO_VARIANT
+            parts.append(Part(file, stream, start, TO_THE_END, previous, window, UNENDED))
+            position, start = start, 0
             while len((rows := events.rows(position, source.size, previous)).kinds):
                 found = windows_of(rows, window, None)
                 _join(parts, waiting, window, found)
@@ -221,6 +241,7 @@ def _parts(stream: str, files: Sequence[File], max_bytes: int) -> list[Part]:
                         parts[-1] = parts[-1]._replace(stop=at)
                         parts.append(Part(file, stream, at, TO_THE_END, before, begun, UNENDED))
                 window, position, previous = found.after, rows.stop, rows.previous
+        previous = NO_VARIANT
         if not window.empty:
             waiting.append(len(parts) - 1)
     return parts

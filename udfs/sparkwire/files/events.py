@@ -98,10 +98,10 @@ def frame_rows(
     ends[0] = 0
     while pos < size and pos < stop and count < kinds.size:
         left = size - pos
-        if left < ahead and not final:
-            return count, previous, int64(ahead)
         variant = stream_variant(data, pos, left, previous)
         error = stream_header_error(data, pos, left, variant, before)
+        if error != OK and left < ahead and not final:
+            return count, previous, int64(ahead)
         if error == TRUNCATED and not final:
             claimed = event.header_end(data, pos, left, variant)
             if left < claimed <= skipped:
@@ -174,7 +174,7 @@ class EventFile:
         previous
             the variant of the event before, `NO_VARIANT` at the beginning
         complete
-            give none that the end of the file cuts: it may go on
+            give none that the end of the file may have cut: it grows
         """
         wanted = max(AHEAD, min(self.chunk, stop - position + AHEAD))
         while True:

@@ -88,25 +88,39 @@ def _marker(data: Bytes, pos: int, end: int) -> int:
     return int64(i16(data, pos + 2, False))
 
 
-def transactions(logs: Iterable[Log]) -> Transactions:
-    """Of a partition whose segments these are, in their order."""
-    opened: dict[int, int] = {}
-    aborted: list[Aborted] = []
-    for log in logs:
-        position = 0
-        while position < log.source.size:
-            run = log.framed(position, log.source.size)
+class Tracker:
+    """The transactions of a partition as far as its log has been followed."""
+
+    def __init__(self) -> None:
+        self._opened: dict[int, int] = {}
+        self._aborted: list[Aborted] = []
+
+    def follow(self, log: Log, position: int, stop: int) -> int:
+        """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins."""
+        while position < stop:
+            run = log.framed(position, stop)
             found = empty(4 * (len(run.data) // _LEAST_BATCH + 1), np.int64).reshape(4, -1)
             count = int(transactional(run.data, len(run.data), found))
             for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
                 if marker == _DATA:
-                    opened.setdefault(producer, first)
+                    self._opened.setdefault(producer, first)
                 elif marker in (_ABORT, _COMMIT):
-                    begun = opened.pop(producer, None)
+                    begun = self._opened.pop(producer, None)
                     if marker == _ABORT and begun is not None:
-                        aborted.append(Aborted(producer, begun, last))
+                        self._aborted.append(Aborted(producer, begun, last))
             position = position + len(run.data) if len(run.data) else log.damage(position).stop
-    return Transactions(tuple(aborted), min(opened.values(), default=None))
+        return position
+
+    def found(self) -> Transactions:
+        return Transactions(tuple(self._aborted), min(self._opened.values(), default=None))
+
+
+def transactions(logs: Iterable[Log]) -> Transactions:
+    """Of a partition whose segments these are, in their order."""
+    tracker = Tracker()
+    for log in logs:
+        tracker.follow(log, 0, log.source.size)
+    return tracker.found()
 
 
 def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:

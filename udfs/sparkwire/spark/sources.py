@@ -6,16 +6,18 @@ plain data and the names of this package's classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from sparkwire.files import databus, kafka_log
+from sparkwire.files import databus, follow, follow_events, kafka_log
+from sparkwire.spark.stream_sources import Follower, stream_reader
 
 
 def register(spark: SparkSession) -> None:
@@ -32,71 +34,63 @@ class Task(InputPartition):  # type: ignore[misc]  # PySpark is not typed
         self.parts = parts
 
 
-class KafkaLog(DataSource):  # type: ignore[misc]
-    """Kafka's segments as a table; see `sparkwire.files.kafka_log`."""
+class Reader(DataSourceReader):  # type: ignore[misc]
+    """One batch query over the files of a source."""
 
-    @classmethod
-    def name(cls) -> str:
-        return kafka_log.NAME
-
-    def schema(self) -> StructType:
-        asked = kafka_log.query(self.options)
-        kafka_log.find(asked.paths)
-        return from_arrow_schema(kafka_log.schema(asked))
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return KafkaLogReader(with_schema(kafka_log, self.options, schema), schema)
-
-
-class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
-    """One query."""
-
-    def __init__(self, asked: kafka_log.Query, schema: StructType) -> None:
+    def __init__(self, files: ModuleType, asked: Any, schema: StructType) -> None:
+        self.files = files
         self.asked = asked
         self.types = to_arrow_schema(schema, timezone="UTC")
 
     def partitions(self) -> list[Task]:
-        return [Task(parts) for parts in kafka_log.plan(self.asked)]
+        return [Task(parts) for parts in self.files.plan(self.asked)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
-        return typed(kafka_log.read(self.asked, partition.parts), self.types)
+        return typed(self.files.read(self.asked, partition.parts), self.types)
 
 
-class Databus(DataSource):  # type: ignore[misc]
-    """Databus event files as a table; see `sparkwire.files.databus`."""
+class FileSource(DataSource):  # type: ignore[misc]
+    """A source whose options, columns and rows are those of a module of `sparkwire.files`."""
+
+    files: ModuleType
+    follower: Callable[[Any], Follower]
 
     @classmethod
     def name(cls) -> str:
-        return databus.NAME
+        name: str = cls.files.NAME
+        return name
 
     def schema(self) -> StructType:
-        asked = databus.query(self.options)
-        databus.find(asked.paths)
-        return from_arrow_schema(databus.schema(asked))
+        asked = self.files.query(self.options)
+        self.files.find(asked.paths)
+        return from_arrow_schema(self.files.schema(asked))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return DatabusReader(with_schema(databus, self.options, schema), schema)
+        return Reader(self.files, with_schema(self.files, self.options, schema), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        reader = self.reader(schema)
+        follower = type(self).follower(reader.asked)
+        return stream_reader()(follower, reader.asked.max_bytes_per_trigger, Task, reader.read)
 
 
-class DatabusReader(DataSourceReader):  # type: ignore[misc]
-    """One query."""
+class KafkaLog(FileSource):
+    """Kafka's segments as a table; see `sparkwire.files.kafka_log`."""
 
-    def __init__(self, asked: databus.Query, schema: StructType) -> None:
-        self.asked = asked
-        self.types = to_arrow_schema(schema, timezone="UTC")
-
-    def partitions(self) -> list[Task]:
-        return [Task(parts) for parts in databus.plan(self.asked)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Task):
-            return iter(())
-        return typed(databus.read(self.asked, partition.parts), self.types)
+    files = kafka_log
+    follower = follow.Follower
 
 
-def with_schema(source: Any, options: Mapping[str, str], schema: StructType) -> Any:
+class Databus(FileSource):
+    """Databus event files as a table; see `sparkwire.files.databus`."""
+
+    files = databus
+    follower = follow_events.EventFollower
+
+
+def with_schema(source: ModuleType, options: Mapping[str, str], schema: StructType) -> Any:
     """The query of options, for the columns of a schema that the user may have given.
 
     Raises

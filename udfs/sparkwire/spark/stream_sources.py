@@ -1,0 +1,93 @@
+"""The same sources as streams: places and tasks asked of `sparkwire.files`, limits and triggers as Spark's version has them.
+
+From Spark 4.2 on a query can be limited (`maxBytesPerTrigger`), run with `Trigger.AvailableNow`, and shows how far the files
+go. Before that each batch takes all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+Places = dict[str, Any]
+
+HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
+
+
+class Follower(Protocol):
+    """What follows the files of a query."""
+
+    def initial(self) -> Places: ...
+    def latest(self, start: Places) -> Places: ...
+    def limited(self, start: Places, end: Places, max_bytes: int) -> Places: ...
+    def tasks(self, start: Places, end: Places) -> list[tuple[Any, ...]]: ...
+
+
+class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark is not typed
+    """One streaming query; this much every version of Spark asks for."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        max_bytes: int | None,
+        task: Callable[[tuple[Any, ...]], InputPartition],
+        read: Callable[[InputPartition], Iterator[pa.RecordBatch]],
+    ) -> None:
+        if max_bytes is not None and not HAS_LIMITS:
+            raise ValueError("maxBytesPerTrigger needs Spark 4.2 or later")
+        self._follower = follower
+        self._max_bytes = max_bytes
+        self._task = task
+        self._read = read
+        self._start: Places = {}
+        self._target: Places | None = None
+        self._newest: Places | None = None
+
+    def initialOffset(self) -> Places:  # noqa: N802
+        return self._follower.initial()
+
+    def latestOffset(self) -> Places:  # noqa: N802
+        return self._follower.latest(self._start)
+
+    def partitions(self, start: Places, end: Places) -> list[InputPartition]:
+        self._start = end
+        return [self._task(parts) for parts in self._follower.tasks(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._read(partition)
+
+
+if HAS_LIMITS:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxBytes,
+        SupportsTriggerAvailableNow,
+    )
+
+    class LimitedFileStreamReader(FileStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+        """The same with limits, and with a target under `Trigger.AvailableNow`."""
+
+        def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+            return ReadAllAvailable() if self._max_bytes is None else ReadMaxBytes(self._max_bytes)
+
+        def latestOffset(self, start: Places, limit: ReadLimit) -> Places:  # type: ignore[override]  # noqa: N802
+            self._newest = self._follower.latest(start) if self._target is None else {**start, **self._target}
+            if isinstance(limit, ReadMaxBytes):
+                return self._follower.limited(start, self._newest, limit.max_bytes)
+            return self._newest
+
+        def reportLatestOffset(self) -> Places | None:  # noqa: N802
+            return self._newest
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+            self._target = self._follower.latest({})
+
+
+def stream_reader() -> type[FileStreamReader]:
+    """The reader that this version of Spark can use."""
+    return LimitedFileStreamReader if HAS_LIMITS else FileStreamReader
