@@ -6,6 +6,7 @@ holds as for plain arguments: a narrower integer is fine, anything else has to b
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 
 import pyarrow as pa
@@ -24,6 +25,8 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
     ``taker`` and ``path`` are the function and the argument, for the sentence of the TypeError that
     anything else raises.
     """
+    if array.type == declared:
+        return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), declared)
     if pa.types.is_struct(declared) and pa.types.is_struct(array.type):
@@ -35,7 +38,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
         return _map(array, declared, taker, path)
     if not fits(array.type, declared):
         raise TypeError(f"{taker} takes {path} {sql_name(declared)}, got {sql_name(array.type)}")
-    if array.type == declared or pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
+    if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
         return array
     try:
         return array.cast(declared)
@@ -43,6 +46,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
         raise refusal(taker, f"{path} {sql_name(declared)}", pc.max(array)) from None
 
 
+@functools.lru_cache(maxsize=256)
 def plain_type(type: pa.DataType) -> pa.DataType:
     """The type that kernels read in place of another layout of the same values: views, dictionaries, lists of other offsets."""
     if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):

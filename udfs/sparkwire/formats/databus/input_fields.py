@@ -33,7 +33,8 @@ class InputFields:
         self.rows = len(column)
         self.present = _validity(column)
         self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
-        self._there: dict[str, Bools] = {}
+        self._present: dict[str, Bools] = {}
+        self._numbers: dict[str, Ints] = {}
 
     def array(self, field: str) -> pa.Array[Any] | None:
         """The field as it is given, None if it is not."""
@@ -41,20 +42,28 @@ class InputFields:
 
     def has(self, field: str) -> Bools:
         """In which rows the field is not NULL."""
-        if field not in self._there:
+        if field not in self._present:
             array = self.array(field)
-            self._there[field] = np.zeros(self.rows, np.bool_) if array is None else _validity(array)
-        return self._there[field]
+            self._present[field] = np.zeros(self.rows, np.bool_) if array is None else _validity(array)
+        return self._present[field]
 
     def numbers(self, field: str, low: int, high: int) -> Ints:
         """A field that has to be between two numbers, 0 where it is NULL; a TIMESTAMP [us since epoch]."""
-        array = self.array(field)
-        if array is None:
-            return np.zeros(self.rows, np.int64)
-        values = np.asarray(array.cast(pa.int64()).fill_null(0))
+        if field not in self._numbers:
+            self._numbers[field] = self._int64(field)
+        values = self._numbers[field]
+        if self.array(field) is None:
+            return values
         if values.min() < low or values.max() > high:
             refuse((values < low) | (values > high), f"{field} from {low} to {high}", values)
         return values
+
+    def _int64(self, field: str) -> Ints:
+        array = self.array(field)
+        if array is None:
+            return np.zeros(self.rows, np.int64)
+        whole = array if array.type == pa.int64() else array.cast(pa.int64())
+        return np.asarray(whole.fill_null(0) if whole.null_count else whole)
 
     def flags(self, field: str) -> Bools:
         """A BOOLEAN, False for NULL."""

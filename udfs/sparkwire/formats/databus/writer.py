@@ -237,7 +237,10 @@ def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
             refuse(rows & inputs.has(name), f"no {name} in {table.name}", values)
         else:
             low, high = placed.field.bounds
-            refuse(rows & ((values < low) | (values > high)), f"{name} from {low} to {high} in {table.name}", values)
+            if (low, high) != _LONG:
+                refuse(
+                    rows & ((values < low) | (values > high)), f"{name} from {low} to {high} in {table.name}", values
+                )
     return values
 
 
