@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.function import Function
 
-__all__ = ["FUNCTIONS", "Function", "databus", "datahub", "functions", "publish", "register", "samples"]
+__all__ = ["FUNCTIONS", "Function", "databus", "datahub", "doctor", "functions", "publish", "register", "samples"]
 __version__ = "0.1.0"
 
 
@@ -78,6 +78,20 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     from sparkwire.spark.publishing import publish
 
     publish(spark, schema, wheel, environment_version)
+
+
+def doctor(spark: SparkSession | None = None) -> None:
+    """Print what this session is made of and what to do about it: paste it into an issue.
+
+    Versions on driver and executors, the interface, the compile cache and its place, the checksums' code, round trips
+    of each format with the time of its first call. Runs one small job; without a session, in the one that PySpark's
+    settings give.
+    """
+    import sys
+
+    from sparkwire.spark.doctor import doctor
+
+    sys.stdout.write(doctor(spark))
 
 
 def functions() -> list[Function]:

@@ -34,7 +34,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import numba
@@ -47,6 +47,31 @@ PREFIX = f"{PACKAGE}-kernels-"
 KEPT = 4  # directories: a mixed fleet, or the version before this one, may share a place
 
 _USER = os.getuid() if hasattr(os, "getuid") else 0
+
+
+class Kept(NamedTuple):
+    """What one directory of the cache holds for exactly this package and target."""
+
+    directory: Path
+    files: int
+    bytes: int
+    writable: bool
+
+
+def kept() -> Kept | None:
+    """The first directory that holds kernels of this package, else the first that could; None where none can be written."""
+    found = [_kept(directory) for directory in _directories()]
+    full = [state for state in found if state.files]
+    writable = [state for state in found if state.writable]
+    return next(iter(full + writable), None)
+
+
+def _kept(directory: Path) -> Kept:
+    sizes = []
+    with contextlib.suppress(OSError):
+        sizes = [path.stat().st_size for path in directory.glob("*.bin")]
+    place = next(path for path in (directory, *directory.parents) if path.exists())
+    return Kept(directory, len(sizes), sum(sizes), os.access(place, os.W_OK))
 
 
 class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped

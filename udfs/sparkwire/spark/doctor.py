@@ -1,0 +1,44 @@
+"""The doctor's look at a session: its server, its executors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from sparkwire.diagnosis import Examined, examine, examined, report
+from sparkwire.spark.udf import best_interface
+
+_TASKS = 8
+"""Enough to reach several executors, if there are several."""
+
+
+def doctor(spark: SparkSession | None) -> str:
+    """See ``sparkwire.doctor``."""
+    spark = spark or SparkSession.builder.getOrCreate()
+    mode = "Connect" if "connect" in type(spark).__module__ else "classic"
+    header = [f"Spark {spark.version}, {mode}, interface {best_interface(spark)}"]
+    here = examine()
+    try:
+        others = _executors(spark)
+    except PySparkException as failed:
+        reason = next((line for line in reversed(str(failed).splitlines()) if "Error" in line), str(failed)[:300])
+        advice = "TO DO: make the package known to the executors' Python (docs/cluster.md).\n"
+        return report([*header, f"executors: {reason.strip()}"], here, []) + advice
+    return report(header, here, others)
+
+
+def _executors(spark: SparkSession) -> list[Examined]:
+    """The first process that each host of executors answered from."""
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch([pa.array([json.dumps(examine()._asdict())])], names=["examined"])
+
+    rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(look, "examined STRING").collect()
+    found = [examined(json.loads(row["examined"])) for row in rows]
+    slowest_first = sorted(found, key=lambda one: -sum(one.trips.values()))
+    return list({one.host: one for one in reversed(slowest_first)}.values())
