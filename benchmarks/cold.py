@@ -39,7 +39,7 @@ def rows() -> list[Row]:
     timings = {name: Timing(tuple(seconds)) for name, seconds in taken.items()}
     later = Timing(tuple(w - i for w, i in zip(timings["warm"].samples, timings["identity"].samples, strict=True)))
     return [
-        below("first register of a session", timings["register"], "s", 1.5),
+        below("first register of a session, after its first query", timings["register"], "s", 1.0),
         below("first query, warm cache: later than the identity UDF's", later, "s", 0.8),
         no_slower("first query, cold cache", timings["cold"], "compiling alone", timings["compile"], 2.5),
     ]
@@ -70,6 +70,7 @@ def measure(what: str) -> tuple[float, float]:
     from benchmarks import databus, sql
 
     with sql.local_spark() as spark:
+        spark.sql("SELECT 1").collect()  # what a session's first query takes is no work of ours
         began = time.perf_counter()
         sparkwire.register(spark)
         registered = time.perf_counter() - began

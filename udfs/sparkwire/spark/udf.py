@@ -7,12 +7,15 @@ package has to be on the executors, and no state of the driver goes there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pyspark.sql.functions as F
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, DataType
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.function import Function
@@ -47,8 +50,7 @@ def udf(name: str, interface: Interface) -> Any:
     ValueError
         where PySpark does not have the interface, or there is no such interface.
     """
-    function = FUNCTIONS[name]
-    returns = from_arrow_type(function.return_type)
+    returns = _return_type(FUNCTIONS[name])
     if interface == "pandas":
         return F.pandas_udf(PandasCall(name), returns)
     if interface != "arrow":
@@ -56,6 +58,17 @@ def udf(name: str, interface: Interface) -> Any:
     if not hasattr(F, "arrow_udf"):
         raise ValueError("interface 'arrow' needs PySpark 4.1 or later: take 'pandas'")
     return F.arrow_udf(Call(name), returns)
+
+
+def _return_type(function: Function) -> DataType:
+    """The answer's type, what its fields mean as their comments: DESCRIBE QUERY shows them."""
+    type = from_arrow_type(function.return_type)
+    if not function.field_docs:
+        return type
+    struct = type.elementType if isinstance(type, ArrayType) else type
+    for field in struct.fields:
+        field.metadata = {"comment": function.field_docs[field.name]}
+    return type
 
 
 class Call:
@@ -70,7 +83,8 @@ class Call:
 
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
-        return self.function.decode(*args, **named)
+        with _told_of_memory(self.__name__):
+            return self.function.decode(*args, **named)
 
 
 class PandasCall(Call):
@@ -79,7 +93,21 @@ class PandasCall(Call):
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
 
-        return call(self.function, args, named, _session_time_zone())
+        with _told_of_memory(self.__name__):
+            return call(self.function, args, named, _session_time_zone())
+
+
+@contextmanager
+def _told_of_memory(name: str) -> Iterator[None]:
+    """A batch for which a worker gets no memory fails in one sentence."""
+    try:
+        yield
+    except MemoryError as refused:
+        why = f" ({refused})" if str(refused) else ""
+        raise MemoryError(
+            f"{name} was refused memory for a batch{why}: raise spark.executor.pyspark.memory, or make batches smaller, "
+            "spark.sql.execution.arrow.maxRecordsPerBatch"
+        ) from refused
 
 
 def _session_time_zone() -> str | None:
