@@ -198,6 +198,15 @@ def schema(asked: Query) -> pa.Schema:
     return pa.schema([pa.field(name, COLUMNS[name]) for name in asked.columns])
 
 
+def narrowed(asked: Query, comparisons: Sequence[options.Comparison]) -> Query:
+    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    for column, operator, value in comparisons:
+        if column == "src_id" and operator in ("=", "in") and value is not None:
+            kept = frozenset(value if operator == "in" else (value,))
+            asked = asked._replace(sources=kept if asked.sources is None else kept & asked.sources)
+    return asked
+
+
 def plan(asked: Query) -> list[tuple[Part, ...]]:
     """The tasks of a query.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,8 +19,8 @@ from sparkwire.files import options
 from sparkwire.files.decode import batch_decoder, pieces, record_decoder
 from sparkwire.files.log import Log
 from sparkwire.files.naming import Segment, in_order, segments
-from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Option
-from sparkwire.files.plan import Bounds, Part, parts, tasks
+from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Comparison, Option
+from sparkwire.files.plan import END, FIRST, Bounds, Part, Wanted, parts, tasks
 from sparkwire.files.storage import Source, listed, place_of
 from sparkwire.files.transactions import is_aborted
 from sparkwire.formats.kafka.batches import BATCHES as BATCHES_TABLE
@@ -69,6 +70,17 @@ COLUMNS: Final = {
 """type by name, in order, of both kinds of rows"""
 
 
+class Filtered(NamedTuple):
+    """What the filters of a query leave: other rows need not be read."""
+
+    first_offset: int = FIRST
+    end_offset: int = END
+    first_timestamp: int | None = None
+    """[ms since epoch]"""
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+
+
 class Query(NamedTuple):
     """What is asked for."""
 
@@ -87,6 +99,7 @@ class Query(NamedTuple):
     max_split_bytes: int
     max_bytes_per_trigger: int | None
     fail_on_data_loss: bool
+    filtered: Filtered = Filtered()
 
 
 def query(given: Mapping[str, str]) -> Query:
@@ -151,7 +164,41 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         as `find`, and where the start lies beyond the end.
     """
     bounds = Bounds(asked.starting_offset, asked.ending_offset, asked.starting_timestamp, asked.ending_timestamp)
-    return tasks(parts(find(asked.paths), bounds, asked.committed, asked.max_split_bytes), asked.max_split_bytes)
+    its = asked.filtered
+    found = [
+        segment
+        for segment in find(asked.paths)
+        if (its.topics is None or segment.topic in its.topics)
+        and (its.partitions is None or segment.partition in its.partitions)
+    ]
+    wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
+    return tasks(parts(found, bounds, wanted, asked.committed, asked.max_split_bytes), asked.max_split_bytes)
+
+
+def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
+    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    its = asked.filtered
+    for column, operator, value in comparisons:
+        if value is None:
+            continue
+        if column == "offset":
+            first, end = options.bounds_of(operator, value)
+            its = its._replace(first_offset=max(its.first_offset, first), end_offset=min(its.end_offset, end))
+        elif column in ("timestamp", "timestamp_ms"):
+            # Not the end: a younger record may come before an older one.
+            millis = options.floor_millis(value) if isinstance(value, datetime) else value
+            first, _ = options.bounds_of(operator, millis)
+            if first > FIRST:
+                its = its._replace(
+                    first_timestamp=max(first if its.first_timestamp is None else its.first_timestamp, first)
+                )
+        elif column in ("topic", "partition") and operator in ("=", "in"):
+            kept = frozenset(value if operator == "in" else (value,))
+            if column == "topic":
+                its = its._replace(topics=kept if its.topics is None else kept & its.topics)
+            else:
+                its = its._replace(partitions=kept if its.partitions is None else kept & its.partitions)
+    return asked._replace(filtered=its)
 
 
 def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,10 @@ _SIZE = re.compile(r"^(\d+)\s*([kmgt]?)i?b?$", re.IGNORECASE)
 _POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
+Comparison = tuple[str, str, Any]
+"""a column, one of = < <= > >= in, and a value"""
+
+
 class Option(NamedTuple):
     """One option of a source."""
 
@@ -144,3 +148,26 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
     if len(set(found)) < len(found):
         raise ValueError(f"{source} takes each of columns once, got {value!r}")
     return found
+
+
+def bounds_of(operator: str, value: Any) -> tuple[int, int]:
+    """The whole numbers for which a comparison may hold: from the first on, before the second."""
+    first, end = -(2**63), 2**63 - 1
+    match operator:
+        case "=":
+            return value, value + 1
+        case "in":
+            return min(value, default=end), max(value, default=first - 1) + 1
+        case "<":
+            return first, value
+        case "<=":
+            return first, value + 1
+        case ">" | ">=":
+            return value + (operator == ">"), end
+    return first, end
+
+
+def floor_millis(moment: datetime) -> int:
+    """[ms since epoch], rounded toward the past."""
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

@@ -51,6 +51,15 @@ class Bounds(NamedTuple):
     end_timestamp: int | None = None
 
 
+class Wanted(NamedTuple):
+    """What of it is of use: other records need not be read."""
+
+    first_offset: int = FIRST
+    end_offset: int = END
+    first_timestamp: int | None = None
+    """[ms since epoch]"""
+
+
 class Reach(NamedTuple):
     """What a partition has."""
 
@@ -62,7 +71,7 @@ class Reach(NamedTuple):
     """largest timestamp that is known of its last segment [ms since epoch]"""
 
 
-def parts(segments: Sequence[Segment], bounds: Bounds, committed: bool, max_bytes: int) -> list[Part]:
+def parts(segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed: bool, max_bytes: int) -> list[Part]:
     """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
 
     Raises
@@ -78,7 +87,12 @@ def parts(segments: Sequence[Segment], bounds: Bounds, committed: bool, max_byte
             first, end = partition.range(bounds)
             if first is None:
                 beyond.append(partition.reach())
-            else:
+                continue
+            first, end = max(first, wanted.first_offset), min(end, wanted.end_offset)
+            if wanted.first_timestamp is not None and first < end:
+                young = partition.offset_of(wanted.first_timestamp, first)
+                first = end if young is None else max(first, young)
+            if first < end:
                 found += partition.parts(first, end, committed, max_bytes)
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))

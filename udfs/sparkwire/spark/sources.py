@@ -42,6 +42,10 @@ class Reader(DataSourceReader):  # type: ignore[misc]
         self.asked = asked
         self.types = to_arrow_schema(schema, timezone="UTC")
 
+    @property
+    def pushFilters(self) -> _Pushed:  # noqa: N802
+        return _Pushed(self)
+
     def partitions(self) -> list[Task]:
         return [Task(parts) for parts in self.files.plan(self.asked)]
 
@@ -49,6 +53,38 @@ class Reader(DataSourceReader):  # type: ignore[misc]
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
         return typed(self.files.read(self.asked, partition.parts), self.types)
+
+
+class _Pushed:
+    """What Spark calls with filters.
+
+    Spark refuses a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, as it is by default; it
+    tells such a reader by the function of its method. This one takes them, and has the function of one that does not.
+    """
+
+    __func__ = getattr(DataSourceReader, "pushFilters", None)
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    def __call__(self, filters: Sequence[Any]) -> Sequence[Any]:
+        found = []
+        for one in filters:
+            operator = _OPERATORS.get(type(one).__name__)
+            if operator is not None and len(one.attribute) == 1:
+                found.append((one.attribute[0], operator, one.value))
+        self.reader.asked = self.reader.files.narrowed(self.reader.asked, found)
+        return filters  # all of them: what is left of them is for Spark
+
+
+_OPERATORS = {
+    "EqualTo": "=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "In": "in",
+}
 
 
 class FileSource(DataSource):  # type: ignore[misc]
