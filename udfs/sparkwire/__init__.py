@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
     from sparkwire import databus, datahub
     from sparkwire.catalogue import FUNCTIONS
+    from sparkwire.explanation import Explanation
     from sparkwire.function import Function
 
-__all__ = ["FUNCTIONS", "Function", "databus", "datahub", "doctor", "functions", "publish", "register", "samples"]
+__all__ = [
+    "FUNCTIONS", "Function", "databus", "datahub", "doctor", "explain", "functions", "publish", "register", "samples",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 
@@ -51,6 +54,25 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
     from sparkwire.spark.registration import register
 
     register(spark, interface)
+
+
+def explain(value: Any) -> Explanation:
+    """What every byte of a value is, what it says and what is wrong with it: a dump in a terminal, a table in a notebook.
+
+    Parameters
+    ----------
+    value
+        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY
+        columns are explained. Which format it is, it finds out itself and says how sure it is.
+
+    Raises
+    ------
+    TypeError
+        where it is neither, or a Row without a BINARY that is not NULL.
+    """
+    from sparkwire.explanation import explain
+
+    return explain(value)
 
 
 def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version: str = "5") -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sparkwire import pages
 from sparkwire.catalogue import FORMATS, FUNCTIONS
+from sparkwire.explain_picture import picture
 from sparkwire.function import Format, Function
 from sparkwire.native import twins
 from sparkwire.parameters import Parameter, parameters
@@ -51,6 +52,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     _DOCS / "functions" / "samples.md": pages.samples,
     **{_DOCS / "functions" / f"{format.name}.md": partial(pages.functions, format) for format in FORMATS},
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
+    _DOCS / "explain.svg": picture,
     Path(__file__).parent / "sql_functions.pyi": stub,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }

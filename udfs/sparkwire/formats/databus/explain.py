@@ -80,7 +80,7 @@ def explain(data: bytes) -> list[Line]:
     shown = _Event(data)
     dump = shown.dump
     if shown.variant == NO_VARIANT:
-        dump.number(V1["version"].field, described("version", V1)[1])
+        dump.number(V1["version"].field, described("version", V1)[1].rstrip("."))
         dump.rest("rest", "nothing is known of this version")
     else:
         _header(shown)

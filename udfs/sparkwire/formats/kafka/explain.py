@@ -39,6 +39,8 @@ from sparkwire.formats.kafka.layout import (
     LEGACY_CODECS,
     LOG_APPEND_TIME,
     MAGIC,
+    MESSAGE_0,
+    MESSAGE_1,
     MESSAGE_ENTRY_0,
     MESSAGE_ENTRY_1,
     NO_TIMESTAMP,
@@ -110,6 +112,17 @@ def explain(data: bytes) -> list[Line]:
         _log(dump, data)
     except Full:
         return dump.end()
+    return dump.end()
+
+
+def explain_message(data: bytes) -> list[Line]:
+    """Every byte of one message of magic 0 or 1, from its CRC on; the set in a compressed one is not opened."""
+    dump = Dump(data)
+    entry = _Entry(dump, "message", {})
+    magic = data[MESSAGE_0["magic"].offset] if len(data) > MESSAGE_0["magic"].offset else 0
+    found = _header(entry, MESSAGE_1 if magic == 1 else MESSAGE_0)
+    _key_and_value(entry, found)
+    dump.rest("message.left_over")
     return dump.end()
 
 
@@ -189,7 +202,7 @@ def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str,
     if dump.left < field.width:
         return []
     number = dump.peek(field)
-    if field.name == "crc" and dump.stop - begin == OVERHEAD + found["size"]:
+    if field.name == "crc" and dump.stop - begin == OVERHEAD + found.get("size", dump.stop - begin - OVERHEAD):
         first = begin + table["crc"].end
         computed = int(checksum(np.frombuffer(dump.data, np.uint8), first, dump.stop - first, table is BATCH))
         return [f"{'right' if computed == number else 'wrong'}: stored {number}, computed {computed}"]
@@ -206,7 +219,7 @@ def _bits(attributes: int, table: Layout) -> str:
     """The attribute bits by name."""
     codec = attributes & CODEC_MASK
     names = [CODECS[codec] if codec < (BATCH_CODECS if table is BATCH else LEGACY_CODECS) else f"unknown codec {codec}"]
-    if table is not MESSAGE_ENTRY_0:
+    if table not in (MESSAGE_ENTRY_0, MESSAGE_0):
         names.append(TIMESTAMP_TYPES[1 if attributes & LOG_APPEND_TIME else 0])
     if table is BATCH:
         flags = {TRANSACTIONAL: "transactional", CONTROL: "control", DELETE_HORIZON: "delete horizon"}
