@@ -18,7 +18,7 @@ from benchmarks.report import Row, faster, no_slower, table
 from benchmarks.timing import Timing, interleave
 from sparkwire.builders import columns_of
 from sparkwire.column import binary_of
-from sparkwire.formats.kafka import codecs
+from sparkwire.formats.kafka import inflate
 from sparkwire.formats.kafka.batch_headers import header_block
 from sparkwire.formats.kafka.framing import frame_blocks
 from sparkwire.formats.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
@@ -128,9 +128,9 @@ def library_calls(data: bytes) -> Callable[[], None]:
                 calls.append((cramjam.lz4.decompress_into, whole[payloads.first[i] : payloads.last[i]], out))
                 continue
             for kind, start, size, room in zip(*(column[blocks] for column in planned), strict=True):
-                calls.append(
-                    (codecs.DECODERS[int(kind)], whole[start : start + size], memoryview(bytearray(int(room))))
-                )
+                if int(kind) in inflate.DECODERS:
+                    call = inflate.DECODERS[int(kind)]
+                    calls.append((call, whole[start : start + size], memoryview(bytearray(int(room)))))
 
     def run() -> None:
         for call, payload, out in calls:

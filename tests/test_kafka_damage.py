@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
+from sparkwire.formats.kafka.payloads import ROW_BYTES
 from tests import kafka_cases as golden
 from tests.arrow import ask, plain
 from tests.oracles import kafka as oracle
@@ -159,6 +160,50 @@ def test_more_than_arrow_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     assert [row["error"] for row in rows(data * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
     with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch".replace(".", "[.]")):
         ask("kafka_records", [data] * 4)
+
+
+def many(count: int) -> bytes:
+    """A batch of empty records: 24 kB of it can be millions."""
+    return batch(bytes(cramjam.zstd.compress(record(b"") * count, 3)), 4, count)
+
+
+def test_answer_of_a_cell_is_bounded() -> None:
+    """By its rows, too: the shortest records take many times their bytes."""
+    data = many(100_000)
+    size = len(record(b"")) * 100_000
+    bound = size + ROW_BYTES * 100_000
+    assert len(rows(data, max_cell_bytes=bound)) == 100_000
+    assert [row["error"] for row in rows(data, max_cell_bytes=bound - 1)] == ["TOO_LARGE"]
+    assert [row["error"] for row in rows(data * 2, max_cell_bytes=bound)][99_999:] == [None, "TOO_LARGE"]
+
+
+def test_24_kb_do_not_become_gigabytes() -> None:
+    before = pa.default_memory_pool().max_memory() or 0
+    data = many(1) + batch(bytes(cramjam.zstd.compress(record(b"") * 37_000_000, 3)), 4, 37_000_000)
+    assert [row["error"] for row in rows(data)] == [None, "TOO_LARGE"]
+    assert (pa.default_memory_pool().max_memory() or 0) - before < 600 * MIB
+
+
+def test_what_is_decompressed_in_vain_counts() -> None:
+    """Bombs after the bound of the cell cost nothing; what is not compressed is read all the same."""
+    bomb = batch(CODECS[4](record(bytes(4 * MIB))), 4)
+    found = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_cell_bytes=2 * MIB)
+    assert [(row["error"], row["value"]) for row in found] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
+
+
+@pytest.mark.parametrize("bound", [0, -1])
+def test_bound_of_a_cell_is_positive(bound: int) -> None:
+    with pytest.raises(ValueError, match=f"^kafka_records takes max_cell_bytes BIGINT of 1 or more, got {bound}$"):
+        rows(b"", max_cell_bytes=bound)
+
+
+def test_a_lying_size_hides_nothing_without_checksums() -> None:
+    """A batch that claims the one after it is refused as with checksums, and the one after it is read."""
+    first, second = batch(record(b"first")), batch(record(b"second"), base=7)
+    lying = first[:8] + struct.pack(">i", len(first) + len(second) - 12) + first[12:]
+    for verify in (True, False):
+        found = rows(lying + second, verify_crc=verify)
+        assert [(row["error"], row["value"]) for row in found] == [("CRC_MISMATCH", None), (None, b"second")]
 
 
 # -- bounds of time

@@ -219,3 +219,28 @@ def test_search_offset(path: str, asked: list[Row]) -> None:
     for line, answer in zip(asked, found, strict=True):
         java = line["result"]
         assert answer == (java and {"offset": java["offset"], "position": java["position"]}), line["target"]
+
+
+def test_headers_map() -> None:
+    """If a key repeats, the last header wins, be it null; rows keep what is theirs."""
+    rows: list[list[tuple[str, bytes | None]] | None] = [
+        [("a", b"1"), ("b", b"2"), ("a", b"3")],
+        None,
+        [],
+        [("b", b"4"), ("b", None)],
+    ]
+    headers = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+    argument = FUNCTIONS["kafka_headers_map"].arguments[0].type
+    column = pa.array([[{"key": "x", "value": b""}], *headers], argument)[1:]
+    answer = FUNCTIONS["kafka_headers_map"].decode(column)
+    answer.validate(full=True)
+    expected = [[("b", b"2"), ("a", b"3")], None, [], [("b", None)]]
+    assert answer.to_pylist() == expected
+
+
+def test_headers_maps_of_every_log() -> None:
+    for log in golden.logs():
+        headers = FUNCTIONS["kafka_records"].decode(pa.array([log.data])).flatten().field("headers")
+        maps = FUNCTIONS["kafka_headers_map"].decode(headers).to_pylist()
+        for pairs, found in zip(headers.to_pylist(), maps, strict=True):
+            assert (found and dict(found)) == (pairs and {pair["key"]: pair["value"] for pair in pairs})

@@ -379,9 +379,9 @@ def wrapped(value: int, bits: int) -> int:
 
 def records(data: bytes, verify_crc: bool = True) -> list[Row]:
     rows: list[Row] = []
-    for pos, stop, error, _ in entries(data):
+    for pos, stop, error, whole_entry in entries(data):
         h = header(data, pos, stop, error)
-        if error == "CRC_MISMATCH" and not verify_crc:
+        if error == "CRC_MISMATCH" and whole_entry and not verify_crc:
             error = None
         common = {
             "position": pos,

@@ -373,10 +373,16 @@ def kafka_batches(data: Column | str | bytes) -> Column:
     kafka_batches(data BINARY) -> ARRAY<…>
     """
 
-def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456) -> Column:
-    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right; max_batch_bytes bounds what one compressed batch may become [bytes].
+def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_cell_bytes: Column | int = 2147483648) -> Column:
+    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
-    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456) -> ARRAY<…>
+    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_cell_bytes BIGINT = 2147483648) -> ARRAY<…>
+    """
+
+def kafka_headers_map(headers: Column | str) -> Column:
+    """The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.
+
+    kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>
     """
 
 def kafka_next_offset(data: Column | str | bytes) -> Column:

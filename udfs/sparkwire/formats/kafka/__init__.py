@@ -29,7 +29,8 @@ Readable is what Kafka 3.8 reads from a file. Stricter are
 - an inner message with a wrong checksum (a row with its fields and `CRC_MISMATCH`), a magic of 2 or more (`BAD_MAGIC`), an
   inner set that ends within a message (one row `BAD_RECORD` behind the whole ones): Kafka reads them, or drops the rest;
 - counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
-- a payload longer than max_batch_bytes, or more than 2 GiB of decompressed payloads in one row, `TOO_LARGE`.
+- a payload longer than max_batch_bytes, and what is compressed in a row once it comes to more than max_cell_bytes, `TOO_LARGE`:
+  its payloads and `ROW_BYTES` for each record, those included that are too large by themselves.
 
 Laxer are
 
@@ -64,9 +65,11 @@ from sparkwire.formats.kafka import (
     writer,
 )
 from sparkwire.formats.kafka.batches import BATCHES, scan_batches
+from sparkwire.formats.kafka.headers_map import decode_headers_map
 from sparkwire.formats.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.formats.kafka.internal_records import record_function
 from sparkwire.formats.kafka.messages import Messages
+from sparkwire.formats.kafka.payloads import MAX_CELL_BYTES
 from sparkwire.formats.kafka.records import MAX_BATCH_BYTES, RECORDS_TABLE, scan_records
 from sparkwire.function import Format, Function
 
@@ -236,13 +239,22 @@ FUNCTIONS: Final = (
         "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
     ),
     rows_function(
-        f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES})",
+        f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
+        f"max_cell_bytes BIGINT = {MAX_CELL_BYTES})",
         RECORDS_TABLE,
         scan_records,
         "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
         "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
-        "reads it as if the CRC were right; max_batch_bytes bounds what one compressed batch may become [bytes].",
+        "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes "
+        "what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
+    ),
+    Function(
+        "kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>",
+        "The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.",
+        decode_headers_map,
+        "CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] "
+        "AS STRING) -> 2",
     ),
     Function(
         "kafka_next_offset(data BINARY) -> BIGINT",

@@ -123,7 +123,9 @@ class GrowingColumns:
         expected = int(used / done * 1.02) if done else 0
         # What is parsed next has to fit wherever its bytes go: all of them may be keys.
         expected += least - used + (_AHEAD_BYTES if counter in (KEY_BYTES, VALUE_BYTES) else 0)
-        return min(max(least, min(expected, max(4 * least, self._total))), INT32_MAX + COPY_SLACK)
+        expected = min(expected, max(4 * least, self._total))
+        # At the source's end it may go on otherwise than before: what grows by little grows often.
+        return min(max(least, expected, self._room[counter] * 3 // 2), INT32_MAX + COPY_SLACK)
 
 
 def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ from sparkwire.column import bitmap
 
 INT32_MAX = 2**31 - 1
 """what one Arrow column of bytes can hold [bytes]"""
+_PART_ROWS = 1 << 14  # texts that are Python's at a time: each takes many times its bytes
 
 
 def binary(
@@ -34,6 +35,11 @@ def text(column: pa.Array) -> pa.Array:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        different = pc.dictionary_encode(column)
-        decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
-        return decoded.take(different.indices)
+        parts = (column[start : start + _PART_ROWS] for start in range(0, len(column), _PART_ROWS))
+        return pa.concat_arrays([_repaired(part) for part in parts])
+
+
+def _repaired(column: pa.Array) -> pa.Array:
+    different = pc.dictionary_encode(column)
+    decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
+    return decoded.take(different.indices)

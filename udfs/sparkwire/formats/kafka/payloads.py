@@ -16,13 +16,28 @@ from sparkwire.column import Binary, empty
 from sparkwire.errors import BAD_RECORD, DECOMPRESS_FAILED, OK, TOO_LARGE, UNKNOWN_CODEC
 from sparkwire.formats.kafka import codecs
 from sparkwire.formats.kafka.batch_headers import MAGIC_0, MAGIC_2, Fields, HeaderBlock
-from sparkwire.formats.kafka.codecs import BAD_FRAME, Arena, Blocks, inflate, plan
+from sparkwire.formats.kafka.codecs import BAD_FRAME, Blocks, plan
 from sparkwire.formats.kafka.framing import FrameBlock
-from sparkwire.formats.kafka.layout import BATCH_CODECS, BATCH_SIZE, CODEC_MASK, LEGACY_CODECS, NONE, OVERHEAD
+from sparkwire.formats.kafka.inflate import OVER_LIMIT, Arena, inflate
+from sparkwire.formats.kafka.layout import (
+    BATCH_CODECS,
+    BATCH_SIZE,
+    CODEC_MASK,
+    ENTRY,
+    LEAST_SIZE,
+    LEGACY_CODECS,
+    NONE,
+    OVERHEAD,
+    SMALLEST_RECORD,
+)
 from sparkwire.formats.kafka.message import content, within
 from sparkwire.formats.kafka.output import INT32_MAX
-from sparkwire.kernels import Bytes, Ints, kernel
+from sparkwire.kernels import Bytes, Ints, i32, int64, kernel
 
+_SIZE = ENTRY["size"].offset
+
+MAX_CELL_BYTES = 2_147_483_648
+"""What a broker holds in a segment is 1 GiB, unless it is told otherwise: a cell with all of one may become twice that."""
 ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
 
 
@@ -59,13 +74,18 @@ class Opened(NamedTuple):
 
 
 def open_payloads(
-    source: Binary, blocks: Iterable[HeaderBlock], wanted: OffsetRange, max_batch_bytes: int
+    source: Binary,
+    blocks: Iterable[HeaderBlock],
+    wanted: OffsetRange,
+    max_batch_bytes: int,
+    max_cell_bytes: int = MAX_CELL_BYTES,
 ) -> Iterator[Opened]:
     """All entries in order, their payloads located and inflated; what is yielded is valid until the next is asked for.
 
-    ``max_batch_bytes``: bound of what one compressed payload may become [bytes].
+    ``max_batch_bytes``: bound of what one compressed payload may become, ``max_cell_bytes``: of what all those of a row
+    may become as records, ``ROW_BYTES`` each and their content [bytes].
     """
-    inflater = _Inflater(source, min(max_batch_bytes, INT32_MAX))
+    inflater = _Inflater(source, min(max_batch_bytes, INT32_MAX), max_cell_bytes)
     for block in blocks:
         payloads = payloads_of(len(block.variant))
         if locate(source.data, block, wanted, payloads):
@@ -151,13 +171,31 @@ def _locate_message(data: Bytes, frames: FrameBlock, fields: Fields, i: int, out
 
 # -- what they become
 
+ROW_BYTES = 100
+"""what the columns of a record take, its key, value and headers apart [bytes]"""
+NOT_COUNTED = -1
+
+
+@kernel
+def count_messages(data: Bytes, pos: int, end: int) -> int:
+    """How many messages a decompressed set has."""
+    count = 0
+    while end - pos >= OVERHEAD + LEAST_SIZE:
+        size = int64(i32(data, pos + _SIZE, False))
+        if size < LEAST_SIZE:
+            break
+        pos += OVERHEAD + size
+        count += 1
+    return count
+
 
 class _Inflater:
     """Memory for what payloads become, and how much the row at hand has become so far."""
 
-    def __init__(self, source: Binary, limit: int) -> None:
+    def __init__(self, source: Binary, limit: int, cell_limit: int) -> None:
         self._source = source
         self._limit = limit
+        self._cell_limit, self._cell_bytes = cell_limit, 0
         self._arena = Arena(ARENA_BYTES)
         self._row, self._row_bytes = -1, 0  # its size and what its compressed entries have become
 
@@ -169,7 +207,7 @@ class _Inflater:
         blocks = list(zip(*(column.tolist() for column in planned), strict=True)) if len(compressed) else []
         start, entries_of_block = 0, len(entries.variant)
         while start < entries_of_block:
-            compressed = compressed[self._inflate(entries.frames, payloads, blocks, compressed) :]
+            compressed = compressed[self._inflate(entries, payloads, blocks, compressed) :]
             stop = int(compressed[0]) if len(compressed) else entries_of_block
             yield Opened(_part(entries, start, stop), _sliced(payloads, start, stop), self._arena.readonly())
             self._arena.clear()
@@ -177,31 +215,47 @@ class _Inflater:
 
     def _inflate(
         self,
-        frames: FrameBlock,
+        entries: HeaderBlock,
         payloads: Payloads,
         blocks: list[tuple[int, int, int, int]],
-        entries: npt.NDArray[np.int64],
+        compressed: Ints,
     ) -> int:
-        """Open some of the compressed ``entries``, until the arena is as full as the cache; how many."""
-        ends = payloads.blocks[entries].tolist()
-        begins = np.where(entries > 0, payloads.blocks[entries - 1], 0).tolist()
+        """Open some of the ``compressed`` entries, until the arena is as full as the cache; how many."""
+        frames = entries.frames
+        ends = payloads.blocks[compressed].tolist()
+        begins = np.where(compressed > 0, payloads.blocks[compressed - 1], 0).tolist()
+        # Messages of magic 0 and 1 do not say how many they are.
+        counts = np.where(entries.variant == MAGIC_2, entries.fields.record_count, NOT_COUNTED)[compressed].tolist()
         sizes: list[int] = []
         starts: list[int] = []
-        arena, source, offsets = self._arena, self._source.data.data, self._source.offsets
-        for row, begin, end in zip(frames.row[entries].tolist(), begins, ends, strict=True):
+        arena, data, offsets = self._arena, self._source.data, self._source.offsets
+        for row, count, begin, end in zip(frames.row[compressed].tolist(), counts, begins, ends, strict=True):
             if arena.used > ARENA_BYTES:
                 break
             if row != self._row:
                 # Whatever a row holds, its own records fit into one Arrow column.
-                self._row, self._row_bytes = row, int(offsets[row + 1] - offsets[row])
-            starts.append(arena.used)
-            limit = max(0, min(self._limit, INT32_MAX - self._row_bytes))
-            sizes.append(inflate(source, blocks[begin:end], arena, limit))
-            self._row_bytes += max(sizes[-1], 0)
-        done = entries[: len(sizes)]
+                self._row, self._row_bytes, self._cell_bytes = row, int(offsets[row + 1] - offsets[row]), 0
+            start = arena.used
+            limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes)
+            size = inflate(data, blocks[begin:end], arena, limit) if limit >= 0 else OVER_LIMIT
+            if size == OVER_LIMIT:
+                # What was decompressed in vain counts, too: else a row of bombs could take any time.
+                self._cell_bytes += max(limit, 0)
+            elif size >= 0:
+                rows = min(count, size // SMALLEST_RECORD)
+                if count == NOT_COUNTED:
+                    rows = count_messages(arena.bytes, start, start + size)
+                if self._cell_bytes + size + ROW_BYTES * rows > self._cell_limit:
+                    arena.used, size = start, OVER_LIMIT
+                else:
+                    self._row_bytes += size
+                    self._cell_bytes += size + ROW_BYTES * rows
+            starts.append(start)
+            sizes.append(size)
+        done = compressed[: len(sizes)]
         first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
         failed = size_of < 0
-        frames.error[done[failed]] = np.where(size_of[failed] == codecs.TOO_LARGE, TOO_LARGE, DECOMPRESS_FAILED)
+        frames.error[done[failed]] = np.where(size_of[failed] == OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED)
         opened = done[~failed]
         payloads.inflated[opened] = True
         payloads.first[opened] = first[~failed]

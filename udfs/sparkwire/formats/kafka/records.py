@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sparkwire.builders import Column
 from sparkwire.column import Binary, binary_of, from_codes, lists, primitive, struct, timestamps
-from sparkwire.errors import ERRORS
+from sparkwire.errors import CRC_MISMATCH, ERRORS, OK
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, Nullable, header_block
 from sparkwire.formats.kafka.columns import (
     COMMON,
@@ -37,7 +37,7 @@ from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
 from sparkwire.formats.kafka.parse import parse_records
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange, open_payloads
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, MAX_CELL_BYTES, OffsetRange, open_payloads
 from sparkwire.kernels import Bools
 
 MAX_BATCH_BYTES = 268_435_456
@@ -232,6 +232,7 @@ def scan_records(
     max_batch_bytes: int = MAX_BATCH_BYTES,
     columns: Collection[str] = EVERY_COLUMN,
     offsets: OffsetRange = EVERY_OFFSET,
+    max_cell_bytes: int = MAX_CELL_BYTES,
 ) -> Records:
     """All records of a column of log bytes.
 
@@ -241,6 +242,8 @@ def scan_records(
         whether an entry, or an inner message, with a wrong checksum is an error
     max_batch_bytes
         bound of what one compressed entry may become [bytes]
+    max_cell_bytes
+        bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
         the accessors of the answer that will be asked for: key, value and headers are not copied in vain
     offsets
@@ -248,9 +251,19 @@ def scan_records(
     """
     if max_batch_bytes < 1:
         raise ValueError(f"kafka_records takes max_batch_bytes BIGINT of 1 or more, got {max_batch_bytes}")
+    if max_cell_bytes < 1:
+        raise ValueError(f"kafka_records takes max_cell_bytes BIGINT of 1 or more, got {max_cell_bytes}")
     source = binary_of(data)
-    frames = frame_blocks(source, verify_crc, PIECE_BYTES)
-    return records_of(source, frames, verify_crc, max_batch_bytes, columns, offsets)
+    frames = frame_blocks(source, verify=True, piece=PIECE_BYTES)
+    if not verify_crc:
+        frames = map(_believed, frames)
+    return records_of(source, frames, verify_crc, max_batch_bytes, columns, offsets, max_cell_bytes)
+
+
+def _believed(frames: FrameBlock) -> FrameBlock:
+    """Entries with a wrong checksum as if it were right, where their sizes are: one that lies would hide what follows."""
+    frames.error[(frames.error == CRC_MISMATCH) & frames.whole] = OK
+    return frames
 
 
 def records_of(
@@ -260,13 +273,14 @@ def records_of(
     max_batch_bytes: int,
     columns: Collection[str],
     offsets: OffsetRange = EVERY_OFFSET,
+    max_cell_bytes: int = MAX_CELL_BYTES,
 ) -> Records:
     """The same of entries that have been framed."""
     growing = GrowingColumns(source)
     wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
     blocks = (header_block(source.data, block) for block in frames)
     entries, rows = [], [np.empty(0, np.int32)]
-    for opened in open_payloads(source, blocks, offsets, max_batch_bytes):
+    for opened in open_payloads(source, blocks, offsets, max_batch_bytes, max_cell_bytes):
         rows.append(parse_records(source.data, opened, verify_crc, wanted, growing))
         entries.append(opened.entries)
     return Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
