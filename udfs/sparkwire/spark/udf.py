@@ -15,7 +15,6 @@ import pyspark.sql.functions as F
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, DataType
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.function import Function
@@ -50,7 +49,8 @@ def udf(name: str, interface: Interface) -> Any:
     ValueError
         where PySpark does not have the interface, or there is no such interface.
     """
-    returns = _return_type(FUNCTIONS[name])
+    # Without the fields' docs as comments: Spark compares metadata too, and refuses what comes back (ARROW_TYPE_MISMATCH).
+    returns = from_arrow_type(FUNCTIONS[name].return_type)
     if interface == "pandas":
         return F.pandas_udf(PandasCall(name), returns)
     if interface != "arrow":
@@ -58,17 +58,6 @@ def udf(name: str, interface: Interface) -> Any:
     if not hasattr(F, "arrow_udf"):
         raise ValueError("interface 'arrow' needs PySpark 4.1 or later: take 'pandas'")
     return F.arrow_udf(Call(name), returns)
-
-
-def _return_type(function: Function) -> DataType:
-    """The answer's type, what its fields mean as their comments: DESCRIBE QUERY shows them."""
-    type = from_arrow_type(function.return_type)
-    if not function.field_docs:
-        return type
-    struct = type.elementType if isinstance(type, ArrayType) else type
-    for field in struct.fields:
-        field.metadata = {"comment": function.field_docs[field.name]}
-    return type
 
 
 class Call:
