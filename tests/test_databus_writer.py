@@ -364,7 +364,7 @@ def test_every_null_is_as_if_left_out() -> None:
         ({"key_long": 1, "key_bytes": b"k"}, "key_long for a LONG key, got key_bytes"),
         ({"key_type": "BYTES", "key_long": 1}, "key_bytes for a BYTES key, got key_long"),
         ({"attributes": 8, "key_long": 1}, "key_bytes for a BYTES key, got key_long"),
-        ({"version": 2, "attributes": 1, "key": "k"}, "no key with attributes that tell of none, got key"),
+        ({"version": 2, "attributes": 1, "key": "k"}, "no key with attributes that have none, got key"),
         (
             {"version": 2, "key_type": "LONG", "key_schema_version": 1},
             "key_long for a LONG key, got key_schema_id or key_schema_version",

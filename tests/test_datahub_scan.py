@@ -31,7 +31,7 @@ def scan(column: pa.Array) -> Documents:
 
 def spans(found: Documents, row: int, begin: int) -> list[tuple[int, ...]]:
     """What the scan says of a row: its soundness, and each slot's kind, place, size and members."""
-    said: list[tuple[int, ...]] = [(int(found.sound[row]),)]
+    said: list[tuple[int, ...]] = [(int(found.intact[row]),)]
     for slot in range(MESSAGE.slots):
         kind, size = int(found.kinds[slot, row]), int(found.sizes[slot, row])
         if kind == ABSENT:

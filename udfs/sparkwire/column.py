@@ -122,7 +122,7 @@ def bools_of(array: pa.BooleanArray) -> Bools:
 
 
 def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
-    """``n`` uninitialised items from pyarrow's pool, with ``slack`` more behind them in the same buffer."""
+    """``n`` uninitialised items from pyarrow's pool, with ``slack`` more after them in the same buffer."""
     if n + slack == 0:
         return np.empty(0, dtype)
     size = (n + slack) * np.dtype(dtype).itemsize
@@ -161,7 +161,7 @@ def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Arr
 
 @functools.cache
 def _spelling(vocabulary: tuple[str, ...]) -> tuple[Bytes, Ints, Ints]:
-    """Its bytes, with some behind them so that they are copied by the chunk, and where each word begins and how long it is."""
+    """Its bytes, with some more so that they are copied by the chunk, and where each word begins and how long it is."""
     texts = [text.encode() for text in vocabulary]
     sizes = np.array([len(text) for text in texts], np.int64)
     data = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)

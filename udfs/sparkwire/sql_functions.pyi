@@ -8,7 +8,7 @@ def dbus_version(event: Column | str | bytes) -> Column:
     """
 
 def dbus_byte_order(event: Column | str | bytes) -> Column:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word tells; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
 
     dbus_byte_order(event BINARY) -> STRING
     """
@@ -176,7 +176,7 @@ def dbus_value(event: Column | str | bytes) -> Column:
     """
 
 def dbus_value_size(event: Column | str | bytes) -> Column:
-    """Size of the payload, as the event tells it [bytes].
+    """Size of the payload, as the event says [bytes].
 
     dbus_value_size(event BINARY) -> INT
     """
@@ -218,7 +218,7 @@ def dbus_status(event: Column | str | bytes) -> Column:
     """
 
 def dbus_error(event: Column | str | bytes) -> Column:
-    """The first thing wrong, reading from the front; NULL for a sound event.
+    """The first thing wrong, reading from the front; NULL for an intact event.
 
     dbus_error(event BINARY) -> STRING
     """
@@ -236,7 +236,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
     """
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Events as they lie one behind the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
+    """Events as they lie one after the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
 
     dbus_events(stream BINARY) -> ARRAY<…>
     """
@@ -560,13 +560,13 @@ def datahub_columns(blob: Column | str | bytes) -> Column:
     """
 
 def datahub_before(blob: Column | str | bytes) -> Column:
-    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands twice only the last value.
+    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
 
     datahub_before(blob BINARY) -> STRING
     """
 
 def datahub_after(blob: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands twice only the last value.
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
 
     datahub_after(blob BINARY) -> STRING
     """
@@ -602,7 +602,7 @@ def datahub_version(blob: Column | str | bytes) -> Column:
     """
 
 def datahub_error(blob: Column | str | bytes) -> Column:
-    """Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.
+    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
 
     datahub_error(blob BINARY) -> STRING
     """

@@ -70,7 +70,7 @@ def _tokens(sql: str) -> list[str]:
 
 def _parse(tokens: list[str], sql: str) -> tuple[pa.DataType, list[str]]:
     if not tokens:
-        raise ValueError(f"{sql!r} is not a SQL type: it ends where a type should stand")
+        raise ValueError(f"{sql!r} is not a SQL type: it ends where a type should be")
     head, rest = tokens[0].upper(), tokens[1:]
     if head == "ARRAY":
         item, rest = _parse(_skip(rest, "<", sql), sql)

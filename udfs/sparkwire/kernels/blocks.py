@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from sparkwire.kernels.load import Bytes, Int, address
 
-BLOCK = 64  # [bytes] that a mask tells of, the first by its lowest bit
+BLOCK = 64  # [bytes] that a mask is for, the first by its lowest bit
 LANES = 16  # [bytes] that a run is looked for in
 
 _QUOTE, _BACKSLASH, _ZERO = b'"\\0'

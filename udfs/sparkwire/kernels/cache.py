@@ -5,9 +5,9 @@ never hits for closures, and numbers its files so that two processes can mix the
 file per kernel, key and signature, in a directory whose name is a hash of everything else that shapes
 machine code::
 
-    <place>/sparkwire-kernels-<stamp>/<module>.<kernel>-<variant>.bin
+    <place>/sparkwire-kernels-<state>/<module>.<kernel>-<variant>.bin
 
-    stamp    sources of the whole package; Python, numba, llvmlite; the target Numba compiles for
+    state    sources of the whole package; Python, numba, llvmlite; the target Numba compiles for
     variant  key of the kernel, types of its arguments
 
 Other sources are another directory, so nothing old is ever found, and only the ``KEPT`` directories used
@@ -75,7 +75,7 @@ def _kept(directory: Path) -> Kept:
 
 
 class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
-    """What a dispatcher asks before it compiles, and tells after it has."""
+    """What a dispatcher asks before it compiles, and gives what it has compiled."""
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
         self.name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
@@ -151,8 +151,8 @@ def _directories() -> tuple[Path, ...]:
         return ()
     versions = (sys.version, numba.__version__, llvmlite.__version__)
     target = cpu_target.target_context.codegen().magic_tuple()
-    stamp = hashlib.sha256(repr((SOURCES, versions, target, config.OPT)).encode()).hexdigest()[:24]
-    return tuple(place / (PREFIX + stamp) for place in _places())
+    state = hashlib.sha256(repr((SOURCES, versions, target, config.OPT)).encode()).hexdigest()[:24]
+    return tuple(place / (PREFIX + state) for place in _places())
 
 
 def _places() -> Iterator[Path]:

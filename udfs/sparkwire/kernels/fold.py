@@ -16,7 +16,7 @@ Four ideas keep short messages short:
 - The reduction to 32 bits is three dependent multiplications: all halves of a register to 96 bits at once,
   and from there by Barrett's method, without masks.
 
-Messages lie one behind the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
+Messages lie one after the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
 notices a sequence of short messages too late.
 """
 
@@ -59,7 +59,7 @@ def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -
     """``uint32 f(uint8 *data, int64 n)`` in ``module``.
 
     It is a call, since its code at every place would slow down the rest of a kernel, and its compilation, by
-    more than a call costs; only a constant length of one block stands where it is needed.
+    more than a call costs; only a constant length of one block is where it is needed.
     """
     name = f"sparkwire_{checksum.name}"
     function = module.globals.get(name)
@@ -120,8 +120,8 @@ class _Folder:
         """Return the checksum of 1 to ``count`` blocks, treating them all as ``count``."""
         b = self.b
         state = None
-        for behind in reversed(range(0, count * self.block_bytes, self.block_bytes)):
-            end = b.sub(n, _LONG(behind))
+        for distance in reversed(range(0, count * self.block_bytes, self.block_bytes)):
+            end = b.sub(n, _LONG(distance))
             size = _clamped(b, end, self.block_bytes)
             at = b.gep(data, [b.sub(end, size)])
             self.prefetch(at, _LONG(0))

@@ -1,4 +1,4 @@
-"""Copy spans of a byte buffer one behind the other: what every BINARY and STRING answer is made of."""
+"""Copy spans of a byte buffer one after the other: what every BINARY and STRING answer is made of."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gather_rows(
 
 @kernel
 def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
-    """Where words of ``sizes[code]`` bytes end when they lie one behind the other, -1 for none; how many bytes that is."""
+    """Where words of ``sizes[code]`` bytes end when they lie one after the other, -1 for none; how many bytes that is."""
     offsets[0] = 0
     end = 0
     for i in range(codes.size):

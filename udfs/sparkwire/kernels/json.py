@@ -2,7 +2,7 @@
 
 What is JSON is RFC 8259 to the letter: NaN, trailing commas, raw control characters, overlong or surrogate UTF-8 are damage.
 
-A *span* is ``(start, size, kind)``: of a string what stands between its quotes, of every other value its whole text.
+A *span* is ``(start, size, kind)``: of a string what is between its quotes, of every other value its whole text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def behind_mark(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def blank(data: Bytes, pos: int, end: int) -> int:
-    """Behind the white space that stands at ``pos``, at most ``end``."""
+    """After the white space at ``pos``, at most ``end``."""
     while pos < end:
         c = u8(data, pos)
         if c > 0x20 or not (c == 0x20 or c == 0x0A or c == 0x0D or c == 0x09):
@@ -82,21 +82,21 @@ def scalar_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def quick_number_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """Where the number at ``pos`` ends, and its kind; -1 where it takes ``scalar_end`` to tell."""
+    """Where the number at ``pos`` ends, and its kind; -1 where only ``scalar_end`` can say."""
     if pos + 2 * LANES + 1 > data.size:
         return NONE, ABSENT
     digits = digit_run(data, pos)
-    behind, kind = pos + digits, INTEGER
+    after, kind = pos + digits, INTEGER
     if digits == 0 or digits == LANES or (digits > 1 and u8(data, pos) == ZERO):
         return NONE, ABSENT
-    if u8(data, behind) == DOT:
-        digits = digit_run(data, behind + 1)
-        behind, kind = behind + 1 + digits, REAL
+    if u8(data, after) == DOT:
+        digits = digit_run(data, after + 1)
+        after, kind = after + 1 + digits, REAL
         if digits == 0 or digits == LANES:
             return NONE, ABSENT
-    c = u8(data, behind)
-    if behind < end and (c == COMMA or c == RIGHT_BRACE or c == RIGHT_BRACKET):
-        return behind, kind
+    c = u8(data, after)
+    if after < end and (c == COMMA or c == RIGHT_BRACE or c == RIGHT_BRACKET):
+        return after, kind
     return NONE, ABSENT
 
 
@@ -142,9 +142,9 @@ def _digits(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def string_end(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
-    """Where the closing quote of the string stands whose first character is at ``pos``, and if it has escapes.
+    """Where the closing quote of the string is whose first character is at ``pos``, and if it has escapes.
 
-    -1 where there is no such quote, an escape is none, a control character stands raw, or the bytes are not UTF-8.
+    -1 where there is no such quote, an escape is none, a control character is raw, or the bytes are not UTF-8.
     """
     escaped = False
     while pos < end:
@@ -175,7 +175,7 @@ def string_end(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
 
 @kernel
 def quick_string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int]:
-    """Where the string whose opening quote is at ``pos`` has its closing one; -1 where only ``string_end`` can tell.
+    """Where the string whose opening quote is at ``pos`` has its closing one; -1 where only ``string_end`` can say.
 
     ``ahead`` are the stops of the ``BLOCK`` bytes at ``block`` that have not been passed; what is left of them is returned.
     Quotes are so found in masks, not each from the place of the one before: nothing waits for a load.
@@ -199,7 +199,7 @@ def quick_string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) ->
 
 @kernel
 def _escape_size(data: Bytes, pos: int, end: int) -> int:
-    """Size of the escape whose backslash stands at ``pos`` [bytes], 0 where it is none."""
+    """Size of the escape whose backslash is at ``pos`` [bytes], 0 where it is none."""
     if pos + 2 > end:
         return 0
     c = u8(data, pos + 1)
@@ -227,7 +227,7 @@ def _hexadecimal(data: Bytes, pos: int) -> int:
 
 @kernel
 def character_at(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """What stands at ``pos`` of a sound string: the code point of an escape or else a byte, and where the next begins.
+    """What is at ``pos`` of an intact string: the code point of an escape or else a byte, and where the next begins.
 
     Half a surrogate pair is no character: U+FFFD.
     """

@@ -1,4 +1,4 @@
-"""The members of JSON objects and arrays that a scan has proved sound."""
+"""The members of JSON objects and arrays that a scan has proved intact."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MANY = 64  # keys that are compared each with each
 
 
 class Members(NamedTuple):
-    """What containers hold, the members of each one behind the other."""
+    """What containers hold, the members of each one after the other."""
 
     key_starts: Ints
     key_sizes: Ints
@@ -92,11 +92,11 @@ def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, l
             members.kinds[n] = ESCAPED if escaped else STRING
             pos = close + 1
         else:
-            behind, kind, block, ahead = _other_end(data, pos, end, block, ahead)
+            after, kind, block, ahead = _other_end(data, pos, end, block, ahead)
             members.starts[n] = pos
-            members.sizes[n] = behind - pos
+            members.sizes[n] = after - pos
             members.kinds[n] = kind
-            pos = behind
+            pos = after
         pos = blank(data, pos, end) + 1  # the comma, or the bracket that closes
         number += 1
     return pos
@@ -114,21 +114,21 @@ def _string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tupl
 
 @kernel
 def _other_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int, int]:
-    """Behind the value at ``pos``, which is no string; its kind."""
-    behind, kind = quick_number_end(data, pos, end)
-    if behind >= 0:
-        return behind, kind, block, ahead
+    """After the value at ``pos``, which is no string; its kind."""
+    after, kind = quick_number_end(data, pos, end)
+    if after >= 0:
+        return after, kind, block, ahead
     c = u8(data, pos)
     if c != LEFT_BRACE and c != LEFT_BRACKET:
-        behind, kind = scalar_end(data, pos, end)
-        return behind, kind, block, ahead
-    behind, kind = _container_end(data, pos, end), OBJECT if c == LEFT_BRACE else ARRAY
-    return behind, kind, behind - BLOCK, uint64(0)
+        after, kind = scalar_end(data, pos, end)
+        return after, kind, block, ahead
+    after, kind = _container_end(data, pos, end), OBJECT if c == LEFT_BRACE else ARRAY
+    return after, kind, after - BLOCK, uint64(0)
 
 
 @kernel
 def _container_end(data: Bytes, pos: int, end: int) -> int:
-    """Behind the sound object or array at ``pos``."""
+    """After the intact object or array at ``pos``."""
     depth = 0
     while pos < end:
         c = u8(data, pos)
@@ -146,7 +146,7 @@ def _container_end(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Ints, marked: Bools) -> None:
-    """Mark the sound objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
+    """Mark the intact objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
 
     ``keys`` is scratch, 3 times ``MANY`` items.
     """
@@ -208,18 +208,18 @@ def find_last(
     asked_firsts: NDArray[Any],
     asked_lasts: NDArray[Any],
     asked: NDArray[np.int32],
-    stamp: Ints,
+    seen: Ints,
     place: Ints,
     found: Ints,
 ) -> None:
-    """For each name asked for in a row, the last place in that row's list of names where it stands, -1 if nowhere.
+    """For each name asked for in a row, the last place in that row's list of names, -1 if it is not there.
 
     Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and asks for
-    ``asked[asked_firsts[i]:asked_lasts[i]]``, answered at the same places of ``found``. ``stamp`` (-1 everywhere) and
+    ``asked[asked_firsts[i]:asked_lasts[i]]``, answered at the same places of ``found``. ``seen`` (-1 everywhere) and
     ``place`` are scratch with an item for each name: the work is linear, however often names repeat.
     """
     for row in range(firsts.size):
         for i in range(int64(firsts[row]), int64(lasts[row])):
-            stamp[names[i]], place[names[i]] = row, i
+            seen[names[i]], place[names[i]] = row, i
         for i in range(int64(asked_firsts[row]), int64(asked_lasts[row])):
-            found[i] = place[asked[i]] if stamp[asked[i]] == row else NONE
+            found[i] = place[asked[i]] if seen[asked[i]] == row else NONE

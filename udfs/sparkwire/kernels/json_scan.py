@@ -1,10 +1,10 @@
-"""One pass over JSON documents: it proves that each is JSON and notes where the wanted values stand.
+"""One pass over JSON documents: it proves that each is JSON and notes where the wanted values are.
 
-A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first damage, and what stands
+A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first damage, and what is
 whole before it has been found.  Of keys that repeat within one object the last one counts.  Nothing recurs and nothing limits
 the nesting: the brackets that are open within an unwanted value lie in ``nest``, a byte each.
 
-Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each behind
+Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each after
 a comma between members of the document or of a node of the tree.  What a scan knows at a mark follows from the bytes before it:
 where the next document has the same ones, its scan begins there.
 """
@@ -55,7 +55,7 @@ _NODE = np.dtype(
         for field in (
             "parent",
             "first",  # child
-            "last",  # behind the last child
+            "last",  # after the last child
             "slot",  # the number of the wanted value, -1 for a node on the way
             "key_start",
             "key_size",
@@ -70,7 +70,7 @@ _MARKS = 32
 
 
 class Paths(NamedTuple):
-    """Wanted values, as a tree: node 0 is the document, the children of a node stand one behind the other."""
+    """Wanted values, as a tree: node 0 is the document, the children of a node one after the other."""
 
     nodes: NDArray[Any]
     below: Ints
@@ -135,7 +135,7 @@ def scan_documents(
     sizes: Ints,
     kinds: Kinds,
     counts: Ints,
-    sound: Bools,
+    intact: Bools,
 ) -> None:
     """Prove each document ``data[begins[i]:ends[i]]`` and note the spans of the wanted values.
 
@@ -144,18 +144,18 @@ def scan_documents(
     starts, sizes, kinds, counts
         one row for each slot of ``tree``, one column for each document; ``sizes`` is -1 and ``kinds`` ABSENT where
         there is no such value; ``counts`` is the number of members of a container that has no slots below it
-    sound
+    intact
         whether the document is one JSON object and nothing else
     """
     found = scratch.found
     last, size, marks = 0, 0, 0
-    for row in range(sound.size):
+    for row in range(intact.size):
         begin, end = int64(begins[row]), int64(ends[row])
         if marks > 0:
             same = _same_size(data, last, begin, min(size, end - begin))
             while marks > 0 and scratch.marks[0, uint64(marks - 1)] > same:
                 marks -= 1
-        sound[row], marks = _scan(data, begin, end, tree, scratch, marks)
+        intact[row], marks = _scan(data, begin, end, tree, scratch, marks)
         last, size = begin, end - begin
         for slot in range(kinds.shape[0]):
             s, r = uint64(slot), uint64(row)
@@ -181,15 +181,15 @@ def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
 
 @kernel
 def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, marks: int) -> tuple[bool, int]:
-    """Whether the document is sound, and how many marks it has; of those of the document before the first ``marks`` hold."""
+    """Whether the document is intact, and how many marks it has; of those of the document before the first ``marks`` hold."""
     nodes, found = tree.nodes, scratch.found
     node = 0  # the innermost open object, one of the tree
     if marks > 0:
         node = scratch.marks[1, uint64(marks - 1)]
-        _forget_behind(found, scratch.marks[0, uint64(marks - 1)])
+        _forget_after(found, scratch.marks[0, uint64(marks - 1)])
         pos = blank(data, begin + scratch.marks[0, uint64(marks - 1)], end)
     else:
-        _forget_behind(found, 0)
+        _forget_after(found, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
         if pos >= end or u8(data, pos) != LEFT_BRACE:
             return False, 0
@@ -223,17 +223,17 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
         if pos >= end:
             return False, marks
         c = u8(data, pos)
-        start, behind, kind = pos, pos, ABSENT
+        start, after, kind = pos, pos, ABSENT
         if c == QUOTE:
             start, kind = pos + 1, STRING
-            behind, block, ahead = quick_string_end(data, pos, end, block, ahead)
-            if behind < 0:
-                behind, escaped = string_end(data, start, end)
-                if behind < 0:
+            after, block, ahead = quick_string_end(data, pos, end, block, ahead)
+            if after < 0:
+                after, escaped = string_end(data, start, end)
+                if after < 0:
                     return False, marks
-                block, ahead = behind + 1 - BLOCK, uint64(0)
+                block, ahead = after + 1 - BLOCK, uint64(0)
                 kind = ESCAPED if escaped else STRING
-            pos = behind + 1
+            pos = after + 1
         elif c == LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
             pos = blank(data, pos + 1, end)
             if pos >= end:
@@ -244,24 +244,24 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
                     found[_START, uint64(slot)] = start - begin
                 continue
             pos += 1
-            behind, kind = pos, OBJECT
+            after, kind = pos, OBJECT
         elif c == LEFT_BRACE or c == LEFT_BRACKET:
             pos, members, block, ahead = _container_end(data, pos, end, scratch.nest, block, ahead)
             if pos < 0:
                 return False, marks
-            behind, kind = pos, OBJECT if c == LEFT_BRACE else ARRAY
+            after, kind = pos, OBJECT if c == LEFT_BRACE else ARRAY
             if slot >= 0:
                 found[_COUNT, uint64(slot)] = members
         else:
-            behind, kind = quick_number_end(data, pos, end)
-            if behind < 0:
-                behind, kind = scalar_end(data, pos, end)
-                if behind < 0 or not delimited(data, behind, end):
+            after, kind = quick_number_end(data, pos, end)
+            if after < 0:
+                after, kind = scalar_end(data, pos, end)
+                if after < 0 or not delimited(data, after, end):
                     return False, marks
-            pos = behind
+            pos = after
         if slot >= 0 and kind != NULL:
             s = uint64(slot)
-            found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, behind - start, kind
+            found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, after - start, kind
         while True:
             pos = blank(data, pos, end)
             if pos >= end:
@@ -286,8 +286,8 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
 
 
 @kernel
-def _forget_behind(found: Ints, place: int) -> None:
-    """What ends behind this place has not been found; where an object begins that is open there, is still known."""
+def _forget_after(found: Ints, place: int) -> None:
+    """What ends after this place has not been found; where an object begins that is open there, is still known."""
     for slot in range(found.shape[1]):
         s = uint64(slot)
         if found[_START, s] + found[_SIZE, s] > place:
@@ -296,7 +296,7 @@ def _forget_behind(found: Ints, place: int) -> None:
 
 @kernel
 def _forget(tree: Paths, node: int, found: Ints) -> bool:
-    """A key that comes again replaces all that stood under it: whether there was something."""
+    """A key that comes again replaces all that was under it: whether there was something."""
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])
@@ -376,12 +376,12 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
                 continue
             pos += 1
         else:
-            behind, _ = quick_number_end(data, pos, end)
-            if behind < 0:
-                behind, _ = scalar_end(data, pos, end)
-                if behind < 0 or not delimited(data, behind, end):
+            after, _ = quick_number_end(data, pos, end)
+            if after < 0:
+                after, _ = scalar_end(data, pos, end)
+                if after < 0 or not delimited(data, after, end):
                     break
-            pos = behind
+            pos = after
         while True:
             pos = blank(data, pos, end)
             c = int64(u8(data, pos)) if pos < end else NONE

@@ -1,6 +1,6 @@
-"""What stands between the quotes of a JSON string, written as Jackson 1 writes it.
+"""What is between the quotes of a JSON string, written as Jackson 1 writes it.
 
-Each function gives the place behind what it writes to ``out[at:]``; with ``writing`` off it writes nothing and only
+Each function gives the place after what it writes to ``out[at:]``; with ``writing`` off it writes nothing and only
 measures, so that size and text come from the same lines. ``out`` may be written ``WRITE_SLACK`` bytes over.
 """
 
@@ -34,7 +34,7 @@ def _pairs() -> NDArray[np.int16]:
 
 
 def _short_escapes() -> NDArray[np.uint8]:
-    """The letter behind the backslash, by ASCII character; 1 for the long form of a control character, else 0."""
+    """The letter after the backslash, by ASCII character; 1 for the long form of a control character, else 0."""
     letters = np.zeros(128, np.uint8)
     letters[:0x20] = 1
     for character, letter in zip(b'\b\t\n\f\r"\\', b'btnfr"\\', strict=True):
@@ -48,7 +48,7 @@ _SHORT_ESCAPES = _short_escapes()
 
 @kernel
 def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    r"""Base64 of ``data[start:start + size]`` with ``\n`` behind every 76 characters, of which the last may be the last."""
+    r"""Base64 of ``data[start:start + size]`` with ``\n`` after every 76 characters, of which the last may be the last."""
     if not writing:
         return at + (size + 2) // 3 * 4 + size // _LINE * 2
     end = start + size

@@ -59,7 +59,7 @@ def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: N
 
 @kernel
 def text_size(data: Bytes, start: int, size: int) -> int:
-    """What a sound string means, in UTF-8 [bytes]."""
+    """What an intact string means, in UTF-8 [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
@@ -70,7 +70,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write what a sound string means to ``out[at:]``; behind it."""
+    """Write what an intact string means to ``out[at:]``; where it ends."""
     pos, end = start, start + size
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
@@ -101,7 +101,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write a sound string as JSON, in quotes and with no escape but those that JSON needs; behind it."""
+    """Write an intact string as JSON, in quotes and with no escape but those that JSON needs; where it ends."""
     pos, end = start, start + size
     store_u8(out, at, np.uint8(QUOTE))
     at += 1
@@ -207,7 +207,7 @@ def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: 
 
 @kernel
 def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
-    """The value of a sound INTEGER; 0 and False beyond an int64."""
+    """The value of an intact INTEGER; 0 and False beyond an int64."""
     negative = u8(data, start) == MINUS
     pos, end = start + (1 if negative else 0), start + size
     if end - pos > 19:
@@ -234,7 +234,7 @@ def _eight_digits(digits: int) -> int:
 
 @kernel
 def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any], out: Bytes) -> None:
-    """Copy sound objects as they are written, but for escapes that are half a surrogate pair."""
+    """Copy intact objects as they are written, but for escapes that are half a surrogate pair."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
@@ -257,10 +257,10 @@ def _mend(out: Bytes, pos: int, end: int) -> None:
         elif u8(out, pos + 1) != 0x75:
             pos += 2
         else:
-            character, behind = character_at(out, pos, end)
+            character, after = character_at(out, pos, end)
             if character == REPLACEMENT:
                 store_i32(out, pos + 2, _FFFD, True)
-            pos = behind
+            pos = after
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Machine words in kernels: numpy's conversions, typed as the Python numbers that they stand for.
+"""Machine words in kernels: numpy's conversions, typed as the Python numbers that they are.
 
 A kernel computes in the widths that it loads; ``int64(x)`` widens before arithmetic. To a type checker
 the result is an ``int``, as every size and position is.

@@ -3,7 +3,7 @@
 Slice-by-8 takes eight bytes a step by eight independent look-ups (Kounavis & Berry, *A Systematic
 Approach to Building High Performance, Software-based, CRC Generators*, 2005). Its steps wait for each
 other, so four streams run side by side over the quarters of a block, and each is then moved past those
-behind it: twice the speed of one stream.
+after it: twice the speed of one stream.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     <opcode>"sequence":<sequence>,"value":"<value>"
 
-A name in angle brackets stands for a value of the row: a number in decimal, a word out of a list, bytes in one of
+A name in angle brackets is a value of the row: a number in decimal, a word out of a list, bytes in one of
 several spellings. A row takes one of several templates. Templates are read once, into flat tables that one pair of
 kernels walks: the first measures, the second writes, and both are the same lines.
 """
@@ -35,7 +35,7 @@ _VALUE = re.compile(r"<(\w+)>")
 
 
 class Value(NamedTuple):
-    """What a name in a template stands for."""
+    """What a name in a template is."""
 
     kind: int
     source: int
@@ -45,14 +45,14 @@ class Value(NamedTuple):
 
 
 class Templates(NamedTuple):
-    """Templates as the kernels see them: steps, each a fixed text and the value behind it."""
+    """Templates as the kernels see them: steps, each a fixed text and the value after it."""
 
     firsts: Ints
     """template ``t`` is the steps ``firsts[t]:firsts[t + 1]``"""
     kinds: Ints
     sources: Ints
     texts: Ints
-    """by step: the number of its fixed text; behind it stand the words of its value"""
+    """by step: the number of its fixed text; after it come the words of its value"""
     text_starts: Ints
     text_sizes: Ints
     characters: Bytes

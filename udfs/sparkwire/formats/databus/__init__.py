@@ -1,22 +1,22 @@
 """LinkedIn Databus: serialized change events, V1 and V2, big- and little-endian.
 
-    stream   event event …                      as a relay sends them, one behind the other
+    stream   event event …                      as a relay sends them, one after the other
     event    V1 | V2
-    V1       header  value                      `layout.V1`; a BYTES key stands in the header's place of the
+    V1       header  value                      `layout.V1`; a BYTES key is in the header's place of the
                                                 LONG key: i32 length, bytes
     V2       header  key  [metadata]  [payload] `layout.V2`
     key      i64 | i32 length, bytes | part     LONG, BYTES, SCHEMA; in V2 derived by two attribute bits
     metadata, payload   part                    each there if its attribute bit is set
     part     i32 length, i16 attributes, digest (16 bytes MD5 or 4 bytes CRC-32), data
 
-The version byte is 0 for V1 and 2 for V2. Nothing tells the byte order but V2's magic word, so a row
+The version byte is 0 for V1 and 2 for V2. Only V2's magic word says the byte order, so a row
 is read in the order in which it makes sense (`event.event_variant`).
 
 Checksums are CRC-32 with neither the initial value nor the final inversion of zlib's: that of zeros, and
-of nothing, is 0. The body's checksum stands in the header, so it is covered by the header's:
+of nothing, is 0. The body's checksum is in the header, so it is covered by the header's:
 
     V1   header_crc: length … key (LONG) or key's length (BYTES)     value_crc: what follows
-    V2   header_crc: value_crc … end of the key                      value_crc: the parts behind the key
+    V2   header_crc: value_crc … end of the key                      value_crc: the parts after the key
 
 Where this reader is stricter than Databus's own scan, which is unsafe there:
 
@@ -96,7 +96,7 @@ FIELDS: Final = (
     Column(
         "byte_order",
         "STRING",
-        "BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word tells; else the order in which the stored "
+        "BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored "
         "length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.",
         accessors.byte_order,
         "dbus_byte_order(event) -> BIG_ENDIAN",
@@ -240,7 +240,7 @@ FIELDS: Final = (
     Column(
         "value_size",
         "INT",
-        "Size of the payload, as the event tells it [bytes].",
+        "Size of the payload, as the event says [bytes].",
         number(VALUE_SIZE, np.int32),
         "dbus_value_size(event) -> 5",
     ),
@@ -289,7 +289,7 @@ FIELDS: Final = (
     Column(
         "error",
         "STRING",
-        "The first thing wrong, reading from the front; NULL for a sound event.",
+        "The first thing wrong, reading from the front; NULL for an intact event.",
         accessors.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),
@@ -317,7 +317,7 @@ FUNCTIONS: Final = (
         "dbus_events(stream BINARY)",
         stream.TABLE,
         stream.Stream,
-        "Events as they lie one behind the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose "
+        "Events as they lie one after the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose "
         "checksum is right; the bytes skipped are one row. A torn tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),

@@ -120,7 +120,7 @@ def write_events(
 ) -> None:
     """Write every event that has a size to ``out[offsets[row]:offsets[row + 1]]``.
 
-    Rows are written one behind the other, front to back: a copy may run over into what is not written yet.
+    Rows are written one after the other, front to back: a copy may run over into what is not written yet.
     """
     for row in range(variants.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
@@ -175,7 +175,7 @@ def _key_size(kind: int, parts: Parts, row: int) -> int:
 
 @kernel
 def _write_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
-    """Where the key ends; a LONG is among the fixed fields and stands already."""
+    """Where the key ends; a LONG is among the fixed fields, and written already."""
     if kind == LONG_KEY:
         return at + 8
     if kind == BYTES_KEY:

@@ -43,7 +43,7 @@ _V2_VALUE_CRC = layout.V2["value_crc"].offset
 _V2_LENGTH = layout.V2["length"].offset
 _V2_ATTRIBUTES = layout.V2["attributes"].offset
 
-UNKNOWN = -1  # a position, a size or a checksum that the bytes do not tell
+UNKNOWN = -1  # a position, a size or a checksum that the bytes do not say
 
 
 @kernel
@@ -165,7 +165,7 @@ def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
 
 @kernel
 def magic_variant(data: Bytes, start: int, size: int) -> int:
-    """The variant that the version byte and V2's magic word tell, ``NO_VARIANT`` where they leave the order open."""
+    """The variant by the version byte and V2's magic word, ``NO_VARIANT`` where they leave the order open."""
     if size < _V2_MAGIC + 4 or u8(data, start) != 2:
         return NO_VARIANT
     if u32(data, start + _V2_MAGIC, False) == MAGIC:

@@ -12,7 +12,7 @@ Where it differs from Databus's import:
 - An event with `endOfPeriod` keeps what fields it has, where Databus writes an end of its own for the window; what it
   lacks is as there: key 0, physical partition -1, logical partition 0, no schema id, no value.
 - Bad Base64 is NULL, where Databus makes an empty value of it; what looks gzipped stays as it is.
-- The text is JSON and nothing behind it; Databus's parser does not look behind the object.
+- The text is JSON and nothing after it; Databus's parser does not look beyond the object.
 """
 
 from __future__ import annotations

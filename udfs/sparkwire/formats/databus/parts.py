@@ -68,7 +68,7 @@ def read_part(
     digest: int,
     version: int,
 ) -> int:
-    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` if none can tell."""
+    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` where nothing says it."""
     if at < 0 or at + 4 > size:
         return int64(UNKNOWN)
     length = int64(i32(data, start + at, little))
@@ -156,7 +156,7 @@ def _read_v2_parts(
     little = is_little(variant)
     body = header_end(data, start, size, variant)
     key_end = _read_v2_key(data, start, size, variant, row, found)
-    sound = 0 <= key_end <= body
+    intact = 0 <= key_end <= body
     if body < V2_KEY:
         return False
     attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
@@ -165,7 +165,7 @@ def _read_v2_parts(
         end = read_part(data, start, size, end, little, row, found, METADATA, METADATA_DIGEST, METADATA_VERSION)
     if attributes & V2_PAYLOAD:
         end = read_part(data, start, size, end, little, row, found, VALUE, DIGEST, VERSION)
-    return sound and 0 <= end <= total_length(data, start, size, variant)
+    return intact and 0 <= end <= total_length(data, start, size, variant)
 
 
 @kernel
@@ -177,7 +177,7 @@ def _read_v2_key(
     row: int,
     found: PartSpans,
 ) -> int:
-    """Where the key ends, ``UNKNOWN`` if nothing can tell."""
+    """Where the key ends, ``UNKNOWN`` where nothing says it."""
     kind = key_type(data, start, variant)
     little = is_little(variant)
     if kind == SCHEMA_KEY:

@@ -60,7 +60,7 @@ def read_headers(
     """Variant and fixed fields of every event; with ``check`` also both checksums and how they compare.
 
     Returns how many events lack bytes that a checksum needs: those are left to ``check_torn``, whose code
-    would slow down every row if it stood in this loop.
+    would slow down every row if it were in this loop.
     """
     rows, torn = variants.size, 0
     for row in range(rows):
@@ -192,7 +192,7 @@ def write_keys(
 
 
 def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
-    """The kind of key that attributes tell: V1 has a bit, V2 a number."""
+    """The kind of key by the attributes: V1 has a bit, V2 a number."""
     v1 = np.where(bits & layout.V1_BYTES_KEY, BYTES_KEY, LONG_KEY)
     v2 = ((bits >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
     return np.where(is_v2, v2, v1).astype(np.int8)

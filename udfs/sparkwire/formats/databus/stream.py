@@ -1,6 +1,6 @@
 """Events one after the other, as they lie on the wire: where each begins, what is wrong, where to go on.
 
-A header whose checksum is right can be trusted to tell its event's length. After anything else the walk looks for the next
+A header whose checksum is right can be trusted to say its event's length. After anything else the walk looks for the next
 such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
 header of more than 64 KiB is read in its place, but not searched for.
 

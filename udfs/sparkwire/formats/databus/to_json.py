@@ -135,14 +135,14 @@ def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
 def _chosen(events: Events) -> npt.NDArray[np.int8]:
     """The template of each row, -1 where a field that it names cannot be read.
 
-    A part's data lies behind its digest and its version, and the V1 value behind everything else: what is behind tells of
-    what is before.
+    A part's data comes after its digest and its version, and the V1 value after everything else: what comes later vouches for
+    what came before.
     """
     found, kinds = events.spans.sizes >= 0, events.key_types.astype(np.int64)
     key = np.where(kinds == LONG_KEY, events.long_keys, found[KEY])
     metadata, payload = _has_metadata(events), _has_payload(events)
-    sound = key & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~_has_opcode_3(events)
-    v2 = np.where(sound, _V1_TEMPLATES + 4 * kinds + 2 * metadata + payload, -1)
+    intact = key & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~_has_opcode_3(events)
+    v2 = np.where(intact, _V1_TEMPLATES + 4 * kinds + 2 * metadata + payload, -1)
     return np.where(events.is_v2, v2, np.where(found[VALUE], kinds, -1)).astype(np.int8)
 
 

@@ -14,8 +14,8 @@ What an event cannot hold is refused with one sentence, not cut or dropped: numb
 source id, a part has 14 bits of version), metadata or a SCHEMA key in V1, two partition ids in V2, a schema id of
 another size than 16 (or 4 in V2), a key field that does not fit the kind of key.
 
-`to_dbus_event(dbus_event(x))` is `x` for every sound event but those with bytes that no field shows: behind the key in
-V2's header, behind the announced parts, behind the event. Of a damaged event it makes a sound one out of what can be
+`to_dbus_event(dbus_event(x))` is `x` for every intact event but those with bytes that no field shows: after the key in
+V2's header, after the announced parts, after the event. Of a damaged event it makes an intact one out of what can be
 read, unless its version is unknown, which is refused.
 """
 
@@ -112,7 +112,7 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> npt.NDArray[np.int8]:
 
 
 def _derived_kinds(inputs: InputFields) -> npt.NDArray[np.int8]:
-    """The kind of key that `key_type` tells or, where it is NULL, the key's own fields."""
+    """The kind of key by `key_type` or, where it is NULL, the key's own fields."""
     derived = inputs.codes("key_type", layout.KEY_TYPES)
     shown = np.where(inputs.has("key_bytes") | inputs.has("key"), BYTES_KEY, LONG_KEY)
     shown = np.where(_has_key_schema(inputs), SCHEMA_KEY, shown)
@@ -127,7 +127,7 @@ def _has_key_schema(inputs: InputFields) -> Bools:
 def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
     if rows.any():
         kind = kinds[rows.argmax()]
-        takes = "no key with attributes that tell of none"
+        takes = "no key with attributes that have none"
         if kind != NO_KEY:
             takes = f"{'key_long' if kind == LONG_KEY else 'key_bytes'} for a {layout.KEY_TYPES[kind]} key"
         refuse(rows, takes, field)

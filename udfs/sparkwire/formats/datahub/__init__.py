@@ -19,9 +19,9 @@ source leaves open is answered so:
 
 - JSON is RFC 8259 to the letter: NaN, comments and trailing commas are `BAD_JSON`, so are bytes that are not UTF-8.
   Nesting has no limit;
-- of a key that stands twice in one object the last counts, whatever stood under the first;
-- of a message that is `BAD_JSON` the fields are answered that stand whole before the damage;
-- half a surrogate pair, escaped, reads as U+FFFD, and stands as that in the text of an image;
+- if a key repeats in an object, the last wins, whatever the first had;
+- of a message that is `BAD_JSON` the fields are answered that are whole before the damage;
+- half a surrogate pair, escaped, reads as U+FFFD, and is that in the text of an image;
 - JSON null is absent, but for the values of an image, where a map has the key with NULL;
 - a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer
   is NULL, and only eventTime's is an error;
@@ -179,16 +179,16 @@ FIELDS: Final = (
     Column(
         "before",
         "STRING",
-        "The row before the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
-        "twice only the last value.",
+        "The row before the change as JSON text, for from_json and parse_json: as written, but of a column that "
+        "repeats only the last value.",
         accessors.before,
         'datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
     Column(
         "after",
         "STRING",
-        "The row after the change as JSON text, for from_json and parse_json: as written, but of a column that stands "
-        "twice only the last value.",
+        "The row after the change as JSON text, for from_json and parse_json: as written, but of a column that "
+        "repeats only the last value.",
         accessors.after,
         'datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }',
     ),
@@ -232,8 +232,8 @@ FIELDS: Final = (
     Column(
         "error",
         "STRING",
-        "Why the message is unsound, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime "
-        "MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if sound.",
+        "What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime "
+        "MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.",
         accessors.error,
         "datahub_error(blob) -> NULL",
     ),

@@ -17,7 +17,7 @@ from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Ints, copy, int64, kerne
 from sparkwire.kernels.json_text import write_java_text
 from sparkwire.kernels.text import decimal_width, write_decimal
 
-# What a step writes behind its fixed text.
+# What a step writes after its fixed text.
 _OPEN, _CLOSE, TEXT, JSON, NUMBER, TEXTS, COLUMNS = range(7)
 """TEXT is quoted and escaped, JSON goes in as it is, a NUMBER is an integer; arrays of TEXT, and of columns"""
 

@@ -48,9 +48,9 @@ class Images:
         self.objects = objects
 
     @property
-    def there(self) -> Bools:
-        there: Bools = self.objects.kinds == OBJECT
-        return there
+    def present(self) -> Bools:
+        present: Bools = self.objects.kinds == OBJECT
+        return present
 
     @cached_property
     def listed(self) -> Listed:
@@ -67,14 +67,14 @@ class Images:
 
     @cached_property
     def repeats(self) -> Bools:
-        """Rows in which a name may stand twice."""
+        """Rows in which a name may repeat."""
         marked = empty(len(self.objects.kinds), np.bool_)
         mark_repeats(*self.objects[:4], empty(3 * MANY, np.int64).reshape(3, MANY), marked)
         return marked
 
     @cached_property
     def superseded(self) -> Bools | None:
-        """Members behind which the same name comes again; None if there are none at all."""
+        """Members after which the same name comes again; None if there are none at all."""
         if not self.repeats.any():
             return None
         (names,), count = values.numbered(self.names)
@@ -93,8 +93,8 @@ def json_text(images: Images) -> pa.Array:
     if images.superseded is None:
         return as_written
     listed, kept = images.listed, ~images.superseded
-    rows_of = np.repeat(np.arange(len(images.there)), np.diff(listed.firsts))
-    rewritten = np.zeros(len(images.there), np.bool_)
+    rows_of = np.repeat(np.arange(len(images.present)), np.diff(listed.firsts))
+    rewritten = np.zeros(len(images.present), np.bool_)
     rewritten[rows_of[images.superseded]] = True
     chosen = kept & rewritten[rows_of]
     firsts = np.zeros(len(rewritten) + 1, np.int32)
@@ -124,11 +124,11 @@ def text_map(images: Images, declared: Declared) -> pa.Array:
     listed, names = images.listed, images.names
     dates = _dates(images, declared)
     if images.superseded is None:
-        return maps(listed.firsts, names, _map_texts(listed.values, dates), images.there)
+        return maps(listed.firsts, names, _map_texts(listed.values, dates), images.present)
     kept = np.flatnonzero(~images.superseded)
     firsts = np.concatenate(([0], np.cumsum(~images.superseded)))[listed.firsts].astype(np.int32)
     items = _map_texts(listed.values.at(kept), None if dates is None else dates[kept])
-    return maps(firsts, names.take(primitive(kept)), items, images.there)
+    return maps(firsts, names.take(primitive(kept)), items, images.present)
 
 
 def _dates(images: Images, declared: Declared) -> Bools | None:
@@ -164,7 +164,7 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
     The same key gives the same text, however the message escapes it. NULL without an image or without names.
     """
     counts = np.asarray(keys.value_lengths().fill_null(0), np.int64)
-    valid = images.there & (counts > 0)
+    valid = images.present & (counts > 0)
     (names, asked), count = values.numbered(images.names, keys.flatten())
     asked_firsts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     place = values.last_places(images.ranges(names), Ranges(*by_row(asked_firsts), asked), count)
@@ -202,8 +202,8 @@ def _write_date(millis: int, at: int, out: Bytes) -> None:
 
 
 @kernel
-def _write_digits(value: int, width: int, behind: int, at: int, out: Bytes) -> None:
+def _write_digits(value: int, width: int, after: int, at: int, out: Bytes) -> None:
     for k in range(width):
         store_u8(out, at + width - 1 - k, np.uint8(0x30 + value % 10))
         value //= 10
-    store_u8(out, at + width, np.uint8(behind))
+    store_u8(out, at + width, np.uint8(after))

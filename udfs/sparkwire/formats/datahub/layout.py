@@ -1,4 +1,4 @@
-"""The tables of the DataHub format: where fields stand in a message, what its operations and types are."""
+"""The tables of the DataHub format: where fields are in a message, what its operations and types are."""
 
 from __future__ import annotations
 

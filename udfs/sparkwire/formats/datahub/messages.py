@@ -79,11 +79,11 @@ class Messages:
 
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
-        """Why a message is unsound; the reasons in the order of the contract, whatever the order of the keys."""
+        """What is wrong with a message; the reasons in the order of the contract, whatever the order of the keys."""
         op, time = self.value("op").kinds, self.value("event_time").kinds
         missing, bad = self._image_faults()
         reasons = (
-            (~self.documents.sound, BAD_JSON),
+            (~self.documents.intact, BAD_JSON),
             (op == ABSENT, MISSING_FIELD),
             (self.operations < 0, UNKNOWN_OPCODE),
             (time == ABSENT, MISSING_FIELD),
@@ -159,7 +159,7 @@ def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
     """Names and types of items that are objects, NULL of others; and which are."""
     ends = np.where(items.kinds == OBJECT, items.starts + items.sizes, items.starts)
     found = values.documents(items.data, items.starts, ends, COLUMN)
-    return values.texts(found.value(0)), values.texts(found.value(1)), found.sound
+    return values.texts(found.value(0)), values.texts(found.value(1)), found.intact
 
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:

@@ -45,7 +45,7 @@ def table_of(text: str) -> Table:
 
 def of_table(messages: Messages, table: Table) -> Bools:
     """Messages of the table, no NULLs; of damaged ones also those that may be, their names being lost."""
-    damaged = ~messages.documents.sound
+    damaged = ~messages.documents.intact
     valid = messages.source.valid
     chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
     for field, name in (("table", table.name), ("database", table.database), ("schema_name", table.schema)):
@@ -67,7 +67,7 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     """
     messages = Messages(blobs)
     found = messages.columns.distinct
-    rows = np.flatnonzero(of_table(messages, table) & messages.documents.sound & (found.codes >= 0))
+    rows = np.flatnonzero(of_table(messages, table) & messages.documents.intact & (found.codes >= 0))
     recency = _recency(messages, rows)
     newest_first = pc.sort_indices(recency, [(name, "descending") for name in _RECENCY])
     _, firsts = np.unique(found.codes[rows][newest_first], return_index=True)

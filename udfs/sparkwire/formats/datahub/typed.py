@@ -6,7 +6,7 @@ A row has the metadata columns of a TUPLE topic, one typed column for each colum
     _unexpected_   MAP<STRING, STRING>   the text of each column that the table has not, whose declared type is another
                                          than the table's, or whose value is not of the table's type (the typed column
                                          is NULL then); NULL where there is none
-    _error_        STRING                `datahub_error`: why the message is unsound
+    _error_        STRING                `datahub_error`: what is wrong with the message
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _choose(messages: Messages, table: Table) -> tuple[Ints, Bools]:
     """The message of each row, and whether the row is of its before image."""
     operations = messages.operations
     chosen = of_table(messages, table) & _MAY_BE_ROW[operations]
-    twice = chosen & (operations == _WHOLE_UPDATE) & messages.before.there
+    twice = chosen & (operations == _WHOLE_UPDATE) & messages.before.present
     counts = chosen.astype(np.int64) + twice
     rows = np.repeat(np.arange(len(counts)), counts)
     first = np.ones(len(rows), np.bool_)
@@ -145,9 +145,9 @@ def _asked_by_all(names: Codes, rows: int) -> Ranges:
 
 
 def _unexpected(images: Images, expected: Bools) -> pa.Array:
-    told = ~expected if images.superseded is None else ~(expected | images.superseded)
-    chosen = np.flatnonzero(told)
-    firsts = np.concatenate(([0], np.cumsum(told)))[images.listed.firsts].astype(np.int32)
+    shown = ~expected if images.superseded is None else ~(expected | images.superseded)
+    chosen = np.flatnonzero(shown)
+    firsts = np.concatenate(([0], np.cumsum(shown)))[images.listed.firsts].astype(np.int32)
     names, texts = images.names.take(primitive(chosen)), values.texts(images.listed.values.at(chosen))
     return maps(firsts, names, texts, np.diff(firsts) > 0)
 

@@ -74,7 +74,7 @@ class Documents(NamedTuple):
     sizes: Ints
     kinds: npt.NDArray[np.int8]
     counts: Ints
-    sound: Bools
+    intact: Bools
 
     def value(self, slot: int) -> Values:
         return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
@@ -87,10 +87,10 @@ def documents(
     rows = len(begins)
     shape = (tree.slots, rows)
     starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
-    kinds, sound = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
+    kinds, intact = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
     longest = int((ends - begins).max()) if rows else 0
-    scan_documents(data, begins, ends, tree, scratch(tree, longest), starts, sizes, kinds, counts, sound)
-    return Documents(data, starts, sizes, kinds, counts, sound)
+    scan_documents(data, begins, ends, tree, scratch(tree, longest), starts, sizes, kinds, counts, intact)
+    return Documents(data, starts, sizes, kinds, counts, intact)
 
 
 def texts(values: Values) -> pa.Array:
@@ -246,13 +246,13 @@ class Ranges(NamedTuple):
 
 
 def last_places(among: Ranges, asked: Ranges, count: int) -> Ints:
-    """Where each name that is asked for stands last among the names of its row, -1 where it does not."""
-    stamp, place = np.full(count, -1, np.int64), empty(count, np.int64)
+    """The last place of each name that is asked for among the names of its row, -1 for none."""
+    seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
     found = empty(len(asked.names), np.int64)
-    find_last(*among, *asked, stamp, place, found)
+    find_last(*among, *asked, seen, place, found)
     return found
 
 
 def by_row(offsets: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
-    """First and behind-the-last item of each row, of Arrow's offsets."""
+    """First item of each row and the one after its last, of Arrow's offsets."""
     return offsets[:-1], offsets[1:]

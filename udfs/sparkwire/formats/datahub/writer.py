@@ -4,7 +4,7 @@ The text is compact, its keys in the order of the source's samples. A field that
 without any; ``schema`` and ``payload`` are always there.
 
 - `op` is written as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
-  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL stand for several and are refused alone.
+  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and refused alone.
 - A time in milliseconds wins over its TIMESTAMP, which is rounded toward the past.
 - `before` and `after` have to be JSON objects and go in as they are. Without them `before_map` and `after_map` say the image: a
   column declared as LONG, DOUBLE, BOOLEAN or DATE has a number, true or false where its text is one, a DATE in ISO 8601
@@ -55,7 +55,7 @@ _KINDS: Final = {
 _AS_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
 """texts that are written as they are given"""
 _BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
-"""types whose values stand without quotes"""
+"""types whose values have no quotes"""
 
 _BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false)\z"
 _ISO: Final = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\z"
@@ -176,9 +176,9 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
     """The texts, each proved to be a JSON object."""
     source = binary_of(texts)
     # Any tree does: it is about the proof.
-    sound = documents(source.data, source.offsets[:-1], source.offsets[1:], COLUMN).sound
+    intact = documents(source.data, source.offsets[:-1], source.offsets[1:], COLUMN).intact
     marked = np.asarray(pc.starts_with(texts, "\ufeff").fill_null(False))
-    refused = (~sound | marked) & np.asarray(texts.is_valid())
+    refused = (~intact | marked) & np.asarray(texts.is_valid())
     if refused.any():
         text = plain_value(texts[int(refused.argmax())])
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
