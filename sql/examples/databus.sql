@@ -116,3 +116,10 @@ SELECT e.key_type, e.key, e.opcode, e.is_trace, e.schema_version, e.value_size, 
 FROM events LATERAL VIEW inline(array(dbus_event(event))) e
 WHERE file = 'relay_v1.bin' AND e.sequence = 1010 AND e.is_valid
 ORDER BY position;
+
+-- Damage, byte by byte: the field at which each error arises, and what it says there
+SELECT file, events.position, line.position AS byte, line.field, line.value, line.note
+FROM events LATERAL VIEW inline(dbus_explain(event)) line
+WHERE dbus_error(event) IS NOT NULL AND line.note LIKE concat(dbus_error(event), ': %')
+ORDER BY file, events.position
+LIMIT 10;

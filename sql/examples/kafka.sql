@@ -107,3 +107,10 @@ FROM batches JOIN (
   SELECT regexp_extract(path, '[^/]+$', 0) AS file, kafka_search_offset(content, 300).position AS position
   FROM segments) USING (file, position)
 ORDER BY file;
+
+-- Damage, byte by byte: where an error arises, and what is there
+SELECT regexp_extract(path, '[^/]+$', 0) AS file, line.position, line.size, line.field, line.value, line.note
+FROM segments LATERAL VIEW inline(kafka_explain(substring(content, 1, 20000))) line
+WHERE path LIKE '%damaged%' AND line.note RLIKE '^[A-Z_]+: '
+ORDER BY file, position
+LIMIT 10;

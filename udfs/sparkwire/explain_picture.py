@@ -31,7 +31,9 @@ def svg(part: Part) -> str:
         texts.append(_text(row, _COLUMNS["position"], f"{line.position:4}", "#8b949e"))
         texts.append(_text(row, _COLUMNS["field"], line.field, "#e6edf3"))
         texts.append(_text(row, _COLUMNS["value"], shortened(line.value, 28) or "", "#e6edf3", bold=True))
-        texts.append(_text(row, _COLUMNS["note"], line.note or "", colour if is_wrong(line) else "#8b949e"))
+        texts.append(
+            _text(row, _COLUMNS["note"], shortened(line.note, 78) or "", colour if is_wrong(line) else "#8b949e")
+        )
         for digits in rows_of_hex(line):
             texts.append(_text(row, _COLUMNS["hex"], digits, colour))
             row += 1
