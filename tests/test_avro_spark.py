@@ -9,7 +9,8 @@ import pyspark.sql.functions as F
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkwire import avro
+from sparkwire import avro, databus
+from tests.databus_cases import golden_events
 from tests.test_avro_rows import STREAMS, decoded, schemas, write_folder
 
 ORDER = {
@@ -67,6 +68,21 @@ def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str
         assert {name: row[name] for name in java} == java
     unknown = avro.rows(df, "event", schemas(stream)[:1]).groupBy("_error_").count().collect()
     assert {row["_error_"] for row in unknown} == {None, "UNKNOWN_SCHEMA"}
+
+
+def test_rows_by_source(spark: SparkSession) -> None:
+    stream = [event for _, event in golden_events("window_stream")]
+    df = spark.createDataFrame([(event,) for event in stream], "event BINARY")
+    frames = databus.rows(df, schemas()[:2])
+    assert list(frames) == ["com.example.events.Person", "com.example.events.Order", "UNKNOWN_SCHEMA"]
+    person, order, unknown = (frame.collect() for frame in frames.values())
+    java = decoded("window_stream")
+    assert len(person) + len(order) + len(unknown) == len(java)
+    assert next(row.asDict() for row in order).keys() >= {"_sequence_", "_opcode_", "_key_", "id", "total", "_error_"}
+    expected = [fields for _, fields in java if "total" in fields]
+    assert sorted(row.id for row in order) == sorted(fields["id"] for fields in expected)
+    assert {row._error_ for row in unknown} == {"UNKNOWN_SCHEMA"}
+    assert {row._error_ for row in person + order} == {None}
 
 
 def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:

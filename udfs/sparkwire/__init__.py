@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkwire import databus, datahub
+    from sparkwire import avro, databus, datahub
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.explanation import Explanation
     from sparkwire.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "databus", "datahub", "doctor", "explain", "functions", "publish", "register", "samples",
+    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "functions", "publish", "register", "samples",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -32,7 +32,7 @@ _ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.function"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("databus", "datahub"):
+    if name in ("avro", "databus", "datahub"):
         return import_module(f"sparkwire.{name}")
     if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

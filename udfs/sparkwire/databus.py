@@ -14,8 +14,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import Consumer, Registration
@@ -54,6 +55,7 @@ __all__ = [
     "callbacks",
     "consume",
     "dispatch",
+    "rows",
 ]
 
 
@@ -166,3 +168,37 @@ def callbacks(
     from sparkwire.spark import databus
 
     return databus.callbacks(df, sources, order, threshold, tasks)
+
+
+def rows(
+    df: DataFrame, schemas: str | Path | Iterable[Any] | Mapping[Any, Any], column: str = "event"
+) -> dict[str, DataFrame]:
+    """Typed rows of events: a DataFrame for each source, the payload's fields as columns.
+
+    Parameters
+    ----------
+    df
+        a DataFrame, a batch or a stream
+    schemas
+        a folder of ``.avsc`` files, a list of schemas, or a mapping from digests or versions to schemas, as for
+        `sparkwire.avro.rows`; a source is the full name of a record, and its last schema is what its rows are read as
+    column
+        the BINARY column of events
+
+    Returns
+    -------
+    dict[str, DataFrame]
+        by source: ``_sequence_``, ``_timestamp_``, ``_src_id_``, ``_opcode_`` and ``_key_`` of the event, the fields, and
+        ``_error_``, as in `sparkwire.avro.rows`. Under ``UNKNOWN_SCHEMA`` the data events whose schema is not known,
+        without fields. Events of other sources and control events are in none.
+
+    Raises
+    ------
+    ValueError
+        where a schema is none, or cannot be read by the last one of its source: one sentence.
+    TypeError
+        where the column is not BINARY.
+    """
+    from sparkwire.spark import avro
+
+    return avro.events_by_source(df, schemas, column)

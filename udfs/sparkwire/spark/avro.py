@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import BinaryType, StructType
 
+from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, registry
 from sparkwire.avro.typed import Typed, checked, encoded, typed
+from sparkwire.column import bools_of
 from sparkwire.payloads import (
     EVENT_COLUMNS,
     Payloads,
@@ -26,6 +29,9 @@ from sparkwire.payloads import (
 )
 
 Batches = Iterator[pa.RecordBatch]
+
+_ERROR: Final = pa.field("_error_", pa.string())
+_DESCRIPTION: Final = [pa.field(f"_{name}_", ask(f"dbus_{name}", pa.nulls(0)).type) for name in EVENT_COLUMNS]
 
 
 class TypedCall:
@@ -70,7 +76,7 @@ def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str |
     read = reader(schemas, reader_schema)
     payloads = _payloads(schemas, by)
     _check_binary(df, column)
-    own = from_arrow_schema(pa.schema([*read.fields, pa.field("_error_", pa.string())]))
+    own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
     own_name = column.strip("`").lower()
     others = StructType([field for field in df.schema if field.name.lower() != own_name])
     _check_names(others, own)
@@ -97,27 +103,43 @@ def _payloads(schemas: Any, by: str | None) -> Callable[..., Payloads]:
 def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
     """See ``sparkwire.databus.rows``."""
     _check_binary(df, column)
-    return {name: _events(df, read, column) for name, read in by_source(schemas).items()}
+    events = df.select(F.col(column).alias("event"))
+    of_sources = {name: _events(events, read) for name, read in by_source(schemas).items()}
+    return of_sources | {UNKNOWN_SCHEMA: _unknown_events(events, registry(schemas))}
 
 
-def _events(df: DataFrame, read: Reader, column: str) -> DataFrame:
-    described = {f"_{name}_": ask(f"dbus_{name}", pa.nulls(0, pa.binary())).type for name in EVENT_COLUMNS}
-    meta = [pa.field(name, type) for name, type in described.items()]
-    schema = pa.schema([*meta, *read.fields, pa.field("_error_", pa.string())])
-    _check_names(
-        from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*meta, schema.field("_error_")]))
-    )
+def _events(events: DataFrame, read: Reader) -> DataFrame:
+    """The events of one source."""
+    schema = pa.schema([*_DESCRIPTION, *read.fields, _ERROR])
+    _check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            mine = read.schemas.chosen(of_events(batch.column(0)).ids) >= 0
+            chosen = batch.column(0).filter(pa.array(mine))
+            columns, errors = read.rows(of_events(chosen))
+            yield pa.RecordBatch.from_arrays([*_described(chosen), *columns, errors], schema=schema)
+
+    return events.mapInArrow(decode, from_arrow_schema(schema))
+
+
+def _unknown_events(events: DataFrame, schemas: Registry) -> DataFrame:
+    """The data events whose schema is not known."""
+    schema = pa.schema([*_DESCRIPTION, _ERROR])
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             payloads = of_events(batch.column(0))
-            mine = pa.array(read.schemas.chosen(payloads.ids) >= 0)
-            events = batch.column(0).filter(mine)
-            columns, errors = read.rows(of_events(events))
-            told = [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
-            yield pa.RecordBatch.from_arrays([*told, *columns, errors], schema=schema)
+            mine = (schemas.chosen(payloads.ids) < 0) & bools_of(payloads.values.is_valid())
+            chosen = batch.column(0).filter(pa.array(mine))
+            errors = pc.coalesce(payloads.errors.filter(pa.array(mine)), pa.scalar(UNKNOWN_SCHEMA))
+            yield pa.RecordBatch.from_arrays([*_described(chosen), errors], schema=schema)
 
-    return df.select(F.col(column).alias("event")).mapInArrow(decode, from_arrow_schema(schema))
+    return events.mapInArrow(decode, from_arrow_schema(schema))
+
+
+def _described(events: pa.Array) -> list[pa.Array]:
+    return [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
 
 
 def _check_binary(df: DataFrame, column: str) -> None:

@@ -1,0 +1,254 @@
+"""Avro: data to columns and to JSON, against fastavro and pyruhvro; typed rows in SQL, against Spark's own and a pandas UDF."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import io
+import json
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.sql.functions as F
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_type
+
+from benchmarks.report import Row, below, faster, no_slower, table
+from benchmarks.sql import local_spark
+from benchmarks.timing import Timing, interleave
+from sparkwire import FUNCTIONS, avro
+from sparkwire.avro.columns import decode, plan
+from sparkwire.avro.schema import parse
+from sparkwire.avro.typed import typed
+from sparkwire.column import spans_of
+
+RECORDS = 200_000
+BATCH = 10_000  # rows, as Spark hands them over
+FEW = 10  # a peer reads every so manieth
+IN_SQL = 1_000_000
+
+FLAT: dict[str, Any] = {
+    "type": "record",
+    "name": "Flat",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "quantity", "type": "int"},
+        {"name": "name", "type": "string"},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "total", "type": "double"},
+        {"name": "paid", "type": "boolean"},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["NEW", "SENT", "CLOSED"]}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    ],
+}
+LINE = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}, {"name": "n", "type": "int"}]}
+NESTED: dict[str, Any] = {
+    "type": "record",
+    "name": "Nested",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "lines", "type": {"type": "array", "items": LINE}},
+        {"name": "tags", "type": {"type": "map", "values": "double"}},
+    ],
+}
+EPOCH = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+
+
+def flat(i: int) -> dict[str, Any]:
+    """A record of about 90 bytes."""
+    return {
+        "id": 10**11 + i * 7919,
+        "quantity": i % 1000 - 500,
+        "name": f"customer number {i % 1000} of the shop",
+        "note": None if i % 3 == 0 else f"a note {i} of some words and more",
+        "total": i / 7,
+        "paid": i % 2 == 0,
+        "kind": ("NEW", "SENT", "CLOSED")[i % 3],
+        "at": EPOCH + datetime.timedelta(microseconds=i * 1_234_567),
+    }
+
+
+def nested(i: int) -> dict[str, Any]:
+    """A record with five records in an array, and three entries in a map."""
+    lines = [{"sku": f"part {i % 100} {k}", "n": i % 50 + k} for k in range(5)]
+    return {"id": i, "lines": lines, "tags": {f"tag {k}": i / (k + 3) for k in range(3)}}
+
+
+def data(schema: dict[str, Any], record: Callable[[int], dict[str, Any]], n: int) -> pa.Array:
+    """``n`` data of a schema, written by fastavro."""
+    ready, rows = fastavro.parse_schema(schema), []
+    for i in range(n):
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, ready, record(i))
+        rows.append(out.getvalue())
+    return pa.array(rows, pa.binary())
+
+
+# ---------------------------------------------------------------- one core
+
+
+def ours(schema: dict[str, Any], column: pa.Array) -> list[pa.Array]:
+    """The columns of each batch."""
+    decoder = typed(schema)
+    return [decoder.decode(column[start : start + BATCH]) for start in range(0, len(column), BATCH)]
+
+
+def with_fastavro(schema: dict[str, Any], rows: list[bytes]) -> pa.Array:
+    """The columns, out of a dict a record."""
+    ready = fastavro.parse_schema(schema)
+    return pa.array([fastavro.schemaless_reader(io.BytesIO(row), ready, None) for row in rows], typed(schema).type)
+
+
+def our_json(schema: dict[str, Any], column: pa.Array) -> list[pa.Array]:
+    """The texts of each batch."""
+    text = json.dumps(schema)
+    batches = (column[start : start + BATCH] for start in range(0, len(column), BATCH))
+    return [FUNCTIONS["avro_json"].decode(batch, schema=text) for batch in batches]
+
+
+def fastavro_json(schema: dict[str, Any], rows: list[bytes]) -> pa.Array:
+    """The texts, out of a dict a record."""
+    ready = fastavro.parse_schema(schema)
+    read = (fastavro.schemaless_reader(io.BytesIO(row), ready, None) for row in rows)
+    return pa.array([json.dumps(record, default=str) for record in read])
+
+
+def with_pyruhvro(schema: dict[str, Any], column: pa.Array) -> Callable[[], object] | None:
+    """A call of pyruhvro, on one core, where it is installed."""
+    with suppress(ImportError):
+        module = importlib.import_module("pyruhvro")
+        text = json.dumps(schema)
+        return lambda: module.deserialize_array(column, text)
+    return None
+
+
+def decoder_rows() -> list[Row]:
+    found = []
+    for name, schema, record, bound in (
+        ("8 fields", FLAT, flat, 15),
+        ("5 records and 3 entries inside", NESTED, nested, 8),
+    ):
+        column = data(schema, record, RECORDS)
+        few = column[: RECORDS // FEW].to_pylist()
+        times = interleave(
+            {
+                "ours": partial(ours, schema, column),
+                "fastavro": partial(with_fastavro, schema, few),
+                "our json": partial(our_json, schema, column),
+                "fastavro json": partial(fastavro_json, schema, few),
+            },
+            rounds=5,
+            warm=1,
+        )
+        each = times["ours"].per(RECORDS)
+        work = f"records of {column.nbytes // RECORDS - 4} B, {name}"
+        if schema is FLAT:
+            nanoseconds = Timing(tuple(taken * 1e9 for taken in each.samples))
+            found.append(below(f"{work}: to columns, each (6 M a second)", nanoseconds, "ns", 1000 / 6))
+        peer = times["fastavro"].per(len(few))
+        found.append(faster(f"{work}: to columns", each, "fastavro and pa.array", peer, bound, 1, "records"))
+        found += pyruhvro_rows(work, schema, column)
+        texts, peers = times["our json"].per(RECORDS), times["fastavro json"].per(len(few))
+        found.append(faster(f"{work}: to JSON", texts, "fastavro and json", peers, 8, 1, "records"))
+    return found
+
+
+def pyruhvro_rows(work: str, schema: dict[str, Any], column: pa.Array) -> list[Row]:
+    peer = with_pyruhvro(schema, column)
+    if peer is None or schema is not FLAT:
+        return []
+    times = interleave({"ours": partial(ours, schema, column), "pyruhvro": peer}, rounds=5, warm=1)
+    return [faster(f"{work}: to columns", times["ours"], "pyruhvro", times["pyruhvro"], 4, RECORDS, "records")]
+
+
+def new_schema_row() -> Row:
+    """A schema that nobody has seen: to its first row."""
+    column = data(FLAT, flat, 1)
+    taken = []
+    for k in range(9):
+        text = json.dumps(FLAT | {"name": f"New{k}"})
+
+        def first(text: str = text) -> None:
+            schema = parse(text)
+            decode(plan([schema], schema), spans_of(column))
+
+        taken.append(interleave({"first": first}, rounds=1)["first"].samples[0] * 1000)
+    return below("a new schema, its first row", Timing(tuple(taken)), "ms", 20)
+
+
+# ---------------------------------------------------------------- in SQL
+
+
+def sql_rows() -> list[Row]:
+    """Payloads of three schemas by their ids; Spark's own reads the same number of data of one schema."""
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        schemas = {k: FLAT | {"name": f"Flat{k}"} for k in range(3)}
+        write(spark, Path(folder))
+        frame = spark.table("payloads")
+        runs: dict[str, Callable[[], object]] = {
+            "ours": discarded(avro.rows(frame, "value", schemas, by="id")),
+            "pandas": discarded(frame.limit(IN_SQL // FEW).select(pandas_udf()("value", "id"))),
+        }
+        with suppress(
+            AnalysisException
+        ):  # the jar is not part of PySpark: `PYSPARK_SUBMIT_ARGS="--packages …"` brings it
+            runs["from_avro"] = discarded(frame.select(spark_from_avro("value").alias("r")).select("r.*"))
+        times = interleave(runs, rounds=3, warm=1)
+    work = "SQL, 1 M payloads of 3 schemas: 8 typed columns"
+    pandas = times["pandas"].per(1 / FEW)
+    found = [faster(work, times["ours"], "pandas UDF with fastavro", pandas, 5, IN_SQL, "records")]
+    if "from_avro" in times:
+        found.append(no_slower(work, times["ours"], "from_avro of one schema", times["from_avro"], 1))
+    return found
+
+
+def write(spark: SparkSession, folder: Path) -> None:
+    few = data(FLAT, flat, RECORDS)
+    columns = pa.chunked_array([few] * (IN_SQL // RECORDS))
+    ids = pa.array([i % 3 for i in range(IN_SQL)], pa.int32())
+    path = str(folder / "payloads.parquet")
+    rows = pa.table({"value": columns, "id": ids})
+    pq.write_table(rows, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
+    spark.read.parquet(path).createOrReplaceTempView("payloads")
+
+
+def pandas_udf() -> Any:
+    def read(values: pd.Series, ids: pd.Series) -> pd.DataFrame:
+        ready = [fastavro.parse_schema(FLAT | {"name": f"Flat{k}"}) for k in range(3)]
+        pairs = zip(values, ids, strict=True)
+        return pd.DataFrame([fastavro.schemaless_reader(io.BytesIO(row), ready[id], None) for row, id in pairs])
+
+    return F.pandas_udf(read, from_arrow_type(typed(FLAT).type))
+
+
+def spark_from_avro(column: str) -> Any:
+    from pyspark.sql.avro.functions import from_avro
+
+    return from_avro(column, json.dumps(FLAT), {"mode": "PERMISSIVE"})
+
+
+def discarded(df: Any) -> Callable[[], object]:
+    """Run a query to its end, every column of every row, and keep nothing."""
+    return lambda: df.write.format("noop").mode("overwrite").save()
+
+
+def rows() -> list[Row]:
+    """The claims about Avro payloads."""
+    return [*decoder_rows(), new_schema_row(), *sql_rows()]
+
+
+def main() -> None:
+    print(table(rows()))
+
+
+if __name__ == "__main__":
+    main()
