@@ -127,7 +127,8 @@ def with_pyruhvro(schema: dict[str, Any], column: pa.Array) -> Callable[[], obje
     with suppress(ImportError):
         module = importlib.import_module("pyruhvro")
         text = json.dumps(schema)
-        return lambda: module.deserialize_array(column, text)
+        values = column.to_pylist()  # what it takes
+        return lambda: module.deserialize_array(values, text)
     return None
 
 

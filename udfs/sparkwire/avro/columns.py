@@ -22,6 +22,7 @@ from sparkwire.kernels.load import Bools
 from sparkwire.kernels.slots import table_of
 
 _LEAST_ROOM: Final = 1024  # [bytes or items] that a buffer begins with
+_SPARE: Final = 1 << 26  # [bytes] that buffers begin with at most, beyond what the data need
 
 
 class Plan(NamedTuple):
@@ -86,10 +87,12 @@ class _Buffers:
     def __init__(self, slots: Slots, rows: int, size: int) -> None:
         self.slots = slots.slots
         texts = sum(slot.level < 0 for slot in self.slots)
-        each = max(size // max(texts, 1), _LEAST_ROOM)
+        # All texts together are no larger than the data, but for defaults and symbols; untouched pages cost nothing.
+        each = max(size if size * texts <= _SPARE else size // max(texts, 1), _LEAST_ROOM)
         items = [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1)
         self.room = np.array([each if slot.level < 0 else 0 for slot in self.slots] + items, np.int64)
         self.used = np.zeros(len(self.room), np.int64)
+        self.counters = np.flatnonzero(self.room)
         self.arrays = [self._new(k) for k in range(len(self.slots))]
 
     def _new(self, number: int) -> NDArray[np.uint8]:
@@ -103,7 +106,9 @@ class _Buffers:
 
     def memory(self) -> Memory:
         stack, wanted = np.empty(STACK, np.int64), np.zeros(2, np.int64)
-        return Memory(table_of(self.arrays), self.used, self.room, self.used.copy(), stack, wanted)
+        return Memory(
+            table_of(self.arrays), self.used, self.room, self.counters, np.zeros_like(self.counters), stack, wanted
+        )
 
     def grow(self, number: int, needed: int) -> None:
         """Twice the room, or what is needed if that is more."""

@@ -52,8 +52,10 @@ class Memory(NamedTuple):
     """of each slot of bytes [bytes], then of each level [items]"""
     room: Ints
     """the same: how many there may be"""
+    counters: Ints
+    """places of ``used`` that change"""
     saved: Ints
-    """``used`` before the row"""
+    """what was there before the row"""
     stack: Ints
     wanted: Ints
     """what was too small, as an index into ``used``, and how much it needs"""
@@ -77,10 +79,11 @@ def run(
     """
     code, jumps, spans, constants = program.code, program.jumps, program.spans, program.constants
     table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
+    counters, saved = memory.counters, memory.saved
     slots = table.size // 2
     for row in range(first, starts.size):
-        for k in range(used.size):
-            memory.saved[k] = used[k]
+        for k in range(counters.size):
+            saved[k] = used[counters[k]]
         error, failed = OK, OK
         pos, end = starts[row], starts[row] + sizes[row]
         pc = int64(entries[row]) if sizes[row] >= 0 else nothing
@@ -126,6 +129,14 @@ def run(
                     pc = jumps[code[pc + 1] + value]
                     continue
                 error = BAD_FIELD
+            elif op == ops.OPTION:
+                # A union of null and one other: its validity, and on to the other's code or to that of null.
+                store_u8(slot(table, code[pc + 1]), at, np.uint8(value != code[pc + 2]))
+                if value == code[pc + 2]:
+                    pc = code[pc + 3]
+                    continue
+                if value != 1 - code[pc + 2]:
+                    error = BAD_FIELD
             elif op == ops.ENUM or op == ops.SET_TEXT:
                 span = code[pc + 2] + value
                 bytes_slot = code[pc + 1] + 1
@@ -289,8 +300,8 @@ def run(
             if error == OK:
                 pc += STEP
                 continue
-            for k in range(used.size):
-                used[k] = memory.saved[k]
+            for k in range(counters.size):
+                used[counters[k]] = saved[k]
             if error == NO_ROOM:
                 return row
             pc, at, depth, failed, error = nothing, int64(row), 0, error, OK

@@ -76,9 +76,25 @@ class Resolver(Assembler):
 
             return code
 
+        kinds = [schema.kind for schema in writer.branches]
+        if len(kinds) == 2 and kinds.count("null") == 1 and target.valid >= 0 and target.kind != "union":
+            self._option(writer, target, kinds.index("null"), where)
+            return
         self.union(ops.UNION, [branch(schema) for schema in writer.branches])
         if len(failures) == len(writer.branches):
             raise failures[0]
+
+    def _option(self, writer: Schema, target: Target, null: int, where: str) -> None:
+        """A union of null and one other, which most unions are."""
+        other = writer.branches[1 - null]
+        if not matches(other, target.schema):
+            raise SchemaError(f"{where} is {other.title}, which cannot be read as {_reader(target)}")
+        option = self.emit(ops.OPTION, target.valid, null, 0)
+        self._plain(other, target, where)
+        jump = self.emit(ops.JUMP, 0)
+        self.patch(option, 3, self.here)
+        self._placeholder(target)
+        self.patch(jump, 1, self.here)
 
     def _plain(self, writer: Schema, target: Target, where: str) -> None:
         reader = target.schema
@@ -175,6 +191,9 @@ class Resolver(Assembler):
         """A NULL, or an item whose outer one is NULL: every column has a place for it."""
         if target.valid >= 0:
             self.emit(ops.SET, target.valid, 1, 0)
+        self._placeholder(target)
+
+    def _placeholder(self, target: Target) -> None:
         if target.kind == "scalar":
             self.emit(ops.SET, target.slot, self.slots.slots[target.slot].width)
         elif target.kind == "text":
