@@ -81,11 +81,12 @@ def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str |
     others = StructType([field for field in df.schema if field.name.lower() != own_name])
     _check_names(others, own)
     named = [] if by is None else [F.col(by).alias("by")]
+    given = 1 + len(named)
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            columns, errors = read.rows(payloads(*batch.columns[: 1 + len(named)]))
-            kept = batch.columns[1 + len(named) :]
+            columns, errors = read.rows(payloads(*batch.columns[:given]))
+            kept = batch.columns[given:]
             yield pa.RecordBatch.from_arrays([*kept, *columns, errors], names=[*others.names, *own.names])
 
     # Under plain names: mapInArrow fails on a name with a dot.
