@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,8 +15,8 @@ MOST_EMPTY_ITEMS: Final = 1024
 """items without any bytes (of type null, records without fields) in one datum: nothing else bounds them"""
 DIGITS: Final = 38  # of a DECIMAL
 
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_SEVENS = (
+_HIGH_BITS: Final[Any] = np.uint64(0x8080808080808080)
+_SEVENS: Final[Any] = (
     *(np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00)),
     *(np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000)),
     *(np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000)),
