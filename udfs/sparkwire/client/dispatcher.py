@@ -1,5 +1,7 @@
 """The dispatcher: events in, callbacks out, a state machine to be read beside the original's (`state.State`).
 
+One module, although a long one: a state machine in pieces could not be read beside the diagram.
+
 What differs from the original, on purpose:
 
 - a checkpoint never claims the window in progress, nor one after it: where the last completed window is not before it (after an
@@ -14,7 +16,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +24,7 @@ from sparkwire.client.callbacks import Callbacks, Failure
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import Registration
 from sparkwire.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
+from sparkwire.client.kept import Kept
 from sparkwire.client.page import Page, Run, Source
 from sparkwire.client.result import Result
 from sparkwire.client.scn import Scn
@@ -43,6 +45,13 @@ class Settings(NamedTuple):
     """-1 for no limit; 0 for no retry; n allows n - 1 rollbacks (1 allows 1) between two completed windows"""
     first_sleep: int = 0
     """[ms] before the first retry; then each time 1.1 times as long and 1 ms more"""
+
+
+class Place(NamedTuple):
+    """A scn, and the physical partition that gave it."""
+
+    scn: int
+    partition: int
 
 
 class Window(NamedTuple):
@@ -89,16 +98,12 @@ class Dispatcher:
         """what closed it"""
         self._persist = persist
         self._names: dict[int, Source] = {}
-        # the events that are kept, each page with the number of its first event
-        self._pages: deque[tuple[int, Page]] = deque()
-        self._at = 0  # the number of the next event
-        self._fed = 0  # of the event after the last one fed
-        self._replay: int | None = 0  # where a rollback goes, None where those events are gone
+        self._kept = Kept()
         self._size = 0  # [bytes] since the last checkpoint
-        self._checkpoint_scn = Scn(-1)
+        self._checkpoint_scn = Place(-1, 0)
         self._last_window = -1
         self._last_time = -1
-        self._window = Scn(-1)  # where the window in progress starts
+        self._window = Place(-1, 0)  # where the window in progress starts
         self._events_seen = False
         self._regressing = False
         self._source: Source | None = None
@@ -122,18 +127,17 @@ class Dispatcher:
     def feed(self, page: Page) -> None:
         """Events that follow those before."""
         if self.is_open:
-            self._pages.append((self._fed, page))
-            self._fed += page.rows
+            self._kept.feed(page)
 
     def run(self) -> None:
         """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
-        while self.is_open and self._at < self._fed:
-            first, page = self._page()
-            for run in page.runs(self._at - first):
+        while self.is_open and self._kept.has_next:
+            first, page = self._kept.page()
+            for run in page.runs(self._kept.at - first):
                 if run.kind == kinds.DATA:
                     success = self._data_events(page, run)
                 else:
-                    self._at += 1
+                    self._kept.at += 1
                     self._size += page.size(run.first, run.last)
                     success = self._control_event(page, run)
                 if not success:
@@ -142,7 +146,7 @@ class Dispatcher:
                 if self._size > self.settings.threshold:
                     # The checkpoint was declined or there was none: drop the events to make progress.
                     self._remove_events()
-                if self._at != first + run.last or self.state is State.CLOSED:
+                if self._kept.at != first + run.last or self.state is State.CLOSED:
                     break
 
     def stop(self) -> None:
@@ -151,7 +155,7 @@ class Dispatcher:
             self.state = State.STOP_DISPATCH_EVENTS
             self.callbacks.call("on_stop_consumption")
             self.status = Status.SUSPENDED_ON_ERROR
-            self._pages.clear()
+            self._kept.clear()
         self.callbacks.close()
 
     @property
@@ -160,37 +164,19 @@ class Dispatcher:
         return self.state not in (State.STOP_DISPATCH_EVENTS, State.CLOSED)
 
     @property
-    def window(self) -> Scn:
-        """Where the window in progress, or the last one, starts."""
-        return self._window
-
-    # -- the buffer
-
-    def _page(self) -> tuple[int, Page]:
-        """The page of the next event; those that no rollback needs are let go."""
-        keep = self._at if self._replay is None else min(self._replay, self._at)
-        while self._pages[0][0] + self._pages[0][1].rows <= keep:
-            self._pages.popleft()
-        for entry in self._pages:
-            if self._at < entry[0] + entry[1].rows:
-                return entry
-        raise AssertionError("an event that was fed is kept until it was dispatched")
-
-    def _remove_events(self) -> None:
-        """Forget the events up to here; a rollback past them is no longer possible."""
-        if self._replay != self._at:
-            self._replay = None
-        self._size = 0
+    def window(self) -> int:
+        """The scn of the start of the window in progress, or of the last one."""
+        return self._window.scn
 
     # -- data events
 
     def _data_events(self, page: Page, run: Run) -> bool:
         """A run of data events of one source, or its part up to the threshold."""
         if self._regressing:
-            self._regress(run.scn)
+            self._regress(Place(run.scn, run.partition))
         self._events_seen = True
         # Until the first event has been delivered it is the one that fails.
-        self._at += 1
+        self._kept.at += 1
         if not self._begin(run):
             return False
         source = self._source_of(run)
@@ -203,7 +189,7 @@ class Dispatcher:
         if self._size + size > self.settings.threshold:
             last = page.first_beyond(first, last, self.settings.threshold - self._size)
         done = self.callbacks.deliver(page, first, last, source.name)
-        self._at += min(done, last - 1) - first
+        self._kept.at += min(done, last - 1) - first
         self._size += size if done == run.last else page.size(first, done)
         self._delivered += done - first
         if done < last:
@@ -229,9 +215,9 @@ class Dispatcher:
         """Open a window, or end the source before."""
         if self.state in (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS):
             self.state = State.START_STREAM_EVENT_WINDOW
-            self._window = run.scn
+            self._window = Place(run.scn, run.partition)
             self._source = None
-            return self._call("on_start_data_event_sequence", run.scn)
+            return self._call_with("on_start_data_event_sequence", self._window)
         if self._source is not None and self._source.id != run.src_id:
             return self._end_source(self._source)
         return True
@@ -256,48 +242,49 @@ class Dispatcher:
 
     def _control_event(self, page: Page, run: Run) -> bool:
         if self._regressing:
-            self._regress(run.scn)
+            self._regress(Place(run.scn, run.partition))
         if run.kind == kinds.END_OF_PERIOD:
-            return self._end_of_period(run.scn, run.timestamp)
+            return self._end_of_period(Place(run.scn, run.partition), run.timestamp)
         if run.kind == kinds.SCN_REGRESS:
             # A regress acts at the next event, and does whatever its payload says.
             self._regressing = True
             self.state = State.EXPECT_EVENT_WINDOW
         elif run.kind == kinds.CHECKPOINT:
-            return self._checkpoint_event(run.scn, page.values("value")[run.first])
+            return self._checkpoint_event(Place(run.scn, run.partition), page.values("value")[run.first])
         elif run.kind == kinds.ERROR:
             return self._error_event(page.values("value")[run.first])
         else:
             _log.warning("unknown control event skipped: source id %d", run.src_id)
         return True
 
-    def _end_of_period(self, scn: Scn, timestamp: int) -> bool:
+    def _end_of_period(self, at: Place, timestamp: int) -> bool:
+        scn = at.scn
         if self._events_seen:
             if self._source is not None and not self._end_source(self._source):
                 return False
             self._last_window, self._last_time = scn, timestamp
             self.state = State.END_STREAM_EVENT_WINDOW
             self._events_seen = False
-            if not self._call("on_end_data_event_sequence", scn):
+            if not self._call_with("on_end_data_event_sequence", at):
                 return False
-            self._store(self._checkpoint_after(scn), scn, ends_window=True)
+            self._store(self._checkpoint_after(scn), at, ends_window=True)
         elif scn > 0:
             self._last_window = scn
             if timestamp > 0:
                 self._last_time = timestamp
-            self._store(self._checkpoint_after(scn), scn, ends_window=True)
+            self._store(self._checkpoint_after(scn), at, ends_window=True)
         self.state = State.EXPECT_EVENT_WINDOW
         if scn > 0:
             self._recovered()
         return True
 
-    def _checkpoint_event(self, scn: Scn, payload: bytes | None) -> bool:
+    def _checkpoint_event(self, at: Place, payload: bytes | None) -> bool:
         """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
         if not is_online(payload):
             self._note("a checkpoint event", "it is not one of online consumption")
             return False
-        if scn > 0:
-            self._store(self._checkpoint_within(scn, is_event=True), scn, ends_window=False)
+        if at.scn > 0:
+            self._store(self._checkpoint_within(at.scn, is_event=True), at, ends_window=False)
         return True
 
     def _error_event(self, payload: bytes | None) -> bool:
@@ -309,48 +296,51 @@ class Dispatcher:
             return True
         return self._call("on_error", error)
 
-    def _regress(self, scn: Scn) -> None:
+    def _regress(self, at: Place) -> None:
         """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
         self._regressing = False
         self._events_seen = False
         self._delivered = self._covered = 0
         self._rollbacks += 1
-        self._call("on_rollback", scn)
+        self._call_with("on_rollback", at)
         self.state = State.EXPECT_EVENT_WINDOW
 
     def _call(self, callback: str, *args: Any) -> bool:
         """Whether all consumers succeed."""
         return self.callbacks.is_silent(callback) or self.callbacks.call(callback, *args).is_success
 
+    def _call_with(self, callback: str, at: Place) -> bool:
+        return self.callbacks.is_silent(callback) or self.callbacks.call(callback, Scn(*at)).is_success
+
     # -- checkpoints
 
-    def _checkpoint_after(self, scn: Scn) -> Checkpoint:
+    def _checkpoint_after(self, scn: int) -> Checkpoint:
         """After a window's end."""
         return Checkpoint.online(max(scn, 0), self._last_time)
 
     def _checkpoint_within(self, sequence: int, *, is_event: bool = False) -> Checkpoint:
         """In the middle of a window: the one before it. ``sequence`` is the scn of the data or checkpoint event."""
-        bound = self._window - 1 if self._events_seen else sequence
+        bound = self._window.scn - 1 if self._events_seen else sequence
         if 0 <= self._last_window <= bound:
             return Checkpoint.online(self._last_window, self._last_time)
         if self._last_window < 0 and is_event and sequence <= bound:
             return Checkpoint.online(max(sequence, 0), self._last_time)
         return Checkpoint.online(max(bound, 0))
 
-    def _store(self, checkpoint: Checkpoint, scn: Scn, *, ends_window: bool) -> None:
+    def _store(self, checkpoint: Checkpoint, at: Place, *, ends_window: bool) -> None:
         """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
         silent = self.callbacks.is_silent("on_checkpoint")
-        accepted = (silent or self.callbacks.call("on_checkpoint", scn) < Result.SKIP_CHECKPOINT) and self._stored(
+        accepted = (silent or self.callbacks.call("on_checkpoint", Scn(*at)) < Result.SKIP_CHECKPOINT) and self._stored(
             checkpoint
         )
         if accepted:
-            self.checkpoint, self._checkpoint_scn = checkpoint, scn
-            self._replay = self._at
+            self.checkpoint, self._checkpoint_scn = checkpoint, at
+            self._kept.save()
             self._remove_events()
             self.retries.accepted()
             self._covered = 0 if ends_window else self._delivered
         if ends_window:
-            self._report(scn, checkpoint if accepted else None)
+            self._report(at.scn, checkpoint if accepted else None)
 
     def _stored(self, checkpoint: Checkpoint) -> bool:
         if self._persist is not None:
@@ -368,6 +358,10 @@ class Dispatcher:
         self.windows.append(Window(scn, self._delivered, self._rollbacks, number, seconds, checkpoint))
         self._delivered = self._rollbacks = 0
 
+    def _remove_events(self) -> None:
+        self._kept.remove()
+        self._size = 0
+
     # -- failures
 
     def _note(self, event: str, problem: str) -> None:
@@ -383,7 +377,7 @@ class Dispatcher:
     def _roll_back(self) -> None:
         self.state = State.ROLLBACK
         self._events_seen = False
-        failed = self._at - 1
+        failed = self._kept.at - 1
         if self.retries.left(failed) <= 0:
             failure = self.callbacks.failure
             self.callbacks.call("on_error", DispatcherRetriesExhaustedError())
@@ -394,12 +388,12 @@ class Dispatcher:
         self._rollbacks += 1
         failure = self.callbacks.failure
         if self.checkpoint is not None:
-            self.callbacks.call("on_rollback", self._checkpoint_scn)
-        if self._replay is None:
+            self._call_with("on_rollback", self._checkpoint_scn)
+        if self._kept.saved is None:
             self._close(failure)
             return
         self.state = State.REPLAY_DATA_EVENTS
-        self._at = self._replay
+        self._kept.at = self._kept.saved
         self._size = 0
         self._source = None
         self._delivered = self._covered
@@ -415,7 +409,7 @@ class Dispatcher:
         self.status = Status.SHUTDOWN
         self.failure = failure
         self.callbacks.close()
-        self._pages.clear()
+        self._kept.clear()
 
 
 def is_online(payload: bytes | None) -> bool:

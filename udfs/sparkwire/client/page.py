@@ -17,7 +17,6 @@ import pyarrow as pa
 from sparkwire.avro.columns import Plan, decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.client.scn import Scn
 from sparkwire.column import binary_of, spans_of
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.scan import Events
@@ -73,8 +72,10 @@ class Run(NamedTuple):
     first: int
     last: int
     """the row after it"""
-    scn: Scn
+    scn: int
     """of the first one, as the rest"""
+    partition: int
+    """physical partition"""
     kind: int
     src_id: int
     unknown: bool
@@ -132,18 +133,15 @@ class Page:
             return
         first = bisect_right(self.heads, row) - 1
         began = Run._make(self._runs[first])
-        yield began._replace(first=row, scn=Scn(int(self.scns[row]), int(self.partitions[row])))
+        yield began._replace(first=row, scn=int(self.scns[row]), partition=int(self.partitions[row]))
         yield from map(Run._make, self._runs[first + 1 :])
 
     @cached_property
     def _runs(self) -> list[tuple[Any, ...]]:
         heads = np.array(self.heads, np.int64)
         first, last = heads[:-1], heads[1:]
-        columns = (self.kinds, self.src_ids, self.unknown, self.timestamps)
-        scns = map(Scn, self.scns[first].tolist(), self.partitions[first].tolist())
-        return list(
-            zip(first.tolist(), last.tolist(), scns, *(column[first].tolist() for column in columns), strict=True)
-        )
+        columns = (self.scns, self.partitions, self.kinds, self.src_ids, self.unknown, self.timestamps)
+        return list(zip(first.tolist(), last.tolist(), *(column[first].tolist() for column in columns), strict=True))
 
     def size(self, first: int, last: int) -> int:
         """Of the events from ``first`` to before ``last`` [bytes]."""

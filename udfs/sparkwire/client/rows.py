@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.client.consumer import CALLBACKS
 from sparkwire.client.dispatcher import THRESHOLD, is_online
@@ -201,7 +202,7 @@ def stretches(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tupl
         return
     bounds = {0, batch.num_rows}
     for key in keys:
-        runs = pa.compute.run_end_encode(batch.column(key))
+        runs = pc.run_end_encode(batch.column(key))
         bounds.update(runs.run_ends.to_pylist())
     edges = sorted(bounds)
     for first, last in pairwise(edges):

@@ -81,7 +81,7 @@ def _consumed(
     if failure is not None or dispatcher.status is Status.SHUTDOWN:
         callback, error = failure or ("the dispatcher", "closed")
         raise ConsumerFailedError(
-            f"the consumer of stream {stream} failed for good in window {int(dispatcher.window)}: {callback} {error}"
+            f"the consumer of stream {stream} failed for good in window {dispatcher.window}: {callback} {error}"
         )
     dispatcher.stop()
     yield _report(dispatcher, stream, partition)

@@ -109,7 +109,7 @@ def _function(name: str) -> Callable[..., Column]:
 def _partitioned(events: DataFrame, n: int) -> DataFrame:
     """Data events to their key's partition, all others to every one."""
     key, every = _function("dbus_key_partition")("event", F.lit(n)), F.sequence(F.lit(0), F.lit(n - 1))
-    own = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(key))
+    own = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(F.coalesce(key, F.lit(0))))
     kept = [name for name in events.columns if name != "partition"]
     return events.select(*kept, F.explode(own).alias("partition"))
 
