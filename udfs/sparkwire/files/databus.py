@@ -25,8 +25,8 @@ from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Option
 from sparkwire.files.plan import FILE_COST, packed
 from sparkwire.files.storage import File, Source, listed
 from sparkwire.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
-from sparkwire.formats.databus import FIELDS
 from sparkwire.formats.databus.accessors import status_codes
+from sparkwire.formats.databus.fields import FIELDS
 from sparkwire.formats.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.formats.databus.scan import Events
 from sparkwire.formats.databus.stream import stream_variant

@@ -18,6 +18,8 @@ Four ideas keep short messages short:
 
 Messages lie one after the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
 notices a sequence of short messages too late.
+
+The module is long because the emitter is one thing, and the machines that it emits for are only its vocabulary.
 """
 
 from __future__ import annotations

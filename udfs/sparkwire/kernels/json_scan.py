@@ -7,6 +7,8 @@ the nesting: the brackets that are open within an unwanted value lie in ``nest``
 Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each after
 a comma between members of the document or of a node of the tree.  What a scan knows at a mark follows from the bytes before it:
 where the next document has the same ones, its scan begins there.
+
+The module is long because the loop is: it calls no kernel that is not inlined, and the steps around it share its tables.
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ from sparkwire.column import build, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.event import UNKNOWN
+from sparkwire.formats.databus.keys import measure_keys, write_keys
 from sparkwire.formats.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
 from sparkwire.formats.databus.parts import DIGEST, KEY, NO_NUMBER, VERSION
-from sparkwire.formats.databus.scan import Events, measure_keys, write_keys
+from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Ints
 from sparkwire.wire import described
 

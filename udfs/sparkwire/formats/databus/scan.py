@@ -15,8 +15,7 @@ from sparkwire.formats.databus import event, layout, parts
 from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import BYTES_KEY, FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
-from sparkwire.kernels import Bools, Bytes, Ints, Place, copy, crc32_raw, field_reader, int64, kernel, prefetch
-from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
+from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch
 from sparkwire.wire import Layout
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
@@ -151,44 +150,6 @@ def find_errors(
             length = event.total_length(data, start, size, variant)
             error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
         errors[row] = error
-
-
-@kernel
-def measure_keys(
-    data: Bytes,
-    starts: Ints,
-    sizes: Ints,
-    longs: Ints,
-    is_long: Bools,
-    texts: Ints,
-) -> None:
-    """Size of every key as text [bytes], -1 where there is no key or it is not UTF-8."""
-    for row in range(texts.size):
-        if is_long[row]:
-            texts[row] = decimal_width(longs[row])
-        elif sizes[row] >= 0 and utf8_valid(data, starts[row], sizes[row]):
-            texts[row] = sizes[row]
-        else:
-            texts[row] = -1
-
-
-@kernel
-def write_keys(
-    data: Bytes,
-    starts: Ints,
-    longs: Ints,
-    is_long: Bools,
-    texts: Ints,
-    offsets: npt.NDArray[np.int32],
-    out: Bytes,
-) -> None:
-    """Every key as text, to where ``measure_keys`` has made room."""
-    for row in range(texts.size):
-        if texts[row] > 0:
-            if is_long[row]:
-                write_decimal(out, int64(offsets[row]), longs[row], texts[row])
-            else:
-                copy(out, int64(offsets[row]), data, starts[row], texts[row])
 
 
 def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
