@@ -35,24 +35,25 @@ def _number(text: str) -> int | None:
     return None if text == "OptionalLong.empty" else int(text.removeprefix("OptionalLong[").rstrip("]"))
 
 
+def dump_lines(text: str) -> dict[str, list[Row]]:
+    """What DumpLogSegments prints of transaction indexes and snapshots: by file, the names and numbers of each line."""
+    about: dict[str, list[Row]] = {}
+    lines: list[Row] = []
+    for line in text.splitlines():
+        if line.startswith("Dumping "):
+            lines = about.setdefault(line.removeprefix("Dumping "), [])
+        elif line.startswith(("version: ", "producerId: ")):
+            lines.append({name: _number(value) for name, value in _DUMPED.findall(line)})
+    return about
+
+
 @cache
 def dumped(suffix: str) -> list[Dumped]:
     """Files of one kind, with their dumps."""
     files = {path.removeprefix("./"): data for path, data in golden.archive("storage").items()}
     found = []
     for folder in sorted({path.rpartition("/")[0] for path in files if path.endswith("/other_files.dump.txt")}):
-        about: dict[str, list[Row]] = {}
-        for line in files[f"{folder}/other_files.dump.txt"].decode().splitlines():
-            if line.startswith("Dumping "):
-                lines = about.setdefault(line.removeprefix("Dumping "), [])
-            elif not line.startswith("STDERR"):
-                lines.append(
-                    {
-                        name: _number(text)
-                        for name, text in _DUMPED.findall(line)
-                        if suffix in (".txnindex", ".snapshot")
-                    }
-                )
+        about = dump_lines(files[f"{folder}/other_files.dump.txt"].decode())
         for name, lines in about.items():
             if name.endswith(suffix):
                 found.append(Dumped(f"{folder}/{name}", files[f"{folder}/{name}"], lines))

@@ -88,6 +88,11 @@ def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Reco
             yield Record(topic, partition, offset, TIMESTAMP_TYPES[kind], time, key, value, headers)
 
 
+def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) -> set[Record]:
+    """Those that a consumer could see."""
+    return {r for r in records if begins[r.partition] <= r.offset < ends[r.partition]}
+
+
 def differences(found: Set[Record], expected: Set[Record]) -> list[tuple[str, Record]]:
     """A few records that only one of the two has; short, where comparing the sets would print them all."""
     lacking = [("is not found", record) for record in sorted(expected - found, key=_place)[:3]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.arrow import ask
 from tests.integration.broker import Broker
-from tests.integration.consumers import Record, consume, differences
+from tests.integration.consumers import Record, between, consume, differences
 from tests.integration.traffic import STEADY, TOPICS, Traffic
 
 
@@ -35,11 +34,6 @@ def record_of(topic: str, partition: int, row: Any) -> Record:
     return Record(
         topic, partition, row["offset"], row["timestamp_type"], row["timestamp_ms"], row["key"], row["value"], headers
     )
-
-
-def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) -> set[Record]:
-    """Those that a consumer could see."""
-    return {r for r in records if begins[r.partition] <= r.offset < ends[r.partition]}
 
 
 @pytest.mark.parametrize("topic", STEADY)

@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-_SMALL = {"segment.bytes": "60000"}
+_KEPT = {"retention.ms": "-1"}  # whatever the broker's clock makes of the records' timestamps
+_SMALL = _KEPT | {"segment.bytes": "60000"}
 _COMPACTED = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.01",
@@ -26,7 +27,7 @@ TOPICS: dict[str, tuple[int, dict[str, str]]] = {
     "payments": (2, _SMALL),
     "audit": (1, _SMALL | {"message.timestamp.type": "LogAppendTime", "compression.type": "zstd"}),
     "users": (1, _COMPACTED),
-    "clicks": (1, {"segment.bytes": "30000", "retention.bytes": "90000"}),
+    "clicks": (1, _KEPT | {"segment.bytes": "30000", "retention.bytes": "90000"}),
 }
 """partitions and configuration by name; ``users`` is compacted, ``clicks`` loses its oldest segments"""
 STEADY = ("orders", "payments", "audit")
