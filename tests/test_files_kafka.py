@@ -43,7 +43,7 @@ def records(found: list[Row]) -> list[Row]:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read at once is no more than a few entries, so that small files have many borders."""
     monkeypatch.setattr(log, "CHUNK", 700)
-    monkeypatch.setattr(decode, "FIRST_PIECE", 300)
+    monkeypatch.setattr(decode, "DECODED", 300)
     monkeypatch.setattr(splits, "LEAD", 200)
 
 

@@ -1,48 +1,86 @@
-"""From the entries of a log to rows, a piece at a time; damage becomes a row that says so."""
+"""From the entries of a log to rows, a piece at a time; damage becomes a row that says so.
+
+A piece is as many entries as come to about `DECODED` bytes once they are decompressed, or one that comes to more: memory
+depends on neither the file nor what its compressed batches promise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of
+from sparkwire.column import Binary, binary_of, empty
 from sparkwire.errors import CRC_MISMATCH
-from sparkwire.files.log import Damage, Log, chain
-from sparkwire.formats.kafka.batches import Batches, batches_of, scan_batches
-from sparkwire.formats.kafka.framing import FrameBlock, reach_of
-from sparkwire.formats.kafka.payloads import OffsetRange
-from sparkwire.formats.kafka.records import Records, records_of, scan_records
-from sparkwire.kernels import Bytes
+from sparkwire.files.log import Damage, Log
+from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, header_block
+from sparkwire.formats.kafka.batches import Batches, batches_of
+from sparkwire.formats.kafka.columns import HEADER_VALUE_BYTES, KEY_BYTES, RECORDS, VALUE_BYTES, GrowingColumns, Wanted
+from sparkwire.formats.kafka.framing import FrameBlock, entry_end, frame_blocks, reach_of
+from sparkwire.formats.kafka.layout import LEAST_SIZE, OVERHEAD
+from sparkwire.formats.kafka.parse import parse_records
+from sparkwire.formats.kafka.payloads import OffsetRange, open_payloads
+from sparkwire.formats.kafka.records import PIECE_BYTES, Records
+from sparkwire.kernels import Bytes, Ints, int64, kernel
 
-FIRST_PIECE = 64 << 10
-LARGEST_PIECE = 2 << 20
 DECODED = 8 << 20
-"""what a piece should become: it is the next piece's size that is adapted [bytes]"""
+"""what a piece comes to [bytes]"""
+_RECORD = 40  # what a record takes without its key and value [bytes]
+_UNBOUNDED = 2**62
 
 Scan = TypeVar("Scan")
+Rows = npt.NDArray[np.int32]
 
 
 class Decoder(NamedTuple, Generic[Scan]):
-    """How entries become rows."""
+    """How entries become rows: blocks of their frames, each entry a row of the column, to scans of some entries each."""
 
-    entries: Callable[[Bytes], Scan]
-    damage: Callable[[Damage], Scan]
-    frames: Callable[[Scan], FrameBlock]
+    scans: Callable[[Binary, Iterable[FrameBlock]], Iterator[Scan]]
 
 
-class Piece(Generic[Scan]):
-    """The rows of some entries that follow each other.
+class Piece(NamedTuple, Generic[Scan]):
+    """The rows of some entries that follow each other."""
 
-    ``decoded`` is to be set to what they came to [bytes], by which the next piece is measured.
-    """
+    position: int
+    """of what its scan counts from, in the file [bytes]"""
+    scan: Scan
 
-    def __init__(self, position: int, scan: Scan) -> None:
-        self.position = position
-        self.scan = scan
-        self.decoded = 0
+
+@kernel
+def find_begins(data: Bytes, out: Ints) -> int:
+    """Where the entries of a chain begin, and where the last ends; how many there are."""
+    pos, count = int64(0), 0
+    while pos < data.size:
+        out[count] = pos
+        count += 1
+        pos = entry_end(data, pos)
+    out[count] = pos
+    return count
+
+
+class _Run:
+    """Whole entries that follow each other, as far as their checksums are right."""
+
+    def __init__(self, data: Bytes) -> None:
+        offsets = empty(len(data) // (OVERHEAD + LEAST_SIZE) + 2, np.int64)
+        count = find_begins(data, offsets)
+        # An entry is a row: what one becomes does not count against another.
+        self.source = Binary(data, offsets[: count + 1], None)
+        self.intact = len(data)
+        """where the first entry begins whose checksum is wrong [bytes]"""
+
+    def frames(self) -> Iterator[FrameBlock]:
+        for block in frame_blocks(self.source, verify=True, piece=PIECE_BYTES):
+            wrong = np.flatnonzero(block.error == CRC_MISMATCH)
+            if len(wrong):
+                self.intact = int(block.begin[wrong[0]])
+                if wrong[0]:
+                    yield FrameBlock._make(column[: wrong[0]] for column in block)
+                return
+            yield block
 
 
 def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterator[Piece[Scan]]:
@@ -50,60 +88,71 @@ def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterat
 
     A piece is valid until the next is asked for.
     """
-    budget = FIRST_PIECE
     while position < stop:
-        run = log.framed(position, stop)
-        size = len(run.data)
-        at, intact = 0, size > 0
-        while intact and at < size:
-            cut = int(chain(run.data, at, size, min(at + budget, size)))
-            piece = Piece(position + at, decoder.entries(run.data[at:cut]))
-            good = _intact(decoder.frames(piece.scan), cut - at)
-            intact = good == cut - at
-            if not intact and good:
-                piece = Piece(position + at, decoder.entries(run.data[at : at + good]))
-            if good:
-                yield piece
-                budget = max(FIRST_PIECE, min(budget * DECODED // max(piece.decoded, 1), 4 * budget, LARGEST_PIECE))
-            at += good
-        position += at
-        if not intact and position < stop:
+        framed = log.framed(position, stop)
+        run = _Run(framed.data)
+        for scan in decoder.scans(run.source, run.frames()):
+            yield Piece(position, scan)
+        position += run.intact
+        if (run.intact < len(framed.data) or not len(framed.data)) and position < stop:
             damage = log.damage(position)
-            yield Piece(position, decoder.damage(damage))
+            for scan in _damaged(log, damage, decoder):
+                yield Piece(position, scan)
             position = damage.stop
 
 
-def _intact(frames: FrameBlock, size: int) -> int:
-    """Where the first entry begins whose checksum is wrong; ``size`` if there is none."""
-    wrong = np.flatnonzero(frames.error == CRC_MISMATCH)
-    return int(frames.begin[wrong[0]]) if len(wrong) else size
+def _damaged(log: Log, damage: Damage, decoder: Decoder[Scan]) -> Iterator[Scan]:
+    """The row of what cannot be read; without ``verify`` an entry whose size is right is read as if its checksum were."""
+    believed = not log.verify and damage.error == CRC_MISMATCH and damage.whole
+    framed = log.framed(damage.position, damage.position + 1) if believed else None
+    if framed is not None and len(framed.data):
+        source = _Run(framed.data).source
+        blocks = list(frame_blocks(source, verify=False))
+        yield from decoder.scans(source, blocks)
+        return
+    header = binary_of(_array(damage.header))
+    yield from decoder.scans(header, [_frame(damage)])
 
 
 def record_decoder(
     verify: bool, max_batch_bytes: int, columns: Collection[str], offsets: OffsetRange
 ) -> Decoder[Records]:
     """Entries become their records, as ``kafka_records`` reads them; see `scan_records`."""
+    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
 
-    def entries(data: Bytes) -> Records:
-        return scan_records(_array(data), verify, max_batch_bytes, columns, offsets)
+    def scans(source: Binary, frames: Iterable[FrameBlock]) -> Iterator[Records]:
+        blocks = (header_block(source.data, block) for block in frames)
+        growing, entries, rows = GrowingColumns(source), list[HeaderBlock](), list[Rows]()
+        for opened in open_payloads(source, blocks, offsets, max_batch_bytes, _UNBOUNDED):
+            rows.append(parse_records(source.data, opened, verify, wanted, growing))
+            entries.append(opened.entries)
+            if _size(growing) >= DECODED:
+                yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+                growing, entries, rows = GrowingColumns(source), [], []
+        if entries:
+            yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
 
-    def damaged(damage: Damage) -> Records:
-        header = binary_of(_array(damage.header))
-        return records_of(header, [_frame(damage)], verify, max_batch_bytes, columns, offsets)
-
-    return Decoder(entries, damaged, lambda records: records.entries.frames)
+    return Decoder(scans)
 
 
-def batch_decoder(verify: bool) -> Decoder[Batches]:
+def batch_decoder() -> Decoder[Batches]:
     """Entries become their headers, as ``kafka_batches`` reads them."""
 
-    def entries(data: Bytes) -> Batches:
-        return scan_batches(_array(data), verify)
+    def scans(source: Binary, frames: Iterable[FrameBlock]) -> Iterator[Batches]:
+        yield batches_of(source, frames)
 
-    def damaged(damage: Damage) -> Batches:
-        return batches_of(binary_of(_array(damage.header)), [_frame(damage)])
+    return Decoder(scans)
 
-    return Decoder(entries, damaged, lambda batches: batches.frames)
+
+def record_positions(records: Records) -> Ints:
+    """Where the entry of each record begins, from the first byte of its run [bytes]."""
+    return np.repeat(records.source.offsets[:-1], np.diff(records.ends)).astype(np.int64)
+
+
+def _size(growing: GrowingColumns) -> int:
+    """About what the records take that are there [bytes]."""
+    used = growing.columns.used
+    return int(used[RECORDS] * _RECORD + used[KEY_BYTES] + used[VALUE_BYTES] + used[HEADER_VALUE_BYTES])
 
 
 def _frame(damage: Damage) -> FrameBlock:

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.builders import Column, columns_of
+from sparkwire.column import primitive
 from sparkwire.files import options
-from sparkwire.files.decode import batch_decoder, pieces, record_decoder
+from sparkwire.files.decode import batch_decoder, pieces, record_decoder, record_positions
 from sparkwire.files.log import Log
 from sparkwire.files.naming import Segment, in_order, segments
 from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Comparison, Option
@@ -223,22 +224,22 @@ def _records(asked: Query, part: Part, log: Log, stop: int) -> Iterator[pa.Recor
     names = _decoded(asked)
     offsets = OffsetRange(part.first_offset, part.end_offset)
     decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
-    table = [column for column in RECORDS_TABLE if column.name in names]
+    table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     for piece in pieces(log, part.start, stop, decoder):
         records = piece.scan
-        kept = _kept_records(asked, part, records)
-        batch = _finished(asked, part, piece.position, columns_of(records, table), records.rows, kept)
-        piece.decoded = batch.nbytes
-        yield batch
+        columns = columns_of(records, table)
+        if "position" in names:
+            columns["position"] = primitive(record_positions(records) + piece.position)
+        yield _finished(asked, part, columns, records.rows, _kept_records(asked, part, records))
 
 
 def _batches(asked: Query, part: Part, log: Log, stop: int) -> Iterator[pa.RecordBatch]:
-    names = _decoded(asked)
-    for piece in pieces(log, part.start, stop, batch_decoder(asked.verify)):
+    for piece in pieces(log, part.start, stop, batch_decoder()):
         columns = columns_of(piece.scan, BATCHES_TABLE)
+        columns["position"] = primitive(piece.scan.frames.begin + piece.position)
         kept = _kept_batches(asked, part, columns)
-        chosen = {name: columns[name] for name in names}
-        yield _finished(asked, part, piece.position, chosen, len(columns["error"]), kept)
+        chosen = {name: columns[name] for name in _decoded(asked)}
+        yield _finished(asked, part, chosen, len(columns["error"]), kept)
 
 
 def _decoded(asked: Query) -> tuple[str, ...]:
@@ -248,11 +249,9 @@ def _decoded(asked: Query) -> tuple[str, ...]:
 
 
 def _finished(
-    asked: Query, part: Part, position: int, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
+    asked: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
-    """The rows that are asked for, with what their file says of them; ``position`` is where in it they begin [bytes]."""
-    if "position" in columns:
-        columns["position"] = pc.add(columns["position"].cast(pa.int64()), position)
+    """The rows that are asked for, with what their file says of them."""
     if kept is not None:
         columns = {name: column.filter(kept) for name, column in columns.items()}
         rows = int(pc.sum(kept).as_py() or 0)
