@@ -1,4 +1,4 @@
-# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`, `make integration`.
+# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`, `make integration`, `make matrix`.
 # PYTHON is any Python from 3.11 on; Spark needs Java 17 or 21.
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit integration bench docs site wheel clean java
+.PHONY: demo test lint types imports unit integration matrix bench docs site wheel clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -32,6 +32,9 @@ unit: $(READY) java
 # Against real servers, which it fetches: a Kafka broker from Maven Central.
 integration: $(READY) java
 	$(BIN)/python -m pytest tests/integration
+
+matrix: $(READY) java
+	$(BIN)/python -m tests.matrix $(MATRIX)
 
 bench: $(READY) java
 	$(BIN)/python -m benchmarks

@@ -29,3 +29,11 @@ def answers(notebook: Any) -> list[list[str]]:
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
     ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_opens_on_databricks(path: Path) -> None:
+    """It takes the session that is there, and needs nothing that is only there."""
+    sources = "\n".join(cell["source"] for cell in nbformat.read(path, as_version=4)["cells"])
+    assert 'if "spark" not in globals()' in sources
+    assert "dbutils" not in sources

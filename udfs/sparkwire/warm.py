@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
+_AVRO: Final = """{"type": "record", "name": "r", "fields": [
+    {"name": "i", "type": "long"}, {"name": "d", "type": ["null", "double"]}, {"name": "b", "type": "bytes"},
+    {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
+
+
 def warm() -> int:
     """Call every function on sample bytes, in each way in which Spark hands over columns; how many calls that were.
 
@@ -70,8 +75,12 @@ def _given(argument: Argument, column: pa.Array) -> pa.Array:
 
     if pa.types.is_binary(argument.type):
         return column
-    if pa.types.is_string(argument.type):
+    if argument.name == "json":
         return FUNCTIONS["dbus_to_json"].decode(column)
+    if argument.name == "schema":
+        return pa.array([_AVRO] * len(column))
+    if argument.name == "headers":
+        return pa.array([[{"key": "k", "value": b"v"}]] * len(column), argument.type)
     if pa.types.is_struct(argument.type):
         wanted = {field.name for field in argument.type}
         readers = [f for f in FUNCTIONS.values() if pa.types.is_struct(f.return_type)]

@@ -1,0 +1,146 @@
+"""`make matrix`: every supported Spark, with each interface that it has: all examples and the golden cases in SQL.
+
+    make matrix                      all of them
+    make matrix MATRIX=oldest        Spark 3.5 alone: with `make test`, which runs the newest, the two ends
+
+Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
+rest goes on. Prints the table of docs/versions.md; exits with 1 where an answer is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PLACE = ROOT / ".venv" / "matrix"
+
+
+class Environment(NamedTuple):
+    """A Spark on a Python, and what else has to be of a certain version there."""
+
+    spark: str
+    python: str
+    requirements: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return PLACE / f"spark-{self.spark}-python{self.python}"
+
+
+# The oracles' own, which the golden cases are made with.
+ORACLES = ("xxhash", "zstandard")
+# Spark 3.5 was made for numpy 1, and pyarrow for numpy 1 ends with 18.
+OLDEST = Environment("3.5.9", "3.11", ("numpy<2", "pyarrow<19"))
+ENVIRONMENTS = (
+    OLDEST,
+    Environment("4.0.5", "3.12"),
+    Environment("4.1.4", "3.13"),
+    Environment("4.2.1", "3.11"),
+    Environment("4.3.0", "3.11"),
+    Environment("4.3.0", "3.12"),
+    Environment("4.3.0", "3.13"),
+)
+
+
+@functools.cache
+def pythons() -> dict[str, Path]:
+    """The Pythons of this machine that run, by version: on the path, or where pyenv keeps them."""
+    found: dict[str, Path] = {}
+    for version in ("3.11", "3.12", "3.13"):
+        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+        for python in (f"python{version}", *map(str, kept)):
+            said = run([python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"])
+            if said is not None and said.stdout.strip() == version:
+                found.setdefault(version, Path(python))
+    return found
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str] | None:
+    """None where there is no such program."""
+    try:
+        return subprocess.run(
+            command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return None
+
+
+def install(environment: Environment) -> str | None:
+    """Make the environment, once; a sentence where it cannot be had."""
+    ready = environment.path / f".ready-{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()[:16]}"
+    if ready.exists():
+        return None
+    if environment.python not in pythons():
+        return f"there is no Python {environment.python} here"
+    python = str(environment.path / "bin" / "python")
+    wanted = [".", *ORACLES, f"pyspark[connect]=={environment.spark}", *environment.requirements]
+    for step in (
+        [str(pythons()[environment.python]), "-m", "venv", str(environment.path)],
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+    ):
+        done = run(step)
+        if done is None or done.returncode:
+            reason = done.stderr.strip().splitlines()[-1] if done and done.stderr.strip() else "no reason given"
+            return f"it cannot be installed: {reason}"
+    ready.touch()
+    return None
+
+
+def check(environment: Environment) -> Iterator[dict[str, Any]]:
+    """What each interface of that Spark answers, as counts; see `tests.matrix_check`."""
+    python = str(environment.path / "bin" / "python")
+    # The sources, not what pip installed: they may be newer.
+    sources = os.pathsep.join([str(ROOT / "udfs"), str(ROOT)])
+    done = run([python, "-m", "tests.matrix_check"], PYTHONPATH=sources, PYSPARK_PYTHON=python, TZ="UTC")
+    if done is None or done.returncode:
+        yield {"interface": "", "failed": (done.stderr if done else "no such Python")[-1500:]}
+        return
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def main() -> int:
+    """Print the table row by row."""
+    chosen = (OLDEST,) if sys.argv[1:] == ["oldest"] else ENVIRONMENTS
+    print("| Spark | Python | numpy, pandas, pyarrow | interface | examples | golden checks | what differs |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    wrong = 0
+    for environment in chosen:
+        name = f"Spark {environment.spark} on Python {environment.python}"
+        missing = install(environment)
+        if missing:
+            print(f"{name}: not tried, {missing}.", flush=True)
+            wrong += environment is OLDEST  # CI relies on it
+            continue
+        for found in check(environment):
+            wrong += row(environment, found)
+    return int(wrong > 0)
+
+
+def row(environment: Environment, found: dict[str, Any]) -> bool:
+    """Print one; whether anything in it is wrong."""
+    if "failed" in found:
+        print(f"Spark {environment.spark} on Python {environment.python} failed:\n{found['failed']}", flush=True)
+        return True
+    examples, golden = found["examples"], found["golden"]
+    print(
+        f"| {environment.spark} | {environment.python} | {found['libraries']} | {found['interface']} "
+        f"| {examples[0]} of {examples[1]} | {golden[0]} of {golden[1]} | {found['differs']} |",
+        flush=True,
+    )
+    for example in found["wrong"]:
+        print(f"  wrong: {example}", flush=True)
+    return bool(found["wrong"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

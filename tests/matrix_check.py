@@ -1,0 +1,113 @@
+"""What `tests.matrix` runs in each environment: one line of JSON for each interface of this Spark."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyspark.sql.functions as F
+from pyspark.sql import Row, SparkSession
+
+import sparkwire
+from sparkwire import FUNCTIONS
+from tests import databus_cases, databus_json_cases, datahub_cases, kafka_cases
+from tests.cases import Case
+
+EPOCH = datetime.datetime(1970, 1, 1)
+CASES = (databus_cases, databus_json_cases, kafka_cases, datahub_cases)
+
+
+def session() -> SparkSession:
+    """Local, in UTC."""
+    return (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+
+
+def examples(spark: SparkSession, functions: list[Any]) -> Iterator[tuple[str, str | None]]:
+    """The answer to each function's example: all in one query, in halves where that fails."""
+    columns = [f"CAST({function.example_expression} AS STRING) AS {function.name}" for function in functions]
+    try:
+        row = spark.table("sparkwire_samples").selectExpr(*columns).collect()[0]
+        yield from row.asDict().items()
+    except Exception as failed:  # noqa: BLE001  # Spark 3.5 raises Java's own where names are given
+        if len(functions) == 1:
+            yield functions[0].name, type(failed).__name__
+            return
+        half = len(functions) // 2
+        yield from examples(spark, functions[:half])
+        yield from examples(spark, functions[half:])
+
+
+def golden(spark: SparkSession, cases: list[Case]) -> Iterator[tuple[str, Any, Any]]:
+    """What each golden case expects of each function, and what it got."""
+    names = sorted({name for case in cases for name in case.answers})
+    rows = [(i, case.data) for i, case in enumerate(cases)]
+    frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
+    answers = frame.selectExpr("id", *(f"{name}(data) AS {name}" for name in names)).orderBy("id").collect()
+    for case, got in zip(cases, answers, strict=True):
+        for name, expected in case.answers.items():
+            yield f"{name} of {case.name}", from_case(expected), from_spark(got[name])
+
+
+def from_spark(value: Any) -> Any:
+    """As a case has it: STRUCTs as dicts, MAPs as pairs, bytes, microseconds."""
+    if isinstance(value, Row):
+        return {name: from_spark(field) for name, field in value.asDict().items()}
+    if isinstance(value, dict):
+        return [[from_spark(key), from_spark(item)] for key, item in value.items()]
+    if isinstance(value, list):
+        return [from_spark(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return (value - EPOCH) // datetime.timedelta(microseconds=1)
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def from_case(value: Any) -> Any:
+    """Pairs as lists."""
+    if isinstance(value, dict):
+        return {name: from_case(field) for name, field in value.items()}
+    return [from_case(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def is_struct_of_nulls(expected: Any, got: Any) -> bool:
+    """All that a pandas UDF can say for a NULL STRUCT."""
+    return expected is None and isinstance(got, dict) and all(field is None for field in got.values())
+
+
+def main() -> None:
+    """Print the counts."""
+    spark = session()
+    libraries = ", ".join(importlib.metadata.version(name) for name in ("numpy", "pandas", "pyarrow"))
+    for interface in ("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",):
+        sparkwire.register(spark, interface=interface)
+        told = dict(examples(spark, list(FUNCTIONS.values())))
+        wrong = [
+            f"{f.example_expression} is {told[f.name]}, not {f.example_answer}"
+            for f in FUNCTIONS.values()
+            if (told[f.name] if told[f.name] is not None else "NULL") != f.example_answer
+        ]
+        checks = [check for module in CASES for check in golden(spark, module.cases())]
+        differ = [name for name, expected, got in checks if expected != got and not is_struct_of_nulls(expected, got)]
+        nulls = sum(expected != got and is_struct_of_nulls(expected, got) for _, expected, got in checks)
+        found = {
+            "interface": interface,
+            "libraries": libraries,
+            "examples": [len(FUNCTIONS) - len(wrong), len(FUNCTIONS)],
+            "golden": [len(checks) - len(differ), len(checks)],
+            "differs": f"a NULL STRUCT is a STRUCT of NULLs ({nulls} of the checks)" if interface == "pandas" else "",
+            "wrong": wrong + differ,
+        }
+        print(json.dumps(found), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
