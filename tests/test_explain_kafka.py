@@ -14,6 +14,7 @@ from sparkwire.catalogue import SAMPLES
 from sparkwire.dump import DECOMPRESSED, MOST_LINES
 from sparkwire.errors import ERRORS
 from sparkwire.formats.kafka import explain
+from sparkwire.formats.kafka.explain import MOST_INFLATED
 from tests import kafka_cases as golden
 from tests.arrow import ask
 from tests.test_kafka_oracle import mutated
@@ -147,6 +148,15 @@ def test_many_records_end_in_one_line() -> None:
     assert len(lines) == MOST_LINES + 1
     assert lines[-1]["field"] == "rest"
     assert sum(line["size"] for line in lines) == len(segment[0].as_py())
+
+
+def test_a_bomb_is_not_opened() -> None:
+    records = pa.array([[{"value": bytes(MOST_INFLATED)}]], pa.list_(pa.struct([("value", pa.binary())])))
+    arguments = pa.array([0]), pa.array(["zstd"]), pa.array([2], pa.int32())
+    bomb = FUNCTIONS["to_kafka_records"].decode(records, *arguments)[0].as_py()
+    assert len(bomb) < 4096
+    found = note(bomb, "batch[0].payload")
+    assert found.startswith(f"TOO_LARGE: it becomes more than {MOST_INFLATED} bytes, the bound of an explanation")
 
 
 def test_payloads_are_opened_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

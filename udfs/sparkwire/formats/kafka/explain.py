@@ -74,13 +74,12 @@ class _Errors:
 
     def __init__(self, column: pa.Array) -> None:
         records = scan_records(column, max_batch_bytes=MOST_INFLATED, columns=_COLUMNS)
+        errors, positions = records.error(), records.position().to_numpy()
+        bad = np.flatnonzero(errors.is_valid())
+        rows = bad - np.searchsorted(positions, positions[bad])  # the rows of an entry follow each other
         self._by_entry: dict[int, dict[int, str]] = {}
-        rows: dict[int, int] = {}
-        for position, error in zip(records.position().to_pylist(), records.error().to_pylist(), strict=True):
-            row = rows.get(position, 0)
-            rows[position] = row + 1
-            if error is not None:
-                self._by_entry.setdefault(position, {})[row] = error
+        for at, row in zip(bad.tolist(), rows.tolist(), strict=True):
+            self._by_entry.setdefault(int(positions[at]), {})[row] = errors[at].as_py()
 
     def of(self, position: int) -> dict[int, str]:
         return self._by_entry.get(position, {})
