@@ -6,15 +6,20 @@ worst of each format by its figure. To add one: a line in the format's table.
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 import struct
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import cramjam
+import crc32c
 import pyarrow as pa
 
-from benchmarks.report import Row, above
+from benchmarks.report import Row, above, below
 from benchmarks.timing import Timing
 from sparkwire import FUNCTIONS
 from sparkwire.catalogue import SAMPLES
@@ -45,6 +50,66 @@ DATABUS: Final[Mapping[str, Attack]] = {
     "an event, then a header of half the stream": repeated(SAMPLES["event"] + _long_header(SIZE // 2)),
     "an event, then a byte": repeated(SAMPLES["event"] + b"\xff"),
 }
+
+
+def _batch(payload: bytes, codec: int, count: int = 1) -> bytes:
+    """A record batch with a right checksum."""
+    covered = struct.pack(">hiqqqhii", codec, count - 1, 0, 0, -1, -1, -1, count) + payload
+    return struct.pack(">qiibI", 0, 9 + len(covered), 0, 2, crc32c.crc32c(covered)) + covered
+
+
+def _xerial() -> bytes:
+    blocks = (struct.pack(">i", 5) + bytes.fromhex("030861 6263")) * (SIZE // 9)
+    return _batch(b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + blocks, 2)
+
+
+def _lz4() -> bytes:
+    blocks = (struct.pack("<I", 5) + b"\x40abcd") * (SIZE // 9)
+    return _batch(bytes.fromhex("04224d18604082") + blocks + bytes(4), 3)
+
+
+def _record(value: bytes) -> bytes:
+    body = b"\0\0\0\1" + _varint(len(value)) + value + b"\0"
+    return _varint(len(body)) + body
+
+
+def _varint(value: int) -> bytes:
+    folded, out = 2 * value, bytearray()
+    while folded > 127:
+        out.append(folded & 127 | 128)
+        folded >>= 7
+    return bytes([*out, folded])
+
+
+def _bombs(count: int, value: int) -> bytes:
+    return _batch(bytes(cramjam.zstd.compress(_record(bytes(value)), 3)), 4) * count
+
+
+def _plain(size: int) -> bytes:
+    return _batch(_record(bytes(1000)) * (size // 1007), 0, size // 1007)
+
+
+_EMPTY_MESSAGE: Final = bytes(2) + b"\xff" * 8  # magic 0, neither key nor value
+
+KAFKA: Final[Mapping[str, Attack]] = {
+    "zeros": repeated(b"\0"),
+    "01, each byte a size of 16 MB": lambda: b"\1" * (4 * SIZE),
+    "0, 1 and 2 at random: sizes of all lengths": lambda: bytes(random.Random(1).choices(b"\0\1\2", k=SIZE)),
+    "an entry that claims the rest, every 29 bytes": repeated(
+        struct.pack(">qi", 0, 1 << 20) + bytes(4) + b"\2" + bytes(12)
+    ),
+    "messages of 26 bytes": repeated(bytes(8) + struct.pack(">iI", 14, zlib.crc32(_EMPTY_MESSAGE)) + _EMPTY_MESSAGE),
+    "records of 7 bytes": lambda: _batch(b"\x0c\0\0\0\1\1\0" * (SIZE // 7), 0, SIZE // 7),
+    "empty gzip members": lambda: _batch(gzip.compress(b"", mtime=0) * (SIZE // 20), 1),
+    "the same, and a byte": lambda: _batch(gzip.compress(b"", mtime=0) * (SIZE // 20) + b"x", 1),
+    "snappy in blocks of 5 bytes": _xerial,
+    "lz4 in blocks of 5 bytes": _lz4,
+    "40 MB plain, then 760 bombs of 1 MB": lambda: _plain(5 * SIZE) + _bombs(760, 1_000_000),
+    "760 bombs of 1 MB, then 40 MB plain": lambda: _bombs(760, 1_000_000) + _plain(5 * SIZE),
+}
+"""Of ``kafka_records``. Bombs count as what they become: decompressing is no attack, what comes on top of it is."""
+
+BOMB_BYTES: Final = 760_000_000
 
 
 def _message(schema: str = "{}", after: str = "{}") -> tuple[bytes, bytes]:
@@ -95,16 +160,30 @@ def rows() -> list[Row]:
     """The claims, one an attack."""
     return [
         *(claim("dbus_events", name, attack) for name, attack in DATABUS.items()),
+        *(claim("kafka_records", name, attack, BOMB_BYTES * ("bombs" in name)) for name, attack in KAFKA.items()),
+        bombs_beyond_the_bound(),
         *(claim("datahub_change", name, attack) for name, attack in DATAHUB.items()),
         *(claim("datahub_shard_key", name, attack) for name, attack in DATAHUB.items() if "key" in name),
     ]
 
 
-def claim(function: str, name: str, attack: Attack) -> Row:
+def bombs_beyond_the_bound() -> Row:
+    """1 MB of bombs, each more than a batch may become: what they take is bounded for each cell, whatever its size."""
+    bomb = _bombs(1, 300_000_000)
+    column = pa.array([bomb * (1_000_000 // len(bomb))], pa.binary())
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        FUNCTIONS["kafka_records"].decode(column)
+        taken.append(time.process_time() - began)
+    return below("kafka_records: a cell of bombs beyond the bound", Timing(tuple(taken)), "s", 2)
+
+
+def claim(function: str, name: str, attack: Attack, inflated: int = 0) -> Row:
     column = pa.array([attack()], pa.binary())
     decode = FUNCTIONS[function].decode
     decode(column)
-    size = len(column[0].as_buffer())
+    size = len(column[0].as_buffer()) + inflated
     taken = []
     for _ in range(ROUNDS):
         began = time.process_time()

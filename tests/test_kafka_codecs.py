@@ -197,8 +197,7 @@ except MemoryError as refused:
 def test_refused_memory_is_no_damage() -> None:
     """In a process of its own: it is the process that gets no more."""
     sentence = run_python("-c", REFUSED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
-    assert sentence.startswith("kafka_records needs more memory than there is (")
-    assert sentence.endswith("): raise spark.executor.pyspark.memory, or hand it fewer or smaller values at a time")
+    assert sentence.startswith("malloc of size ")
 
 
 def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,5 +207,5 @@ def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch)
         raise cramjam.DecompressionError("Allocation error : not enough memory")
 
     monkeypatch.setitem(DECODERS, ZSTD_STREAM, refuse)
-    with pytest.raises(MemoryError, match=r"^kafka_records needs more memory than there is \(Allocation error"):
+    with pytest.raises(MemoryError, match=r"^Allocation error : not enough memory$"):
         rows(batch(bytes(cramjam.zstd.compress(record(b"a"))), 4))

@@ -125,27 +125,17 @@ class Function:
         ValueError
             where an argument has a value that the function does not take.
         MemoryError
-            where memory is refused.
+            where memory is refused, which says nothing about the bytes.
         """
         columns, constants = self._bind(args, named)
         if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
             return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is
         if self.called_on_null:
-            return self._answer(columns, constants)
+            return self.decoder(*columns, **constants)
         given = [column for column in columns if column is not None]
         if any(pa.types.is_null(column.type) for column in given):
             return all_null(self.return_type, len(given[0]))
-        return masked(self._answer(columns, constants), given)
-
-    def _answer(self, columns: Sequence[pa.Array | None], constants: Mapping[str, Any]) -> pa.Array:
-        try:
-            return self.decoder(*columns, **constants)
-        except MemoryError as refused:
-            reason = str(refused) or "refused by the system"
-            raise MemoryError(
-                f"{self.name} needs more memory than there is ({reason}): raise spark.executor.pyspark.memory, "
-                "or hand it fewer or smaller values at a time"
-            ) from None
+        return masked(self.decoder(*columns, **constants), given)
 
     def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array | None], dict[str, Any]]:
         names = [argument.name for argument in self.arguments]

@@ -85,6 +85,15 @@ class Bits(NamedTuple):
 
 
 @kernel
+def count_magics(source: Bytes, pos: int, end: int) -> int:
+    """How many members there can be at most: how often their first three bytes occur."""
+    count = 0
+    for at in range(pos, end - 2):
+        count += u8(source, at) == 0x1F and u8(source, at + 1) == 0x8B and u8(source, at + 2) == 8
+    return count
+
+
+@kernel
 def inflate_members(source: Bytes, pos: int, end: int, out: Bytes, room: int, work: Codes, start: int) -> int:
     """Decompress members to ``out[start:start + room]``; their size, ``BAD_MEMBER`` or ``NO_ROOM``."""
     at, limit = start, start + room

@@ -283,7 +283,7 @@ def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads) -> Blo
     count = plan_blocks(data, entries, payloads, planned)
     if count > len(planned.kind):
         planned = codecs.blocks(count)
-        plan_blocks(data, entries, payloads, planned)
+        count = plan_blocks(data, entries, payloads, planned)  # fewer, now that small ones find their run
     return Blocks._make(column[:count] for column in planned)
 
 
