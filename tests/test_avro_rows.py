@@ -145,3 +145,12 @@ def test_sources(tmp_path: Path) -> None:
     readers = payloads.by_source(write_folder(tmp_path))
     assert list(readers) == ["com.example.events.Person", "com.example.events.Order", "com.example.events.Account"]
     assert [field.name for field in readers["com.example.events.Order"].fields] == ["id", "person", "total", "note"]
+
+
+def test_a_delete_may_have_no_payload() -> None:
+    events = [event for java, event in golden_events("window_stream") if java.get("opcode") == "DELETE"]
+    values = payloads.of_events(pa.array(events, pa.binary())).values
+    empty = [value is None for value in values.to_pylist()]
+    sizes = payloads.ask("dbus_value_size", pa.array(events, pa.binary())).to_pylist()
+    assert empty == [size == 0 for size in sizes]
+    assert any(empty)

@@ -14,9 +14,10 @@ from sparkwire.avro.columns import Decoded, Plan, decode, plan
 from sparkwire.avro.functions import FUNCTIONS as AVRO
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, combined, registry
 from sparkwire.avro.schema import SchemaError, loaded, parse
-from sparkwire.column import all_null, from_codes, spans_of
+from sparkwire.column import all_null, bools_of, from_codes, spans_of
 from sparkwire.errors import BAD_MAGIC, ERRORS, OK
 from sparkwire.formats.databus import FUNCTIONS as DATABUS
+from sparkwire.kernels.load import Bools
 
 _FUNCTIONS: Final = {function.name: function for function in (*AVRO, *DATABUS)}
 EVENT_COLUMNS: Final = ("sequence", "timestamp", "src_id", "opcode", "key")
@@ -38,10 +39,18 @@ def ask(function: str, column: pa.Array) -> pa.Array:
     return _FUNCTIONS[function].decode(column)
 
 
+def is_data(events: pa.Array) -> Bools:
+    """Which are data events."""
+    return bools_of(pc.equal(ask("dbus_event_type", events), "DATA").fill_null(False))
+
+
 def of_events(events: pa.Array) -> Payloads:
-    """The payloads of Databus's data events; control events have none."""
-    is_data = pc.equal(ask("dbus_event_type", events), "DATA").fill_null(False)
-    values = pc.if_else(is_data, ask("dbus_value", events), None)
+    """The payloads of Databus's data events; control events have none, and deletes may have an empty one, which is none."""
+    is_delete = pc.equal(ask("dbus_opcode", events), "DELETE").fill_null(False)
+    is_empty = pc.equal(ask("dbus_value_size", events), 0).fill_null(False)
+    values = pc.if_else(
+        pc.and_not(pa.array(is_data(events)), pc.and_(is_delete, is_empty)), ask("dbus_value", events), None
+    )
     return Payloads(values, ask("dbus_schema_id", events), ask("dbus_error", events))
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, read_varint, store_decimal
+from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, pushed_together, read_varint, store_decimal
 from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
-from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8
+from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
+from sparkwire.kernels.blocks import lowest
 from sparkwire.kernels.floats import float_to_double, long_to_double, long_to_float
 from sparkwire.kernels.slots import Table, slot
 from sparkwire.kernels.text import utf8_valid
@@ -28,6 +29,7 @@ Ints = NDArray[np.int64]
 NO_ROOM: Final = 99
 """not an error of the data: a buffer has to grow"""
 STACK: Final = 4096  # words: 2048 arrays within each other, or calls
+_HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 _FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
 
 
@@ -92,9 +94,20 @@ def run(
             op = code[pc]
             value = int64(0)
             if op <= LAST_VARINT:
-                value, pos = read_varint(data, pos, end)
-                if pos < 0:
-                    error = ~pos
+                # Most are read here: a call costs as much as everything else about a field.
+                if pos < end and u8(data, pos) < 128:
+                    value = int64(u8(data, pos))
+                    value = (value >> 1) ^ -(value & 1)
+                    pos += 1
+                elif pos + 8 <= end and ~i64(data, pos, True) & _HIGH_BITS != 0:
+                    word = i64(data, pos, True)
+                    size = lowest(uint64(~word & _HIGH_BITS)) + 1
+                    value = pushed_together(uint64(word), size)
+                    pos += size >> 3
+                else:
+                    value, pos = read_varint(data, pos, end)
+                    if pos < 0:
+                        error = ~pos
             if error != OK:
                 pass
             elif op == ops.LONG:
@@ -110,11 +123,20 @@ def run(
             elif op <= ops.BYTES and op >= ops.TEXT:
                 bytes_slot = code[pc + 1] + 1
                 place = used[bytes_slot]
+                ascii_size = value
+                if op == ops.TEXT and 0 < value <= end - pos:
+                    ascii_size = int64(0)
+                    while ascii_size < value and pos + ascii_size + 8 <= data.size:
+                        word = i64(data, pos + ascii_size, True) & _HIGH_BITS
+                        left = value - ascii_size
+                        if word != 0 and (left >= 8 or word & ((int64(1) << (8 * left)) - 1) != 0):
+                            break
+                        ascii_size += 8
                 if value < 0 or value > LONGEST:
                     error = BAD_LENGTH
                 elif value > end - pos:
                     error = TRUNCATED
-                elif op == ops.TEXT and not utf8_valid(data, pos, value):
+                elif ascii_size < value and not utf8_valid(data, pos + ascii_size, value - ascii_size):
                     error = BAD_FIELD
                 elif place + value > room[bytes_slot]:
                     memory.wanted[0], memory.wanted[1] = bytes_slot, place + value

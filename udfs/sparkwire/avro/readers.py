@@ -7,15 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from sparkwire.errors import BAD_FIELD, TRUNCATED
-from sparkwire.kernels import Bytes, i64, int64, kernel, store_i64, u8, uint64
-from sparkwire.kernels.blocks import lowest
+from sparkwire.kernels import Bytes, int64, kernel, store_i64, u8, uint64
 
 LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes
 MOST_EMPTY_ITEMS: Final = 1024
 """items without any bytes (of type null, records without fields) in one datum: nothing else bounds them"""
 DIGITS: Final = 38  # of a DECIMAL
 
-_HIGH_BITS: Final[Any] = np.uint64(0x8080808080808080)
 _SEVENS: Final[Any] = (
     *(np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00)),
     *(np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000)),
@@ -36,18 +34,6 @@ def read_varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
     pos += 1
     if byte < 128:
         return (byte >> 1) ^ -(byte & 1), pos
-    if pos + 8 <= end:
-        # The eight bytes after the first one at once: up to the first without its high bit, their sevens pushed together.
-        word = uint64(i64(data, pos, True))
-        stops = ~word & _HIGH_BITS
-        if stops != uint64(0):
-            size = lowest(stops) + 1
-            word &= ~uint64(0) >> uint64(64 - size)
-            word = (word & _SEVENS[0]) | ((word & _SEVENS[1]) >> uint64(1))
-            word = (word & _SEVENS[2]) | ((word & _SEVENS[3]) >> uint64(2))
-            word = (word & _SEVENS[4]) | ((word & _SEVENS[5]) >> uint64(4))
-            whole = (word << uint64(7)) | uint64(byte & 127)
-            return int64(whole >> uint64(1)) ^ -int64(whole & uint64(1)), pos + (size >> 3)
     value, shift = byte & 127, 7
     while pos < end:
         byte = int64(u8(data, pos))
@@ -59,6 +45,16 @@ def read_varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
         if shift > 63:
             return int64(0), ~BAD_FIELD
     return int64(0), ~TRUNCATED
+
+
+@kernel
+def pushed_together(word: int, size: int) -> int:
+    """The number of a varint of at most eight bytes, from these, the first one lowest; ``size`` in bits."""
+    word &= ~uint64(0) >> uint64(64 - size)
+    word = (word & _SEVENS[0]) | ((word & _SEVENS[1]) >> uint64(1))
+    word = (word & _SEVENS[2]) | ((word & _SEVENS[3]) >> uint64(2))
+    word = (word & _SEVENS[4]) | ((word & _SEVENS[5]) >> uint64(4))
+    return int64(word >> uint64(1)) ^ -int64(word & uint64(1))
 
 
 @kernel

@@ -15,13 +15,13 @@ from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, registry
 from sparkwire.avro.typed import Typed, checked, encoded, typed
-from sparkwire.column import bools_of
 from sparkwire.payloads import (
     EVENT_COLUMNS,
     Payloads,
     Reader,
     ask,
     by_source,
+    is_data,
     of_column,
     of_events,
     of_messages,
@@ -131,7 +131,7 @@ def _unknown_events(events: DataFrame, schemas: Registry) -> DataFrame:
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             payloads = of_events(batch.column(0))
-            mine = (schemas.chosen(payloads.ids) < 0) & bools_of(payloads.values.is_valid())
+            mine = (schemas.chosen(payloads.ids) < 0) & is_data(batch.column(0))
             chosen = batch.column(0).filter(pa.array(mine))
             errors = pc.coalesce(payloads.errors.filter(pa.array(mine)), pa.scalar(UNKNOWN_SCHEMA))
             yield pa.RecordBatch.from_arrays([*_described(chosen), errors], schema=schema)
