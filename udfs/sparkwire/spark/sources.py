@@ -62,10 +62,9 @@ class _Pushed:
     tells such a reader by the function of its method. This one takes them, and has the function of one that does not.
     """
 
-    __func__ = getattr(DataSourceReader, "pushFilters", None)
-
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
+        self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Sequence[Any]) -> Sequence[Any]:
         found = []
