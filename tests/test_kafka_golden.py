@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -139,6 +140,20 @@ def test_recovery(damaged: Damaged) -> None:
     kept = damaged.java["logSegmentRecover"]["sizeAfter"]
     unknown = [b["position"] for b in damaged.java["batches"] if b["magic"] not in (0, 1, 2) and b["position"] < kept]
     assert ask("kafka_valid_bytes", [damaged.data]) == [min([*unknown, kept])]
+
+
+def test_recovery_differs_where_the_page_says() -> None:
+    """docs/differences.md names the classes, and how many logs show them."""
+    page = (Path(__file__).parents[1] / "docs" / "differences.md").read_text(encoding="utf-8")
+    logs = list(golden.damaged())
+    differing = [
+        any(b["magic"] not in (0, 1, 2) for b in log.java["batches"])
+        for log in logs
+        if ask("kafka_valid_bytes", [log.data]) != [log.java["logSegmentRecover"]["sizeAfter"]]
+    ]
+    assert f"Of {len(logs)} damaged logs `kafka_valid_bytes` differs" in page
+    assert f"| a magic of 3 or more in an entry | {sum(differing)} |" in page
+    assert all(differing)
 
 
 @every_damage
