@@ -196,8 +196,8 @@ def sql_rows() -> list[Row]:
         write(spark, Path(folder))
         frame = spark.table("payloads")
         runs: dict[str, Callable[[], object]] = {
-            "ours": discarded(avro.rows(frame, "value", schemas, by="id")),
-            "pandas": discarded(frame.limit(IN_SQL // FEW).select(pandas_udf()("value", "id"))),
+            "ours": discarded(avro.rows(frame, "value", schemas, by="schema_id")),
+            "pandas": discarded(frame.limit(IN_SQL // FEW).select(pandas_udf()("value", "schema_id"))),
         }
         with suppress(
             AnalysisException
@@ -217,7 +217,7 @@ def write(spark: SparkSession, folder: Path) -> None:
     columns = pa.chunked_array([few] * (IN_SQL // RECORDS))
     ids = pa.array([i % 3 for i in range(IN_SQL)], pa.int32())
     path = str(folder / "payloads.parquet")
-    rows = pa.table({"value": columns, "id": ids})
+    rows = pa.table({"value": columns, "schema_id": ids})
     pq.write_table(rows, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
     spark.read.parquet(path).createOrReplaceTempView("payloads")
 
