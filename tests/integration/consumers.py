@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Set
 from typing import Literal, NamedTuple, cast
 
+import pyarrow as pa
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 Isolation = Literal["read_uncommitted", "read_committed"]
+LEVELS: tuple[Isolation, ...] = ("read_uncommitted", "read_committed")
 Header = tuple[str, bytes | None]
 TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 
@@ -86,6 +89,22 @@ def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Reco
             headers = tuple(cast(list[Header], message.headers() or []))
             key, value = message.key(), message.value()
             yield Record(topic, partition, offset, TIMESTAMP_TYPES[kind], time, key, value, headers)
+
+
+def records(rows: pa.Table) -> list[Record]:
+    """The rows of a table that has a record's columns."""
+    found = []
+    for row in rows.to_pylist():
+        row["headers"] = tuple((header["key"], header["value"]) for header in row["headers"])
+        found.append(Record(**row))
+    return found
+
+
+def once(rows: list[Record]) -> set[Record]:
+    """As a set, no place twice."""
+    counted = Counter((row.topic, row.partition, row.offset) for row in rows)
+    assert [place for place, times in counted.items() if times > 1] == []
+    return set(rows)
 
 
 def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) -> set[Record]:

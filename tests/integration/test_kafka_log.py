@@ -1,0 +1,68 @@
+"""`kafka_log` over the log directory of a broker at work, against what its consumers see, in both isolation levels.
+
+Read as Spark's tasks read it, without a session.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.files import kafka_log
+from tests.integration.broker import Broker
+from tests.integration.consumers import LEVELS, Isolation, Record, between, consume, differences, once, records
+from tests.integration.traffic import STEADY, TOPICS, Traffic
+
+_TRIES = 10
+
+every_level = pytest.mark.parametrize("isolation", LEVELS)
+
+
+def read(path: Path, isolation: Isolation) -> list[Record]:
+    """The rows of all tasks."""
+    options = {"path": str(path), "isolationLevel": isolation, "columns": ",".join(Record._fields)}
+    asked = kafka_log.query(options)
+    batches = [batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task)]
+    return records(pa.Table.from_batches(batches).select(Record._fields))
+
+
+def read_what_changes(path: Path, isolation: Isolation) -> list[Record]:
+    """The same where files are deleted and cut while they are read: that is an error that names the file, so once more."""
+    for _ in range(_TRIES):
+        try:
+            return read(path, isolation)
+        except (OSError, ValueError) as error:
+            if f"{path.parent}/" not in str(error):
+                raise
+    raise AssertionError(f"{path} has changed under {_TRIES} readers")
+
+
+@every_level
+@pytest.mark.parametrize("topic", STEADY)
+def test_topics_that_keep_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
+    seen = consume(broker.address, topic, isolation)
+    found = once(read(broker.directory / f"{topic}-*", isolation))
+    assert len(seen.records) > 100
+    assert differences(between(found, seen.begins, seen.ends), seen.records) == []
+
+
+def test_the_levels_differ_in_aborted_records(broker: Broker, busy: Traffic) -> None:
+    uncommitted, committed = (consume(broker.address, "payments", isolation) for isolation in LEVELS)
+    aborted = between(uncommitted.records, uncommitted.begins, committed.ends) - committed.records
+    assert len(aborted) > 50
+    assert not once(read(broker.directory / "payments-*", "read_committed")) & aborted
+
+
+@every_level
+@pytest.mark.parametrize("topic", sorted(set(TOPICS) - set(STEADY)))
+def test_topics_that_lose_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
+    """What compaction or retention takes meanwhile may be there or not: a consumer before saw it, one after does not."""
+    before = consume(broker.address, topic, isolation)
+    found = once(read_what_changes(broker.directory / f"{topic}-*", isolation))
+    after = consume(broker.address, topic, isolation)
+    kept = between(found, after.begins, before.ends)
+    assert differences(kept, kept & before.records) == []
+    left = between(after.records, after.begins, before.ends)
+    assert differences(left & kept, left) == []
