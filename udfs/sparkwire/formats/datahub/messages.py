@@ -157,9 +157,13 @@ class Messages:
 
 def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
     """Names and types of items that are objects, NULL of others; and which are."""
-    ends = np.where(items.kinds == OBJECT, items.starts + items.sizes, items.starts)
-    found = values.documents(items.data, items.starts, ends, COLUMN)
-    return values.texts(found.value(0)), values.texts(found.value(1)), found.intact
+    objects = items.kinds == OBJECT
+    if not objects.all():
+        names, types, _ = _columns(items.at(np.flatnonzero(objects)))
+        places = primitive(np.cumsum(objects) - 1, objects)
+        return names.take(places), types.take(places), objects
+    found = values.documents(items.data, items.starts, items.starts + items.sizes, COLUMN)
+    return values.texts(found.value(0)), values.texts(found.value(1)), objects
 
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:
