@@ -23,4 +23,6 @@ def decode_headers_map(headers: pa.Array) -> pa.Array:
     last = last[codes[last] >= 0]
     ends = np.searchsorted(row_of[last], np.arange(len(headers) + 1)).astype(np.int32)
     valid = bools_of(headers.is_valid()) if headers.null_count else None
-    return maps(ends, keys.take(pa.array(last)), values.take(pa.array(last)), valid)
+    # Spark may hand over columns with 64-bit offsets.
+    kept = pa.array(last)
+    return maps(ends, keys.take(kept).cast(pa.string()), values.take(kept).cast(pa.binary()), valid)
