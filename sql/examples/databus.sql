@@ -120,6 +120,6 @@ ORDER BY position;
 -- Damage, byte by byte: the field at which each error arises, and what it says there
 SELECT file, events.position, line.position AS byte, line.field, line.value, line.note
 FROM events LATERAL VIEW inline(dbus_explain(event)) line
-WHERE dbus_error(event) IS NOT NULL AND line.note LIKE concat(dbus_error(event), ': %')
+WHERE line.note LIKE concat(events.error, ': %')
 ORDER BY file, events.position
 LIMIT 10;
