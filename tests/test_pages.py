@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -46,3 +47,12 @@ def test_structs_are_explained_field_by_field(format: Format) -> None:
         for name, doc in function.field_docs.items():
             assert f"| `{name}` | " in section
             assert doc, f"{function.name}.{name}"
+
+
+def test_one_to_many_functions_explain_their_fields() -> None:
+    """`inline()` makes columns of these fields: each has its meaning."""
+    for function in FUNCTIONS.values():
+        answer = function.return_type
+        struct = answer.value_type if pa.types.is_list(answer) else answer
+        if pa.types.is_struct(struct) and function.name != "datahub_columns":  # a name and a type
+            assert list(function.field_docs) == [field.name for field in struct], function.name

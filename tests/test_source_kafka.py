@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
+from sparkwire.files import kafka_log
 from tests import kafka_cases as golden
 from tests.arrow import ask, whole
 
@@ -52,6 +53,15 @@ def test_a_broker_directory(spark: SparkSession, broker: Path) -> None:
                 file = str(broker / f"{topic}-{partition}" / name.rsplit("/", 1)[-1])
                 expected.append(row | {"topic": topic, "partition": partition, "file": file})
     assert rows == expected
+
+
+@pytest.mark.parametrize("rows", ["records", "batches"])
+def test_columns_have_comments(spark: SparkSession, broker: Path, rows: str) -> None:
+    """What a column means is in ``DESCRIBE``; the rows come all the same."""
+    spark.read.format("kafka_log").option("rows", rows).load(str(broker)).createOrReplaceTempView("described")
+    described = {row["col_name"]: row["comment"] for row in spark.sql("DESCRIBE described").collect()}
+    assert described == {name: kafka_log.DOCS[rows][name] for name in kafka_log.COLUMNS[rows]}
+    assert spark.table("described").count() > 0
 
 
 def test_a_view_in_sql(spark: SparkSession, broker: Path) -> None:

@@ -26,6 +26,14 @@ LONGEST_TEXT: Final = 1 << 16
 """[bytes] of a value that are read as text"""
 
 RETURNS: Final = "ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>"
+FIELD_DOCS: Final = {
+    "position": "Where the bytes begin [bytes].",
+    "size": "How many there are [bytes].",
+    "field": "Which field they are.",
+    "hex": "The bytes themselves; NULL for very many.",
+    "value": "What they say, as the function of that name answers it.",
+    "note": "What is to be known of them, and first what is wrong.",
+}
 _TYPES: Final = arrow_type(RETURNS).value_type
 
 DECOMPRESSED: Final = "decompressed"

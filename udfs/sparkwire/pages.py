@@ -6,6 +6,8 @@ import importlib
 import inspect
 import sys
 import textwrap
+from collections.abc import Mapping
+from types import ModuleType
 
 import pyarrow as pa
 
@@ -74,6 +76,22 @@ def format_page(format: Format) -> str:
         ]
         parts += [""]
     return "\n".join(parts)
+
+
+def source_page(source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str]) -> str:
+    """A data source: its options and its columns."""
+    parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/sources.md).", ""]
+    parts += ["## Options", "", "| option | default | meaning |", "|---|---|---|"]
+    parts += [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in source.OPTIONS]
+    parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
+    parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in types.items()]
+    return "\n".join([*parts, ""])
+
+
+def _default(value: object) -> str:
+    if value is None or value in ((), ""):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def declaration(function: Function) -> str:

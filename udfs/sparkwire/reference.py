@@ -13,6 +13,7 @@ from pathlib import Path
 from sparkwire import pages
 from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.explain_picture import picture
+from sparkwire.files import databus, kafka_log
 from sparkwire.function import Format, Function
 from sparkwire.native import twins
 from sparkwire.parameters import Parameter, parameters
@@ -53,6 +54,10 @@ GENERATED: dict[Path, Callable[[], str]] = {
     **{_DOCS / "functions" / f"{format.name}.md": partial(pages.functions, format) for format in FORMATS},
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
     _DOCS / "explain.svg": picture,
+    _DOCS / "sources" / "kafka_log.md": partial(
+        pages.source_page, kafka_log, kafka_log.COLUMNS[kafka_log.RECORDS], kafka_log.DOCS[kafka_log.RECORDS]
+    ),
+    _DOCS / "sources" / "databus.md": partial(pages.source_page, databus, databus.COLUMNS, databus.DOCS),
     Path(__file__).parent / "sql_functions.pyi": stub,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }

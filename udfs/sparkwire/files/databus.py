@@ -67,6 +67,17 @@ _OWN: Final = {
 }
 COLUMNS: Final = _OWN | {column.name: arrow_type(column.sql) for column in FIELDS} | {"event": pa.binary()}
 """type by name, in order"""
+_OWN_DOCS: Final = {
+    "stream": "The file, or the directory, whose events these are.",
+    "file": "Which file.",
+    "position": "Where the event begins in the file [bytes].",
+    "window": "Number of the window in its stream: 0, 1, …",
+    "window_start_scn": "Sequence of the window's first data event.",
+    "window_scn": "Sequence of its end-of-period event; NULL while the window is open.",
+    "event": "The event as it is.",
+}
+DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
+"""what each of them means"""
 TO_THE_END: Final = 2**62
 """a position after that of any event"""
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
@@ -192,6 +203,11 @@ def streams(asked: Query) -> list[tuple[str, list[File]]]:
 def types(_: Query) -> dict[str, pa.DataType]:
     """Type by name of all columns."""
     return COLUMNS
+
+
+def docs(asked: Query) -> Mapping[str, str]:
+    """What each column means."""
+    return DOCS
 
 
 def schema(asked: Query) -> pa.Schema:

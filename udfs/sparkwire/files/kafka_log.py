@@ -70,6 +70,18 @@ COLUMNS: Final = {
 }
 """type by name, in order, of both kinds of rows"""
 
+_DOCS_OF_FILE: Final = {
+    "topic": "From the directory's name; NULL where it has none.",
+    "partition": "From the directory's name; NULL where it has none.",
+    "file": "Which segment.",
+    "position": "Where the entry begins in the file, also of a record within it [bytes].",
+}
+DOCS: Final = {
+    rows: {column.name: column.doc for column in table} | _DOCS_OF_FILE
+    for rows, table in ((RECORDS, RECORDS_TABLE), (BATCHES, BATCHES_TABLE))
+}
+"""what each of them means"""
+
 
 class Filtered(NamedTuple):
     """What the filters of a query leave: other rows need not be read."""
@@ -150,6 +162,11 @@ def find(paths: Sequence[str]) -> list[Segment]:
 def types(asked: Query) -> dict[str, pa.DataType]:
     """Type by name of all columns that the query may have."""
     return COLUMNS[asked.rows]
+
+
+def docs(asked: Query) -> Mapping[str, str]:
+    """What each column means."""
+    return DOCS[asked.rows]
 
 
 def schema(asked: Query) -> pa.Schema:

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.files import databus, follow, follow_events, kafka_log
+from sparkwire.spark.comments import commented
 from sparkwire.spark.stream_sources import Follower, stream_reader
 
 
@@ -100,7 +101,7 @@ class FileSource(DataSource):  # type: ignore[misc]
     def schema(self) -> StructType:
         asked = self.files.query(self.options)
         self.files.find(asked.paths)
-        return from_arrow_schema(self.files.schema(asked))
+        return commented(from_arrow_schema(self.files.schema(asked)), self.files.docs(asked))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return Reader(self.files, with_schema(self.files, self.options, schema), schema)

@@ -42,7 +42,7 @@ from functools import partial
 from typing import Final
 
 from sparkwire.builders import Shared, rows_function, scalar_functions, struct_function
-from sparkwire.dump import RETURNS, explained
+from sparkwire.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.formats.databus import explain, layout, stream
 from sparkwire.formats.databus.fields import FIELDS
 from sparkwire.formats.databus.from_json import from_json
@@ -102,6 +102,7 @@ FUNCTIONS: Final = (
         "is wrong with it. For a few events that somebody looks at: it is slow.",
         explained(explain.explain),
         "filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77",
+        field_docs=FIELD_DOCS,
     ),
     Function(
         "dbus_key_partition(event BINARY, n INT) -> INT",

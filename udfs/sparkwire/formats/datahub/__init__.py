@@ -264,6 +264,14 @@ FUNCTIONS: Final = (
         "name, Y or N for each image. NULL for a message that such a topic cannot carry.",
         Accessor(messages_of, accessors.tuple_columns),
         "datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
+        field_docs={
+            "_sequence_id_": "The same for both halves of an update.",
+            "_operation_type_": "I, U or D.",
+            "_excute_time_": "eventTime [ms since epoch].",
+            "_source_table_": "The table's name alone.",
+            "_before_image_": "Y where this is the row before the change, else N.",
+            "_after_image_": "Y where this is the row after the change, else N.",
+        },
     ),
     Function(
         "datahub_shard_key(blob BINARY) -> STRING",

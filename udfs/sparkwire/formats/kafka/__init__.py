@@ -53,7 +53,7 @@ from __future__ import annotations
 from typing import Final
 
 from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
-from sparkwire.dump import RETURNS, explained
+from sparkwire.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.formats.kafka import (
     explain,
     group_record,
@@ -330,6 +330,7 @@ FUNCTIONS: Final = (
         "NULL if there is none. Checksums are not computed.",
         lookups.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
+        field_docs={"offset": "The entry's last offset.", "position": "Where the entry begins [bytes]."},
     ),
     Function(
         f"kafka_explain(data BINARY) -> {RETURNS}",
@@ -338,6 +339,7 @@ FUNCTIONS: Final = (
         "it becomes. For a few batches that somebody looks at: it is slow.",
         explained(explain.explain),
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
+        field_docs=FIELD_DOCS,
     ),
     Function(
         "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
