@@ -62,7 +62,7 @@ def from_spark(value: Any) -> Any:
     if isinstance(value, Row):
         return {name: from_spark(field) for name, field in value.asDict().items()}
     if isinstance(value, dict):
-        return [[from_spark(key), from_spark(item)] for key, item in value.items()]
+        return sorted([key, from_spark(item)] for key, item in value.items())  # a large MAP comes in any order
     if isinstance(value, list):
         return [from_spark(item) for item in value]
     if isinstance(value, datetime.datetime):
@@ -71,10 +71,13 @@ def from_spark(value: Any) -> Any:
 
 
 def from_case(value: Any) -> Any:
-    """Pairs as lists."""
+    """A MAP's pairs as lists, sorted."""
     if isinstance(value, dict):
         return {name: from_case(field) for name, field in value.items()}
-    return [from_case(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, list):
+        items = [from_case(item) for item in value]
+        return sorted(items) if value and isinstance(value[0], tuple) else items
+    return [from_case(item) for item in value] if isinstance(value, tuple) else value
 
 
 def is_struct_of_nulls(expected: Any, got: Any) -> bool:
