@@ -105,7 +105,7 @@ FUNCTIONS: Final = (
         "avro_error(value BINARY, schema STRING CONSTANT) -> STRING",
         "Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH or BAD_FIELD; NULL for one that can.",
         avro_error,
-        "avro_error(substr(avro_order, 1, 4), '\"string\"') -> BAD_LENGTH",
+        "avro_error(substr(avro_order, 1, 4), '\"string\"') -> TRUNCATED",
     ),
     Function(
         "registry_schema_id(value BINARY) -> INT",
