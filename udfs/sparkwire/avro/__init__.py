@@ -88,7 +88,8 @@ def rows(
 def encode(struct: Column | str, schema: Any) -> Column:
     """Avro data out of a column, BINARY: the reverse of a function that ``register`` makes.
 
-    Fields are found by their names; one that is missing has its default. NULL where the schema has no place for a value:
+    Fields are found by their names; one that is missing has to be nullable, as in Spark. NULL where the schema has no place
+    for a value:
     a NULL without a branch for it, a symbol that the enum does not have, a number beyond its type.
 
     Raises

@@ -38,7 +38,7 @@ SAMPLES: Final = {
     "avro_order": bytes.fromhex("d40f0a68656c6c6f0214"),
     "registry_message": bytes.fromhex("000000002ad40f0a68656c6c6f0214"),
 }
-"""A datum of a long, a string and an optional int, written by Avro's Java; the same with Confluent's prefix, schema 42."""
+"""A datum of a long, a string and an optional int, after Avro's specification; the same with Confluent's prefix, schema 42."""
 
 _SCHEMA: Final = (
     '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},'
