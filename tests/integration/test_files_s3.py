@@ -1,0 +1,92 @@
+"""Files in an object store: a server that speaks S3, and the ranges that it was asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from pyarrow import fs
+from werkzeug.serving import make_server
+
+from tests import kafka_cases as golden
+from tests.test_files_kafka import records, rows
+
+NAMES = ("00000000000000000100", "00000000000000000494")
+
+
+class Server(NamedTuple):
+    """The server, and what it has been asked: method, path, range."""
+
+    query: str
+    asked: list[tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    asked: list[tuple[str, str, str]] = []
+    application = DomainDispatcherApplication(create_backend_app)
+
+    def recorded(environ: dict[str, Any], start: Any) -> Any:
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", "")))
+        return application(environ, start)
+
+    running = make_server("127.0.0.1", 0, recorded, threaded=True)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    before = {name: os.environ.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    os.environ |= dict.fromkeys(before, "test")
+    yield Server(f"?endpoint_override=http%3A%2F%2F127.0.0.1%3A{running.server_port}&region=us-east-1", asked)
+    os.environ |= {name: value for name, value in before.items() if value is not None}
+    running.shutdown()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def bucket(server: Server) -> str:
+    """A partition of a large and a small segment with their indexes."""
+    store, _ = fs.FileSystem.from_uri(f"s3://topics/orders-3{server.query}&allow_bucket_creation=true")
+    store.create_dir("topics")
+    files = golden.archive("segments_v2")
+    for name in NAMES:
+        for suffix in (".log", ".index", ".timeindex"):
+            with store.open_output_stream(f"topics/orders-3/{name}{suffix}") as out:
+                out.write(files[f"v2_multi_segment/{name}{suffix}"])
+    return "s3://topics/orders-3"
+
+
+def local(folder: Path) -> list[dict[str, Any]]:
+    for name in NAMES:
+        (folder / f"{name}.log").write_bytes(golden.archive("segments_v2")[f"v2_multi_segment/{name}.log"])
+    return records(rows(folder))
+
+
+def test_the_rows_are_those_of_local_files(server: Server, bucket: str, tmp_path: Path) -> None:
+    found = rows(bucket + server.query)
+    assert records(found) == local(tmp_path)
+    assert {row["file"] for row in found} == {f"{bucket}/{name}.log" for name in NAMES}
+    assert {(row["topic"], row["partition"]) for row in found} == {("orders", 3)}
+    assert records(rows(f"s3://topics/*/*.log{server.query}")) == records(found)
+
+
+def test_a_seek_asks_for_ranges(server: Server, bucket: str) -> None:
+    server.asked.clear()
+    assert [row["offset"] for row in rows(bucket + server.query, startingOffset="480", endingOffset="481")] == [480]
+    reads = [
+        (path, ranges)
+        for method, path, ranges in server.asked
+        if method == "GET" and path.startswith("/topics/orders-3/")
+    ]
+    assert {path.rsplit("/", 1)[-1] for path, _ in reads} == {f"{NAMES[0]}.log", f"{NAMES[0]}.index"}
+    asked_for = 0
+    for path, ranges in reads:
+        assert ranges.startswith("bytes="), path
+        if path.endswith(".log"):
+            first, last = ranges.removeprefix("bytes=").split("-")
+            asked_for += int(last) - int(first) + 1
+            assert int(first) > 50_000  # of 119,866 bytes: nothing before the entry of the index
+    assert 0 < asked_for < 60_000
