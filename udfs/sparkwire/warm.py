@@ -100,8 +100,10 @@ def main() -> int:
     if directory:
         Path(directory).mkdir(parents=True, exist_ok=True)
         os.environ["NUMBA_CACHE_DIR"] = str(Path(directory).resolve())
-    from sparkwire.kernels.cache import kept
+    from sparkwire.kernels.cache import collect, kept
 
+    if directory:
+        collect()
     start, before = time.monotonic(), kept()
     calls = warm()
     state = kept()

@@ -66,6 +66,15 @@ def kept() -> Kept | None:
     return next(iter(full + writable), None)
 
 
+def collect() -> None:
+    """Copy into the first directory what the others hold, so that it can be shipped alone; raises OSError."""
+    for directory in _directories()[1:]:
+        for path in directory.glob("*.bin"):
+            content, target = _read(path), _directories()[0] / path.name
+            if content is not None and not target.exists():
+                _write(target, content)
+
+
 def _kept(directory: Path) -> Kept:
     sizes = []
     with contextlib.suppress(OSError):
