@@ -36,6 +36,16 @@ def repeated(path: Path, data: bytes, size: int) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compiling takes more memory than reading: a process of its own fills the cache."""
+    folder = tmp_path_factory.mktemp("first")
+    data = golden.archive("segments_v2")["v2_mixed_codecs/" + segment("v2_mixed_codecs")]
+    peaks("kafka_log", repeated(folder / "segment.log", data, len(data)))
+    events = golden_bytes("window_stream")
+    peaks("databus", repeated(folder / "events.bin", events, len(events)))
+
+
 def peaks(source: str, *paths: str) -> tuple[list[int], list[int]]:
     """Rows and the peak of the process after each file [MiB]."""
     lines = [line.split() for line in run_python("-c", CHILD, source, *paths).splitlines()]

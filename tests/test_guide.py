@@ -13,10 +13,14 @@ import sparkwire
 
 DOCS = Path(__file__).parents[1] / "docs"
 QUERIES = [
-    (path.name, query)
+    (path.name, query.strip())
     for path in [DOCS / "index.md", *sorted((DOCS / "guide").glob("*.md"))]
-    for query in re.findall("```sql\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    for block in re.findall("```sql\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    for query in block.split(";")
+    if query.strip()
 ]
+PATHS = {"/var/kafka": "kafka/orders-0", "s3://bucket/relay/*": "databus/*.bin"}
+"""where the examples have what a page speaks of"""
 
 
 @pytest.fixture(scope="module")
@@ -38,4 +42,7 @@ def views(spark: SparkSession) -> Iterator[None]:
 def test_queries_answer(spark: SparkSession) -> None:
     assert len(QUERIES) >= 6
     for page, query in QUERIES:
-        assert spark.sql(query).take(1), f"{page}: {query}"
+        for written, example in PATHS.items():
+            query = query.replace(f"'{written}'", f"'{sparkwire.samples()}/{example}'")
+        answer = spark.sql(query)
+        assert query.startswith("CREATE TEMPORARY VIEW") or answer.take(1), f"{page}: {query}"

@@ -14,7 +14,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
 
 from sparkwire.kernels.load import Bytes, Int
@@ -33,6 +32,9 @@ def table_of(buffers: Sequence[NDArray[Any]]) -> Table:
 @intrinsic  # type: ignore[untyped-decorator]
 def _slot(typing_context: Any, table: Any, number: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # Only here: it loads all that numba can compile, which a worker with a warm cache never needs.
+        from numba.np.arrayobj import make_array, populate_array
+
         entries = make_array(signature.args[0])(context, builder, args[0])
         entry = builder.mul(args[1], _WORD(2))
         address = builder.load(builder.gep(entries.data, [entry]))
