@@ -3,7 +3,7 @@
 
 -- * Split every file into its events, damaged ones too
 CREATE OR REPLACE TEMPORARY VIEW events AS
-SELECT regexp_extract(path, '[^/]+$', 0) AS file, e.*
+SELECT regexp_extract(path, '[^/]+$', 0) AS file, file AS stream, e.*
 FROM stream LATERAL VIEW inline(dbus_events(content)) e AS position, event, status, error;
 
 -- What lies in each file
