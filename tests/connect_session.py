@@ -36,9 +36,9 @@ def main() -> None:
         print(row[0])
     with pytest.raises(PythonException) as refused:
         spark.sql("SELECT dbus_opcode('text')").collect()
-    # The sentence is on the last line, to which Connect adds Spark's own code.
-    last = [line for line in str(refused.value).splitlines() if line.strip()][-1]
-    assert last.removesuffix(" SQLSTATE: 38000") == "TypeError: dbus_opcode takes (event BINARY), got (STRING)", last
+    # The sentence is the last line, after which Connect adds Spark's own code.
+    message = str(refused.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip()
+    assert message.splitlines()[-1] == "TypeError: dbus_opcode takes (event BINARY), got (STRING)", message
     spark.stop()
 
 

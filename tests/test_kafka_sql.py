@@ -10,10 +10,11 @@ from types import ModuleType
 import pytest
 from pyspark.sql import SparkSession
 
+import sparkwire
 from tests.kafka_cases import archive
 
 SQL = Path(__file__).parent.parent / "sql"
-INPUT = SQL / "examples" / "data" / "kafka"
+INPUT = sparkwire.samples() / "kafka"
 
 COPIES = {
     "clicks.log": ("segments_other", "mixed_v0_v1_v2/00000000000000001000.log"),

@@ -117,7 +117,7 @@ FROM events LATERAL VIEW inline(array(dbus_event(event))) e
 WHERE file = 'relay_v1.bin' AND e.sequence = 1010 AND e.is_valid
 ORDER BY position;
 
--- Damage, byte by byte: the field at which each error arises, and what it says there
+-- Byte by byte: the field at which each error arises, and what it says there
 SELECT file, events.position, line.position AS byte, line.field, line.value, line.note
 FROM events LATERAL VIEW inline(dbus_explain(event)) line
 WHERE line.note LIKE concat(events.error, ': %')

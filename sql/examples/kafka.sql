@@ -108,7 +108,7 @@ FROM batches JOIN (
   FROM segments) USING (file, position)
 ORDER BY file;
 
--- Damage, byte by byte: where an error arises, and what is there
+-- Byte by byte: where an error arises, and what is there
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, line.position, line.size, line.field, line.value, line.note
 FROM segments LATERAL VIEW inline(kafka_explain(substring(content, 1, 20000))) line
 WHERE path LIKE '%damaged%' AND line.note RLIKE '^[A-Z_]+: '
