@@ -168,8 +168,11 @@ def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:
     """All of them in one; the list gives up its own, so that not everything is held twice."""
+    if len(pieces) == 1:
+        return pieces[0]
     whole = pa.concat_arrays(pieces)
     pieces.clear()
+    pa.default_memory_pool().release_unused()  # what is put together next has no use for memory in small pieces
     return whole
 
 

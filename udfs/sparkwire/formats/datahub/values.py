@@ -220,7 +220,10 @@ class Distinct(NamedTuple):
 
 
 def distinct(values: Values) -> Distinct:
-    sizes = np.where(values.kinds == ARRAY, values.sizes, -1)
+    is_array = values.kinds == ARRAY
+    if np.count_nonzero(is_array) <= 1:  # nothing to compare, and no text to copy for it
+        return Distinct(np.where(is_array, np.int32(0), np.int32(-1)), np.flatnonzero(is_array))
+    sizes = np.where(is_array, values.sizes, -1)
     encoded = gather(values.data, values.starts, sizes, pa.binary()).dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(-1), np.int32)
     with_array = np.flatnonzero(codes >= 0)[::-1]
