@@ -80,7 +80,7 @@ def format_page(format: Format) -> str:
 
 def source_page(source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str]) -> str:
     """A data source: its options and its columns."""
-    parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/sources.md).", ""]
+    parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/files.md).", ""]
     parts += ["## Options", "", "| option | default | meaning |", "|---|---|---|"]
     parts += [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in source.OPTIONS]
     parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
