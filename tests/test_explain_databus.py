@@ -104,3 +104,12 @@ def test_null_and_neighbours() -> None:
     answer = FUNCTIONS["dbus_explain"].decode(pa.array(rows, pa.binary()))
     answer.validate(full=True)
     assert answer.to_pylist() == [None if row is None else ask("dbus_explain", [row])[0] for row in rows]
+
+
+def test_a_cut_header_ends_with_the_field_that_is_cut() -> None:
+    """TRUNCATED is there, not on a value of which no byte can be known."""
+    event = SAMPLES["event"]
+    for size in (20, 30, 57, 60):
+        [rows] = ask("dbus_explain", [event[:size]])
+        assert rows[-1]["size"] > 0
+        assert rows[-1]["note"].startswith("TRUNCATED")

@@ -188,7 +188,8 @@ def _body(shown: _Event) -> None:
     """What is between the header and the event's end."""
     dump = shown.dump
     if not shown.is_v2:
-        if shown.length > dump.at and not shown.lies:
+        header_is_whole = 0 <= shown.header_end <= dump.at
+        if header_is_whole and shown.length > dump.at and not shown.lies:
             dump.content("value", shown.length - dump.at)
         return
     if shown.header_end > dump.at:
