@@ -11,6 +11,7 @@ A title that begins with a star is part of the tour.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.catalogue import FORMATS
+from sparkwire.databus import Consumer, DataEvent, Result, consume
 
 EXAMPLES = Path(__file__).parent / "examples"
 RECIPES = Path(__file__).parent / "recipes"
@@ -114,7 +116,29 @@ def main(arguments: list[str]) -> None:
             for number, statement in enumerate(example.statements, 1):
                 wanted = statement.in_tour if name is None else not numbers or number in numbers
                 run(spark, f"{example.name} {number}", statement, wanted)
+            if example.name == "databus" and not numbers:
+                show_consumer(spark)
     spark.stop()
+
+
+class FailsOnce(Consumer):
+    """Fails at its tenth change, as if a database had been away for a moment."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+    def on_data_event(self, event: DataEvent) -> Result:
+        self.changes += 1
+        return Result.ERROR if self.changes == 10 else Result.SUCCESS
+
+
+def show_consumer(spark: SparkSession) -> None:
+    """A Databus consumer over the relay's stream."""
+    print("\n── databus ── A Databus consumer at work: it fails once, is rolled back, and gets that window again\n")
+    print(textwrap.indent(f"{inspect.getsource(FailsOnce)}\nconsume(events, FailsOnce())", "    "), "\n")
+    events = spark.table("events").where("file = 'relay_v1.bin'").select("stream", "position", "event")
+    report = consume(events, FailsOnce())
+    report.select("scn", "events", "rollbacks", "checkpoint").show(ROWS, truncate=WIDTH)
 
 
 def show_index() -> None:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import SparkSession
 
 import sparkwire
@@ -64,6 +65,17 @@ def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, caps
     assert "CRC_MISMATCH" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="There are examples of databus"):
         demo.main(["avro2"])
+
+
+def test_a_consumer_at_work(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """It fails once, in the window with its tenth change, and gets that again."""
+    register_pickle_by_value(demo)  # a worker cannot import a script
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    spark.sql(example.statements[0].sql)
+    demo.show_consumer(spark)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|1040")]
+    assert [[cell.strip() for cell in line.strip("|").split("|")[:3]] for line in lines] == [["1040", "5", "1"]]
 
 
 def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
