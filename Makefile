@@ -26,8 +26,9 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
+# A file's tests stay in one process: they share what is slow to make.
 unit: $(READY) java
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 # Against real servers, which it fetches: a Kafka broker from Maven Central.
 integration: $(READY) java
