@@ -42,7 +42,7 @@ OLDEST = Environment("3.5.9", "3.11", ("numpy<2", "pyarrow<19"))
 ENVIRONMENTS = (
     OLDEST,
     Environment("4.0.5", "3.12"),
-    Environment("4.1.4", "3.13"),
+    Environment("4.1.4", "3.11"),
     Environment("4.2.1", "3.11"),
     Environment("4.3.0", "3.11"),
     Environment("4.3.0", "3.12"),

@@ -1,0 +1,110 @@
+"""Delta and Iceberg tables kept up to date from DataHub messages: a session with their jars, as a process of its own.
+
+    python -m tests.integration.neighbours FORMAT DIRECTORY
+
+Prints what the tables hold in the end: filled by one batch, and by a stream that was stopped on its way.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+
+# Messages of one table, in the order of their sequence ids: inserts, then updates and deletes of some.
+MESSAGES = """
+    SELECT id AS n, to_datahub_blob(named_struct(
+               'op', CASE WHEN id < 100 THEN 'INSERT' WHEN id % 3 = 0 THEN 'DELETE' ELSE 'UPDATE' END,
+               'sequence_id', CAST(1000 + id AS STRING), 'event_time_ms', id, 'table', 'orders', 'primary_key', array('id'),
+               'before_map', CASE WHEN id >= 100 THEN map('id', CAST(id % 100 AS STRING)) END,
+               'after_map', CASE WHEN id < 100 OR id % 3 != 0
+                                 THEN map('id', CAST(id % 100 AS STRING), 'amount', CAST(id * 10 AS STRING)) END)) AS value
+    FROM   range(250)
+"""
+
+# The last change of each key; what a MERGE takes.
+CHANGES = """
+    SELECT key, max_by(struct(amount, operation), sequence_id) AS last
+    FROM   (SELECT CAST(coalesce(datahub_after_map(value), datahub_before_map(value))['id'] AS INT) AS key,
+                   CAST(datahub_after_map(value)['amount'] AS BIGINT) AS amount,
+                   datahub_operation(value) AS operation,
+                   CAST(datahub_sequence_id(value) AS BIGINT) AS sequence_id
+            FROM   messages WHERE datahub_is_valid(value))
+    GROUP  BY key
+"""
+
+MERGE = """
+    MERGE INTO {table} AS t USING changes AS c ON t.id = c.key
+    WHEN MATCHED AND c.last.operation = 'DELETE' THEN DELETE
+    WHEN MATCHED THEN UPDATE SET amount = c.last.amount
+    WHEN NOT MATCHED AND c.last.operation != 'DELETE' THEN INSERT (id, amount) VALUES (c.key, c.last.amount)
+"""
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+_ICEBERG = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalog.tables": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.tables.type": "hadoop",
+}
+SETTINGS: Mapping[str, dict[str, str]] = {"delta": _DELTA, "iceberg": _ICEBERG}
+NAMESPACES = {"delta": "shop", "iceberg": "tables.shop"}
+
+
+def session(format: str, directory: str) -> SparkSession:
+    """With all functions, and the format's catalog, whose tables are in ``directory``."""
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    places = {
+        "spark.sql.warehouse.dir": f"{directory}/{format}",
+        "spark.sql.catalog.tables.warehouse": f"{directory}/{format}",
+    }
+    settings = SETTINGS[format] | places | {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    sparkwire.register(spark)
+    return spark
+
+
+def merge(messages: DataFrame, table: str) -> None:
+    """Bring the table up to date; what has been merged before changes nothing when it comes again."""
+    messages.createOrReplaceTempView("messages")
+    messages.sparkSession.sql(CHANGES).createOrReplaceTempView("changes")
+    messages.sparkSession.sql(MERGE.format(table=table))
+
+
+def main() -> None:
+    format, directory = sys.argv[1:]
+    spark = session(format, directory)
+    shop = NAMESPACES[format]
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop}")
+    for way in ("batch", "stream"):
+        spark.sql(f"CREATE TABLE {shop}.{way} (id INT, amount BIGINT) USING {format}")
+
+    messages = spark.sql(MESSAGES).coalesce(1)
+    messages.orderBy("n").coalesce(1).write.option("maxRecordsPerFile", 40).parquet(f"{directory}/arriving")
+    arrived = spark.read.parquet(f"{directory}/arriving")
+    merge(arrived, f"{shop}.batch")
+
+    source = spark.readStream.schema(arrived.schema).option("maxFilesPerTrigger", 1).parquet(f"{directory}/arriving")
+    writer = source.writeStream.foreachBatch(lambda batch, _: merge(batch, f"{shop}.stream"))
+    writer = writer.option("checkpointLocation", f"{directory}/checkpoint")
+    stopped = writer.start()
+    while not stopped.recentProgress:
+        stopped.awaitTermination(1)
+    stopped.stop()
+    writer.trigger(availableNow=True).start().awaitTermination()
+    for way in ("batch", "stream"):
+        rows = spark.table(f"{shop}.{way}").collect()
+        print(json.dumps(sorted([row["id"], row["amount"]] for row in rows)), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Packages for Spark that exist for an older one than ours: that Spark, in an environment of its own, as `make matrix` has it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import NamedTuple
+
+import pytest
+
+from tests import matrix
+from tests.integration.jars import resolve
+
+
+class Package(NamedTuple):
+    """A package, and the newest Spark that it exists for."""
+
+    coordinates: str
+    spark: str
+
+
+DELTA = Package("io.delta:delta-spark_4.2_2.13:4.4.0", "4.2.1")
+ICEBERG = Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "4.1.4")
+KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", "4.2.1")
+
+
+def run_python(package: Package, *arguments: str) -> str:
+    """Output of a child whose Spark has the package; fails with what it wrote to stderr."""
+    [environment] = [environment for environment in matrix.ENVIRONMENTS if environment.spark == package.spark]
+    missing = matrix.install(environment)
+    if missing:
+        pytest.fail(f"make integration could not get {environment.title}: {missing}", pytrace=False)
+    python = str(environment.path / "bin" / "python")
+    jars = ",".join(map(str, resolve(package.coordinates)))
+    settings = {
+        "PYTHONPATH": os.pathsep.join([str(matrix.ROOT / "udfs"), str(matrix.ROOT)]),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell",
+        "TZ": "UTC",
+    }
+    child = subprocess.run(
+        [python, *arguments], env=os.environ | settings, cwd=matrix.ROOT, capture_output=True, text=True, check=False
+    )
+    if child.returncode != 0:
+        raise AssertionError(f"exit {child.returncode}: {child.stderr[-3000:]}")
+    return child.stdout

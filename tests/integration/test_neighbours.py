@@ -1,0 +1,40 @@
+"""What people keep beside the log: Delta, Iceberg and Parquet tables, brought up to date from decoded changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.integration.neighbours import CHANGES, MESSAGES
+from tests.integration.packages import DELTA, ICEBERG, Package, run_python
+
+
+def expected() -> list[list[int]]:
+    """The table after all messages, worked out here."""
+    table: dict[int, int] = {}
+    for n in range(250):
+        if n >= 100 and n % 3 == 0:
+            table.pop(n % 100, None)
+        else:
+            table[n % 100] = n * 10
+    return sorted([key, amount] for key, amount in table.items())
+
+
+@pytest.mark.parametrize(("format", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
+def test_merge_in_a_batch_and_in_a_stream(tmp_path: Path, format: str, package: Package) -> None:
+    said = run_python(package, "-m", "tests.integration.neighbours", format, str(tmp_path))
+    tables = [json.loads(line) for line in said.splitlines() if line.startswith("[[")]
+    assert tables == [expected()] * 2
+
+
+def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    """Messages stored in Parquet and read again, decoded and stored typed."""
+    messages, changes = str(tmp_path / "messages"), str(tmp_path / "changes")
+    spark.sql(MESSAGES).write.parquet(messages)
+    spark.read.parquet(messages).createOrReplaceTempView("messages")
+    spark.sql(CHANGES).write.parquet(changes)
+    last = spark.read.parquet(changes).where("last.operation != 'DELETE'").selectExpr("key", "last.amount").collect()
+    assert sorted([row.key, row.amount] for row in last) == expected()
