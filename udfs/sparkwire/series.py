@@ -65,11 +65,18 @@ class ArrowColumn(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # panda
     """An answer as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
 
     def map(self, mapper: Any, na_action: Any = None) -> ArrowColumn:
-        return self
+        return _Converted(self._pa_array)
 
     def __arrow_array__(self, type: pa.DataType | None = None) -> pa.ChunkedArray:
         column = super().__arrow_array__()
         return column if type is None or column.type == type else column.cast(type)
+
+
+class _Converted(ArrowColumn):
+    """After `map`, pandas asks whether the first value is a Series: that of ``kafka_records`` is a file of records."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return None if isinstance(item, int) else super().__getitem__(item)
 
 
 def to_pandas(answer: pa.Array) -> pd.Series | pd.DataFrame:
