@@ -28,6 +28,24 @@ def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch,
         call("dbus_opcode")(column)
 
 
+# As a worker is bounded before it loads a function.
+TOO_LITTLE = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)
+import sparkwire.spark.udf
+"""
+
+
+def test_too_little_for_the_libraries() -> None:
+    """A process of its own. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
+    with pytest.raises(AssertionError) as ended:
+        run_python("-c", TOO_LITTLE)
+    assert str(ended.value).splitlines()[-1] == (
+        "MemoryError: sparkwire needs 700 MB in each Python worker for its libraries alone, and this one may have 300 MB: "
+        "raise spark.executor.pyspark.memory"
+    )
+
+
 # A worker that may have little: it answers, or it says that it is memory.
 LITTLE = """
 import resource, sys

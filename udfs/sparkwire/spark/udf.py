@@ -7,8 +7,6 @@ package has to be on the executors, and no state of the driver goes there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 import pyspark.sql.functions as F
@@ -18,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.function import Function
+from sparkwire.spark.memory import told_of_memory
 
 Interface = Literal["arrow", "pandas"]
 
@@ -72,7 +71,7 @@ class Call:
 
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
-        with _told_of_memory(self.__name__):
+        with told_of_memory(self.__name__):
             return self.function.decode(*args, **named)
 
 
@@ -82,21 +81,8 @@ class PandasCall(Call):
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
 
-        with _told_of_memory(self.__name__):
+        with told_of_memory(self.__name__):
             return call(self.function, args, named, _session_time_zone())
-
-
-@contextmanager
-def _told_of_memory(name: str) -> Iterator[None]:
-    """A batch for which a worker gets no memory fails in one sentence."""
-    try:
-        yield
-    except MemoryError as refused:
-        why = f" ({refused})" if str(refused) else ""
-        raise MemoryError(
-            f"{name} was refused memory for a batch{why}: raise spark.executor.pyspark.memory, or make batches smaller, "
-            "spark.sql.execution.arrow.maxRecordsPerBatch"
-        ) from refused
 
 
 def _session_time_zone() -> str | None:

@@ -1,0 +1,44 @@
+"""The memory that a worker may have: too little for the libraries, or for a batch, is one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+NEEDED: Final = 700
+"""[MB] of addresses that a worker takes with all libraries loaded, before any data"""
+
+
+def check_limit() -> None:
+    """Before the libraries are loaded: some end their process where they get too little.
+
+    Raises
+    ------
+    MemoryError
+        where ``spark.executor.pyspark.memory`` allows this process less than they need.
+    """
+    if sys.platform == "win32":  # where Spark bounds no worker
+        return
+    import resource
+
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if allowed != resource.RLIM_INFINITY and allowed < NEEDED << 20:
+        raise MemoryError(
+            f"sparkwire needs {NEEDED} MB in each Python worker for its libraries alone, and this one may have "
+            f"{allowed >> 20} MB: raise spark.executor.pyspark.memory"
+        )
+
+
+@contextmanager
+def told_of_memory(name: str) -> Iterator[None]:
+    """A batch for which a worker gets no memory fails in one sentence."""
+    try:
+        yield
+    except MemoryError as refused:
+        why = f" ({refused})" if str(refused) else ""
+        raise MemoryError(
+            f"{name} was refused memory for a batch{why}: raise spark.executor.pyspark.memory, or make batches smaller, "
+            "spark.sql.execution.arrow.maxRecordsPerBatch"
+        ) from refused
