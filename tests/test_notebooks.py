@@ -33,7 +33,10 @@ def answers(notebook: Any) -> list[list[str]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_opens_on_databricks(path: Path) -> None:
-    """It takes the session that is there, and needs nothing that is only there."""
-    sources = "\n".join(cell["source"] for cell in nbformat.read(path, as_version=4)["cells"])
+    """It installs the package first, takes the session that is there, and needs nothing that is only there."""
+    cells = nbformat.read(path, as_version=4)["cells"]
+    sources = "\n".join(cell["source"] for cell in cells)
+    [first, *_] = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    assert "# %pip install /Volumes/" in first
     assert 'if "spark" not in globals()' in sources
     assert "dbutils" not in sources
