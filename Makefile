@@ -30,10 +30,11 @@ imports: $(READY)
 unit: $(READY) java
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
-# Against real servers, which it fetches: a Kafka broker from Maven Central.
+# Against real servers and clusters; it fetches what they need from Maven Central and PyPI.
 integration: $(READY) java
 	$(BIN)/python -m pytest tests/integration
 
+# MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java
 	$(BIN)/python -m tests.matrix $(MATRIX)
 

@@ -1,10 +1,11 @@
 """`make matrix`: every supported Spark, with each interface that it has: all examples and the golden cases in SQL.
 
     make matrix                      all of them
-    make matrix MATRIX=oldest        Spark 3.5 alone: with `make test`, which runs the newest, the two ends
+    make matrix MATRIX=ends          the oldest, and the Spark of this environment with Arrow: what CI runs at every push
+    make matrix MATRIX="4.1 4.2"     those versions
 
 Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
-rest goes on. Prints the table of docs/versions.md; exits with 1 where an answer is wrong.
+rest goes on. Prints the table of docs/versions.md; exits with 1 where an answer is wrong, or nothing was there to ask.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,10 @@ class Environment(NamedTuple):
     @property
     def path(self) -> Path:
         return PLACE / f"spark-{self.spark}-python{self.python}"
+
+    @property
+    def title(self) -> str:
+        return f"Spark {self.spark} on Python {self.python}"
 
 
 # The oracles' own, which the golden cases are made with.
@@ -88,59 +93,67 @@ def install(environment: Environment) -> str | None:
     ):
         done = run(step)
         if done is None or done.returncode:
-            reason = done.stderr.strip().splitlines()[-1] if done and done.stderr.strip() else "no reason given"
-            return f"it cannot be installed: {reason}"
+            return f"it cannot be installed: {_reason(done.stderr if done else '')}"
     ready.touch()
     return None
 
 
-def check(environment: Environment) -> Iterator[dict[str, Any]]:
-    """What each interface of that Spark answers, as counts; see `tests.matrix_check`."""
-    python = str(environment.path / "bin" / "python")
+def _reason(said: str) -> str:
+    """The line of pip's that tells most."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR:" in line]
+    return (errors or lines or ["no reason given"])[-1]
+
+
+def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
+    """What each interface of that Python's Spark answers, as counts; see `tests.matrix_check`."""
     # The sources, not what pip installed: they may be newer.
     sources = os.pathsep.join([str(ROOT / "udfs"), str(ROOT)])
-    done = run([python, "-m", "tests.matrix_check"], PYTHONPATH=sources, PYSPARK_PYTHON=python, TZ="UTC")
+    command = [python, "-m", "tests.matrix_check", *interfaces]
+    done = run(command, PYTHONPATH=sources, PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=python, TZ="UTC")
     if done is None or done.returncode:
-        yield {"interface": "", "failed": (done.stderr if done else "no such Python")[-1500:]}
+        yield {"failed": (done.stderr if done else "no such Python")[-1500:]}
         return
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             yield json.loads(line)
 
 
-def main() -> int:
-    """Print the table row by row."""
-    chosen = (OLDEST,) if sys.argv[1:] == ["oldest"] else ENVIRONMENTS
+def main(arguments: Sequence[str]) -> int:
+    """Print the table row by row; the exit status."""
+    ends = list(arguments) == ["ends"]
+    chosen = [OLDEST] if ends else [e for e in ENVIRONMENTS if not arguments or e.spark.startswith(tuple(arguments))]
     print("| Spark | Python | numpy, pandas, pyarrow | interface | examples | golden checks | what differs |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    wrong = 0
+    right: list[bool] = []
     for environment in chosen:
-        name = f"Spark {environment.spark} on Python {environment.python}"
         missing = install(environment)
         if missing:
-            print(f"{name}: not tried, {missing}.", flush=True)
-            wrong += environment is OLDEST  # CI relies on it
+            print(f"{environment.title}: not tried, {missing}.", flush=True)
+            if environment == OLDEST:  # CI relies on it
+                right.append(False)
             continue
-        for found in check(environment):
-            wrong += row(environment, found)
-    return int(wrong > 0)
+        right += [row(environment.title, found) for found in check(str(environment.path / "bin" / "python"))]
+    if ends:
+        right += [row("The Spark of this environment", found) for found in check(sys.executable, "arrow")]
+    return int(not (right and all(right)))
 
 
-def row(environment: Environment, found: dict[str, Any]) -> bool:
-    """Print one; whether anything in it is wrong."""
+def row(title: str, found: dict[str, Any]) -> bool:
+    """Print one; whether everything in it is right."""
     if "failed" in found:
-        print(f"Spark {environment.spark} on Python {environment.python} failed:\n{found['failed']}", flush=True)
-        return True
+        print(f"{title} failed:\n{found['failed']}", flush=True)
+        return False
     examples, golden = found["examples"], found["golden"]
     print(
-        f"| {environment.spark} | {environment.python} | {found['libraries']} | {found['interface']} "
+        f"| {found['spark']} | {found['python']} | {found['libraries']} | {found['interface']} "
         f"| {examples[0]} of {examples[1]} | {golden[0]} of {golden[1]} | {found['differs']} |",
         flush=True,
     )
     for example in found["wrong"]:
         print(f"  wrong: {example}", flush=True)
-    return bool(found["wrong"])
+    return not found["wrong"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,10 +1,12 @@
-"""What `tests.matrix` runs in each environment: one line of JSON for each interface of this Spark."""
+"""What `tests.matrix` runs in each environment: one line of JSON for each interface of this Spark, or for those given."""
 
 from __future__ import annotations
 
 import datetime
 import importlib.metadata
 import json
+import platform
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,7 +91,8 @@ def main() -> None:
     """Print the counts."""
     spark = session()
     libraries = ", ".join(importlib.metadata.version(name) for name in ("numpy", "pandas", "pyarrow"))
-    for interface in ("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",):
+    interfaces: Any = sys.argv[1:] or (("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",))
+    for interface in interfaces:
         sparkwire.register(spark, interface=interface)
         told = dict(examples(spark, list(FUNCTIONS.values())))
         wrong = [
@@ -101,6 +104,8 @@ def main() -> None:
         differ = [name for name, expected, got in checks if expected != got and not is_struct_of_nulls(expected, got)]
         nulls = sum(expected != got and is_struct_of_nulls(expected, got) for _, expected, got in checks)
         found = {
+            "spark": spark.version,
+            "python": platform.python_version(),
             "interface": interface,
             "libraries": libraries,
             "examples": [len(FUNCTIONS) - len(wrong), len(FUNCTIONS)],
