@@ -20,13 +20,14 @@ from typing import Any, Final
 from sparkwire.client.buffer import EventBuffer, Read, split
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import CALLBACKS, Consumer, Registration
-from sparkwire.client.dispatcher import Dispatcher, Settings
+from sparkwire.client.dispatcher import Dispatcher
 from sparkwire.client.errors import DispatcherRetriesExhaustedError, PullerRetriesExhaustedError, ScnNotFoundError
 from sparkwire.client.event import DataEvent
 from sparkwire.client.page import Page, Source, pages
 from sparkwire.client.result import Result
 from sparkwire.client.run import schemas_of, sources_of
 from sparkwire.client.scn import Scn
+from sparkwire.client.settings import Settings
 from sparkwire.client.state import Status
 from sparkwire.errors import BAD_MAGIC, OK, TRUNCATED
 from tests.java_avro import record_text

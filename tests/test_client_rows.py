@@ -12,14 +12,15 @@ import pytest
 
 from sparkwire.client.buffer import split
 from sparkwire.client.consumer import CALLBACKS, Consumer, Registration
-from sparkwire.client.dispatcher import Dispatcher, Settings
+from sparkwire.client.dispatcher import Dispatcher
 from sparkwire.client.errors import ConsumerFailedError, DamagedEventError
 from sparkwire.client.event import DataEvent
 from sparkwire.client.page import pages
 from sparkwire.client.result import Result
 from sparkwire.client.rows import CallbackRows
+from sparkwire.client.settings import Settings
 from sparkwire.client.task import REPORT, Plan, callback_rows, consume_streams, source_ids
-from tests.client_streams import checkpoint_json, end, event, random_stream, window
+from tests.client_streams import checkpoint_json, end, event, random_stream, regress, window
 from tests.dispatch_replay import golden_sources
 
 Row = tuple[int, str, int | None, str | None, bytes | None]
@@ -138,10 +139,17 @@ def test_the_report_tells_of_rollbacks_and_retries() -> None:
     streams: dict[str | None, bytes] = {
         "a": window(1, 40) + window(2, 40, 41, first_key=5),
         "b": window(1, 40, first_key=5),
+        "c": window(3, 40) + event(4, 40, 9) + regress(3) + window(4, 40),
     }
     report = consumed(streams, FailsAt(5, 1))
     told = [(r["stream"], r["scn"], r["events"], r["rollbacks"], r["retries"]) for r in report]
-    assert told == [("a", 1, 1, 0, 0), ("a", 2, 2, 1, 2), ("b", 1, 1, 1, 2)]  # each stream has a consumer of its own
+    assert told == [
+        ("a", 1, 1, 0, 0),
+        ("a", 2, 2, 1, 1),
+        ("b", 1, 1, 1, 1),  # each stream has a consumer of its own
+        ("c", 3, 1, 0, 0),
+        ("c", 4, 1, 1, 0),  # a regress rolls back, and is no failure
+    ]
     assert '"windowScn":2}' in report[1]["checkpoint"]
 
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import Consumer, Registration
-from sparkwire.client.dispatcher import THRESHOLD, Settings
 from sparkwire.client.errors import (
     ConsumerFailedError,
     DamagedEventError,
@@ -33,6 +32,7 @@ from sparkwire.client.page import Source
 from sparkwire.client.result import Result
 from sparkwire.client.run import Outcome, dispatch
 from sparkwire.client.scn import Scn
+from sparkwire.client.settings import THRESHOLD, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -112,8 +112,9 @@ def consume(
     -------
     DataFrame
         ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
-        ``rollbacks INT, retries INT, seconds DOUBLE, checkpoint STRING`` (NULL where it was declined); of a window that was
-        delivered again a row each time. It is there when this returns.
+        ``rollbacks INT`` (since the window before)``, retries INT`` (of these, those after failures, and not after an SCN
+        regress)``, seconds DOUBLE, checkpoint STRING`` (NULL where it was declined); of a window that was delivered again a row
+        each time. It is there when this returns.
 
     Raises
     ------

@@ -41,7 +41,8 @@ class Callbacks:
             for member in registration.members if len(registration.members) > 1 else ():
                 executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
                 self._executors[id(member)] = self._threads.enter_context(executor)
-        self._told = {name: list(self._overriding(name)) for name in CALLBACKS}
+        self.listeners = {name: list(self._overriding(name)) for name in CALLBACKS}
+        """who has a callback of its own, by callback: where nobody has it would succeed"""
         self._listening: dict[str, list[list[Consumer]]] = {}
         self._logged: set[Failure] = set()
         self.failure: Failure | None = None
@@ -54,13 +55,11 @@ class Callbacks:
         for registration in self._registrations:
             yield from (member for member in registration.members if overrides(member, callback))
 
-    def is_silent(self, callback: str) -> bool:
-        """Whether no consumer has this callback: it would succeed."""
-        return not self._told[callback]
-
     def call(self, callback: str, *args: Any) -> Result:
         """Call every consumer, with a barrier before and after; the highest answer."""
-        answers = _all([self._submit(member, self._answer, member, callback, args) for member in self._told[callback]])
+        answers = _all(
+            [self._submit(member, self._answer, member, callback, args) for member in self.listeners[callback]]
+        )
         return max(answers, default=Result.SUCCESS)
 
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 Mode = Literal["INIT", "ONLINE_CONSUMPTION", "BOOTSTRAP_SNAPSHOT", "BOOTSTRAP_CATCHUP"]
 
@@ -12,8 +11,7 @@ UNKNOWN: Final = -1
 """A scn, an offset or a time that is not set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """How far a consumer is in one stream.
 
     ``str(checkpoint)`` is the original's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or

@@ -1,23 +1,16 @@
 """The dispatcher: events in, callbacks out, a state machine to be read beside the original's (`state.State`).
 
-One module, although a long one: a state machine in pieces could not be read beside the diagram.
+What differs from the original, on purpose: what its checkpoints say (`progress`), how retries are counted (`state.Retries`), and
+that the class of an event follows from its full source id: the original takes the lower 16 bits of V2's.
 
-What differs from the original, on purpose:
-
-- a checkpoint never claims the window in progress, nor one after it: where the last completed window is not before it (after an
-  SCN regress, in a window delivered again, in windows merged by a missing end), the checkpoint says the scn before the window's
-  start, without a time. The original says the last completed window, and loses events if it is started again from there;
-- retries are counted by event, too (`state.Retries`);
-- the class of an event follows from its full source id: the original takes the lower 16 bits of V2's.
+A bit longer than a screen or two: a state machine in pieces could not be read beside the diagram.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sparkwire.client import page as kinds
 from sparkwire.client.callbacks import Callbacks, Failure
@@ -26,48 +19,17 @@ from sparkwire.client.consumer import Registration
 from sparkwire.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
 from sparkwire.client.kept import Kept
 from sparkwire.client.page import Page, Run, Source
+from sparkwire.client.progress import Progress, is_online
+from sparkwire.client.report import Report, Window
 from sparkwire.client.result import Result
 from sparkwire.client.scn import Scn
+from sparkwire.client.settings import Settings
 from sparkwire.client.state import Retries, State, Status
 
 _log = logging.getLogger("sparkwire.client")
 
-BUFFER_SIZE: Final = 10 << 20  # [bytes] of the original's client
-THRESHOLD: Final = BUFFER_SIZE * 75 // 100
-
-
-class Settings(NamedTuple):
-    """How a dispatcher works; the defaults are the original's."""
-
-    threshold: int = THRESHOLD
-    """[bytes] after the last checkpoint of which there is one in the middle of a window"""
-    max_retries: int = -1
-    """-1 for no limit; 0 for no retry; n allows n - 1 rollbacks (1 allows 1) between two completed windows"""
-    first_sleep: int = 0
-    """[ms] before the first retry; then each time 1.1 times as long and 1 ms more"""
-
-
-class Place(NamedTuple):
-    """A scn, and the physical partition that gave it."""
-
-    scn: int
-    partition: int
-
-
-class Window(NamedTuple):
-    """A completed window, for the report."""
-
-    scn: int
-    events: int
-    """data events"""
-    rollbacks: int
-    """since the window before was completed"""
-    retries: int
-    """the count of retries when it was completed"""
-    seconds: float
-    """since the window before was completed"""
-    checkpoint: Checkpoint | None
-    """None where it was declined or could not be stored"""
+_OPENING: Final = (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS)
+"""States in which a data event opens a window."""
 
 
 class Dispatcher:
@@ -92,32 +54,25 @@ class Dispatcher:
         self.status = Status.INITIALIZING
         self.checkpoint: Checkpoint | None = None
         """the last one accepted and stored"""
-        self.windows: list[Window] = []
-        """completed, for whoever takes them"""
         self.failure: Failure | None = None
         """what closed it"""
         self._persist = persist
         self._names: dict[int, Source] = {}
         self._kept = Kept()
         self._size = 0  # [bytes] since the last checkpoint
-        self._checkpoint_scn = Place(-1, 0)
-        self._last_window = -1
-        self._last_time = -1
-        self._window = Place(-1, 0)  # where the window in progress starts
+        self._progress = Progress()
+        self._report = Report()
+        self._window: Run | None = None  # whose first event starts the window in progress
+        self._checkpoint_scn: Run | None = None  # which the last accepted checkpoint was asked with
         self._events_seen = False
         self._regressing = False
         self._source: Source | None = None
-        self._delivered = 0  # data events of the window in progress
-        self._covered = 0  # of them, before the last checkpoint
-        self._rollbacks = 0
-        self._since = 0.0
 
     # -- from outside
 
     def start(self) -> None:
         """START_DISPATCH_EVENTS."""
         self.status = Status.RUNNING
-        self._since = time.perf_counter()
         if self.callbacks.call("on_start_consumption").is_success:
             self.state = State.EXPECT_EVENT_WINDOW
         else:
@@ -131,22 +86,19 @@ class Dispatcher:
 
     def run(self) -> None:
         """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
-        while self.is_open and self._kept.has_next:
-            first, page = self._kept.page()
-            for run in page.runs(self._kept.at - first):
-                if run.kind == kinds.DATA:
-                    success = self._data_events(page, run)
-                else:
-                    self._kept.at += 1
-                    self._size += page.size(run.first, run.last)
-                    success = self._control_event(page, run)
+        kept, threshold = self._kept, self.settings.threshold
+        while self.is_open and kept.has_next:
+            first, page = kept.page()
+            for run in page.runs(kept.at - first):
+                success = self._data_events(page, run) if run.kind == kinds.DATA else self._control_event(page, run)
                 if not success:
                     self._roll_back()
                     break
-                if self._size > self.settings.threshold:
+                if self._size > threshold:
                     # The checkpoint was declined or there was none: drop the events to make progress.
-                    self._remove_events()
-                if self._kept.at != first + run.last or self.state is State.CLOSED:
+                    kept.remove()
+                    self._size = 0
+                if kept.at != first + run.last or self.state is State.CLOSED:
                     break
 
     def stop(self) -> None:
@@ -165,19 +117,27 @@ class Dispatcher:
 
     @property
     def window(self) -> int:
-        """The scn of the start of the window in progress, or of the last one."""
-        return self._window.scn
+        """The scn of the start of the window in progress, or of the last one; -1 before the first."""
+        return -1 if self._window is None else self._window.scn
+
+    @property
+    def windows(self) -> list[Window]:
+        """Completed, for whoever takes them."""
+        return self._report.windows
 
     # -- data events
 
     def _data_events(self, page: Page, run: Run) -> bool:
         """A run of data events of one source, or its part up to the threshold."""
         if self._regressing:
-            self._regress(Place(run.scn, run.partition))
+            self._regress(run)
         self._events_seen = True
         # Until the first event has been delivered it is the one that fails.
         self._kept.at += 1
-        if not self._begin(run):
+        if self.state in _OPENING:
+            if not self._begin_window(run):
+                return False
+        elif self._source is not None and self._source.id != run.src_id and not self._end_source(self._source):
             return False
         source = self._source_of(run)
         if source is None:
@@ -185,17 +145,20 @@ class Dispatcher:
             return False
         if source is not self._source and not self._start_source(source):
             return False
-        first, last, size = run.first, run.last, page.size(run.first, run.last)
+        return self._deliver(page, run, source)
+
+    def _deliver(self, page: Page, run: Run, source: Source) -> bool:
+        first, last, size = run.first, run.last, run.size
         if self._size + size > self.settings.threshold:
             last = page.first_beyond(first, last, self.settings.threshold - self._size)
         done = self.callbacks.deliver(page, first, last, source.name)
         self._kept.at += min(done, last - 1) - first
         self._size += size if done == run.last else page.size(first, done)
-        self._delivered += done - first
+        self._report.delivered += done - first
         if done < last:
             return False
         if self._size > self.settings.threshold:
-            self._store(self._checkpoint_within(int(page.scns[last - 1])), self._window, ends_window=False)
+            self._store(self._progress.checkpoint_within(), self._window or run)
             self.state = State.EXPECT_STREAM_DATA_EVENTS
             self._recovered()
         return True
@@ -211,16 +174,11 @@ class Dispatcher:
             named = self._names[run.src_id] = Source(run.src_id, str(run.src_id), {})
         return named
 
-    def _begin(self, run: Run) -> bool:
-        """Open a window, or end the source before."""
-        if self.state in (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS):
-            self.state = State.START_STREAM_EVENT_WINDOW
-            self._window = Place(run.scn, run.partition)
-            self._source = None
-            return self._call_with("on_start_data_event_sequence", self._window)
-        if self._source is not None and self._source.id != run.src_id:
-            return self._end_source(self._source)
-        return True
+    def _begin_window(self, run: Run) -> bool:
+        self.state = State.START_STREAM_EVENT_WINDOW
+        self._window, self._source = run, None
+        self._progress.begin(run.scn)
+        return self._call_at("on_start_data_event_sequence", run)
 
     def _start_source(self, source: Source) -> bool:
         self.state = State.START_STREAM_SOURCE
@@ -241,50 +199,53 @@ class Dispatcher:
     # -- control events
 
     def _control_event(self, page: Page, run: Run) -> bool:
+        self._kept.at += 1
+        self._size += run.size
         if self._regressing:
-            self._regress(Place(run.scn, run.partition))
+            self._regress(run)
         if run.kind == kinds.END_OF_PERIOD:
-            return self._end_of_period(Place(run.scn, run.partition), run.timestamp)
+            return self._end_of_period(run)
         if run.kind == kinds.SCN_REGRESS:
             # A regress acts at the next event, and does whatever its payload says.
             self._regressing = True
             self.state = State.EXPECT_EVENT_WINDOW
         elif run.kind == kinds.CHECKPOINT:
-            return self._checkpoint_event(Place(run.scn, run.partition), page.values("value")[run.first])
+            return self._checkpoint_event(run, page.values("value")[run.first])
         elif run.kind == kinds.ERROR:
             return self._error_event(page.values("value")[run.first])
         else:
             _log.warning("unknown control event skipped: source id %d", run.src_id)
         return True
 
-    def _end_of_period(self, at: Place, timestamp: int) -> bool:
-        scn = at.scn
+    def _end_of_period(self, run: Run) -> bool:
         if self._events_seen:
             if self._source is not None and not self._end_source(self._source):
                 return False
-            self._last_window, self._last_time = scn, timestamp
+            self._progress.end(run.scn, run.timestamp)
             self.state = State.END_STREAM_EVENT_WINDOW
             self._events_seen = False
-            if not self._call_with("on_end_data_event_sequence", at):
+            if not self._call_at("on_end_data_event_sequence", run):
                 return False
-            self._store(self._checkpoint_after(scn), at, ends_window=True)
-        elif scn > 0:
-            self._last_window = scn
-            if timestamp > 0:
-                self._last_time = timestamp
-            self._store(self._checkpoint_after(scn), at, ends_window=True)
+            self._complete(run)
+        elif run.scn > 0:
+            self._progress.end_empty(run.scn, run.timestamp)
+            self._complete(run)
         self.state = State.EXPECT_EVENT_WINDOW
-        if scn > 0:
+        if run.scn > 0:
             self._recovered()
         return True
 
-    def _checkpoint_event(self, at: Place, payload: bytes | None) -> bool:
+    def _complete(self, run: Run) -> None:
+        checkpoint = self._progress.checkpoint()
+        self._report.completed(run.scn, checkpoint if self._store(checkpoint, run) else None)
+
+    def _checkpoint_event(self, run: Run, payload: bytes | None) -> bool:
         """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
         if not is_online(payload):
             self._note("a checkpoint event", "it is not one of online consumption")
             return False
-        if at.scn > 0:
-            self._store(self._checkpoint_within(at.scn, is_event=True), at, ends_window=False)
+        if run.scn > 0:
+            self._store(self._progress.checkpoint_at(run.scn), run)
         return True
 
     def _error_event(self, payload: bytes | None) -> bool:
@@ -296,71 +257,43 @@ class Dispatcher:
             return True
         return self._call("on_error", error)
 
-    def _regress(self, at: Place) -> None:
+    def _regress(self, run: Run) -> None:
         """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
-        self._regressing = False
-        self._events_seen = False
-        self._delivered = self._covered = 0
-        self._rollbacks += 1
-        self._call_with("on_rollback", at)
+        self._regressing = self._events_seen = False
+        self._progress.go_back()
+        self._report.regressed()
+        self._call_at("on_rollback", run)
         self.state = State.EXPECT_EVENT_WINDOW
 
     def _call(self, callback: str, *args: Any) -> bool:
         """Whether all consumers succeed."""
-        return self.callbacks.is_silent(callback) or self.callbacks.call(callback, *args).is_success
+        return not self.callbacks.listeners[callback] or self.callbacks.call(callback, *args).is_success
 
-    def _call_with(self, callback: str, at: Place) -> bool:
-        return self.callbacks.is_silent(callback) or self.callbacks.call(callback, Scn(*at)).is_success
+    def _call_at(self, callback: str, run: Run) -> bool:
+        """The same with the scn of the run's first event."""
+        listeners = self.callbacks.listeners[callback]
+        return not listeners or self.callbacks.call(callback, Scn(run.scn, run.partition)).is_success
 
     # -- checkpoints
 
-    def _checkpoint_after(self, scn: int) -> Checkpoint:
-        """After a window's end."""
-        return Checkpoint.online(max(scn, 0), self._last_time)
-
-    def _checkpoint_within(self, sequence: int, *, is_event: bool = False) -> Checkpoint:
-        """In the middle of a window: the one before it. ``sequence`` is the scn of the data or checkpoint event."""
-        bound = self._window.scn - 1 if self._events_seen else sequence
-        if 0 <= self._last_window <= bound:
-            return Checkpoint.online(self._last_window, self._last_time)
-        if self._last_window < 0 and is_event and sequence <= bound:
-            return Checkpoint.online(max(sequence, 0), self._last_time)
-        return Checkpoint.online(max(bound, 0))
-
-    def _store(self, checkpoint: Checkpoint, at: Place, *, ends_window: bool) -> None:
+    def _store(self, checkpoint: Checkpoint, run: Run) -> bool:
         """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
-        silent = self.callbacks.is_silent("on_checkpoint")
-        accepted = (silent or self.callbacks.call("on_checkpoint", Scn(*at)) < Result.SKIP_CHECKPOINT) and self._stored(
-            checkpoint
-        )
-        if accepted:
-            self.checkpoint, self._checkpoint_scn = checkpoint, at
-            self._kept.save()
-            self._remove_events()
-            self.retries.accepted()
-            self._covered = 0 if ends_window else self._delivered
-        if ends_window:
-            self._report(at.scn, checkpoint if accepted else None)
-
-    def _stored(self, checkpoint: Checkpoint) -> bool:
+        if self.callbacks.listeners["on_checkpoint"]:
+            answer = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
+            if answer >= Result.SKIP_CHECKPOINT:
+                return False
         if self._persist is not None:
             try:
                 self._persist(checkpoint)
             except OSError:
                 _log.exception("the checkpoint could not be stored: %s", checkpoint)
                 return False
-        return True
-
-    def _report(self, scn: int, checkpoint: Checkpoint | None) -> None:
-        now = time.perf_counter()
-        seconds, self._since = now - self._since, now
-        number = self.retries.number
-        self.windows.append(Window(scn, self._delivered, self._rollbacks, number, seconds, checkpoint))
-        self._delivered = self._rollbacks = 0
-
-    def _remove_events(self) -> None:
-        self._kept.remove()
+        self.checkpoint, self._checkpoint_scn = checkpoint, run
+        self._kept.save()
         self._size = 0
+        self._report.accepted()
+        self.retries.accepted()
+        return True
 
     # -- failures
 
@@ -377,18 +310,17 @@ class Dispatcher:
     def _roll_back(self) -> None:
         self.state = State.ROLLBACK
         self._events_seen = False
-        failed = self._kept.at - 1
+        failure, failed = self.callbacks.failure, self._kept.at - 1
         if self.retries.left(failed) <= 0:
-            failure = self.callbacks.failure
             self.callbacks.call("on_error", DispatcherRetriesExhaustedError())
             self._close(failure)
             return
         self.status = Status.ERROR_RETRY
         self.retries.failed(failed)
-        self._rollbacks += 1
-        failure = self.callbacks.failure
-        if self.checkpoint is not None:
-            self._call_with("on_rollback", self._checkpoint_scn)
+        self._progress.go_back()
+        self._report.rolled_back()
+        if self._checkpoint_scn is not None:
+            self._call_at("on_rollback", self._checkpoint_scn)
         if self._kept.saved is None:
             self._close(failure)
             return
@@ -396,7 +328,6 @@ class Dispatcher:
         self._kept.at = self._kept.saved
         self._size = 0
         self._source = None
-        self._delivered = self._covered
 
     def _close(self, failure: Failure | None) -> None:
         self.state = State.CLOSED
@@ -410,12 +341,3 @@ class Dispatcher:
         self.failure = failure
         self.callbacks.close()
         self._kept.clear()
-
-
-def is_online(payload: bytes | None) -> bool:
-    """Whether a checkpoint event's payload is one of online consumption, and not for the bootstrap."""
-    try:
-        body = json.loads(payload or b"")
-    except ValueError:
-        return False
-    return isinstance(body, dict) and body.get("consumption_mode") == "ONLINE_CONSUMPTION"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from hashlib import md5
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -82,6 +83,11 @@ class Run(NamedTuple):
     """whether no source has the schema id"""
     timestamp: int
     """[ns]"""
+    size: int
+    """of all of them [bytes]"""
+
+
+_run = partial(tuple.__new__, Run)  # without a call in Python
 
 
 class Page:
@@ -129,19 +135,23 @@ class Page:
     def runs(self, row: int) -> Iterator[Run]:
         """The runs from a row on, which may be in the middle of the first."""
         if row == 0:
-            yield from map(Run._make, self._runs)
-            return
-        first = bisect_right(self.heads, row) - 1
-        began = Run._make(self._runs[first])
-        yield began._replace(first=row, scn=int(self.scns[row]), partition=int(self.partitions[row]))
-        yield from map(Run._make, self._runs[first + 1 :])
+            return iter(self._runs)
+        at = bisect_right(self.heads, row) - 1
+        began = self._runs[at]
+        scn, partition, timestamp = int(self.scns[row]), int(self.partitions[row]), int(self.timestamps[row])
+        rest = began._replace(
+            first=row, scn=scn, partition=partition, timestamp=timestamp, size=self.size(row, began.last)
+        )
+        return chain((rest,), islice(self._runs, at + 1, None))
 
     @cached_property
-    def _runs(self) -> list[tuple[Any, ...]]:
+    def _runs(self) -> list[Run]:
         heads = np.array(self.heads, np.int64)
         first, last = heads[:-1], heads[1:]
         columns = (self.scns, self.partitions, self.kinds, self.src_ids, self.unknown, self.timestamps)
-        return list(zip(first.tolist(), last.tolist(), *(column[first].tolist() for column in columns), strict=True))
+        sizes = (self.offsets[last] - self.offsets[first]).tolist()
+        rows = zip(first.tolist(), last.tolist(), *(column[first].tolist() for column in columns), sizes, strict=True)
+        return list(map(_run, rows))
 
     def size(self, first: int, last: int) -> int:
         """Of the events from ``first`` to before ``last`` [bytes]."""

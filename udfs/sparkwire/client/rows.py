@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.client.consumer import CALLBACKS
-from sparkwire.client.dispatcher import THRESHOLD, is_online
 from sparkwire.client.page import CHECKPOINT, DATA, END_OF_PERIOD, ERROR, SCN_REGRESS, Page
+from sparkwire.client.progress import is_online
+from sparkwire.client.settings import THRESHOLD
 from sparkwire.column import from_codes, primitive
 
 SCHEMA: Final = pa.schema(

@@ -12,8 +12,10 @@ from sparkwire.client.buffer import EventBuffer
 from sparkwire.client.callbacks import Failure
 from sparkwire.client.checkpoint import Checkpoint
 from sparkwire.client.consumer import Consumer, Registration
-from sparkwire.client.dispatcher import Dispatcher, Settings, Window
+from sparkwire.client.dispatcher import Dispatcher
 from sparkwire.client.page import Source, pages
+from sparkwire.client.report import Window
+from sparkwire.client.settings import Settings
 from sparkwire.client.state import State, Status
 from sparkwire.errors import ERRORS, OK
 

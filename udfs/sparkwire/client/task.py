@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.client.consumer import Consumer, Registration
-from sparkwire.client.dispatcher import Dispatcher, Settings, Window
+from sparkwire.client.dispatcher import Dispatcher
 from sparkwire.client.errors import ConsumerFailedError, DamagedEventError
 from sparkwire.client.page import DATA, Source, kinds_of, pages
+from sparkwire.client.report import Window
 from sparkwire.client.rows import CallbackRows, stretches
 from sparkwire.client.run import schemas_of
+from sparkwire.client.settings import Settings
 from sparkwire.client.state import Status
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus.scan import Events

@@ -13,10 +13,10 @@ from pyspark.sql.types import BinaryType
 from pyspark.sql.window import Window
 
 from sparkwire.client.consumer import Consumer
-from sparkwire.client.dispatcher import Settings
 from sparkwire.client.page import Source
 from sparkwire.client.rows import SCHEMA
 from sparkwire.client.run import sources_of
+from sparkwire.client.settings import Settings
 from sparkwire.client.task import KEYS, REPORT, Plan, callback_rows, consume_streams, source_ids
 from sparkwire.spark.udf import best_interface, udf
 
