@@ -80,8 +80,11 @@ def error_event(number: int, message: str = "gone") -> bytes:
     return event(0, number, 0, json.dumps({"error": throwable, "errorId": number}).encode())
 
 
-def random_stream(random: Random, windows: int) -> list[bytes]:
-    """Events of windows of all kinds, control events and regresses among them."""
+def random_stream(random: Random, windows: int, *, broken: float = 0.0) -> list[bytes]:
+    """Events of windows of all kinds, control events and regresses among them.
+
+    ``broken``: how often there is a payload that cannot be read, or an event whose source or schema nobody knows.
+    """
     events: list[bytes] = []
     scn, key = random.randrange(1, 50), 0
     for _ in range(windows):
@@ -94,22 +97,39 @@ def random_stream(random: Random, windows: int) -> list[bytes]:
         elif chance < 0.15:
             events.append(error_event(random.choice((-5, -6, -10))))
         elif chance < 0.2:
-            events.append(event(random.choice((0, scn)), CHECKPOINT, 0, checkpoint_json(scn)))
+            at = random.choice((0, scn, scn, max(0, scn - 30)))
+            events.append(event(at, CHECKPOINT, 0, checkpoint_json(scn)))
         elif chance < 0.25:
             events.append(event(scn, random.choice((-100, -20000, -4))))
         elif chance < 0.28:
             events.append(event(random.choice((0, scn)), END_OF_PERIOD))
             continue
+        if random.random() < broken:
+            events.append(broken_event(random, scn))
         for _ in range(random.choice((0, 1, 1, 2, 5, 12))):
             for _ in range(random.choice((1, 1, 3))):
                 key += 1
                 source = random.choice(SOURCES)
                 events.append(event(scn, source, key, bytes(random.randrange(30))))
             if random.random() < 0.03:
-                events.append(regress(scn))
+                events.append(random.choice((regress(scn), event(scn, CHECKPOINT, 0, checkpoint_json(scn)))))
         if random.random() < 0.95:
             events.append(end(scn, random.choice((None, 0))))
     return events
+
+
+def broken_event(random: Random, scn: int) -> bytes:
+    """One that no dispatcher can handle as it is meant."""
+    kinds = (
+        event(scn, REGRESS),
+        event(scn, CHECKPOINT),
+        event(scn, CHECKPOINT, 0, checkpoint_json(scn, "BOOTSTRAP_SNAPSHOT")),
+        event(0, -5),
+        event(scn, 77, 1),
+        event(scn, SOURCES[0], 1, schema_id=bytes(16)),
+        event(scn, SOURCES[0], 1, schema_id=schema_ids()[SOURCES[1]]),
+    )
+    return random.choice(kinds)
 
 
 def chunked(random: Random, events: Sequence[bytes]) -> list[bytes]:

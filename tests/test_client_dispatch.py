@@ -8,6 +8,7 @@ import lzma
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,15 +17,16 @@ import pytest
 
 from sparkwire.client.buffer import EventBuffer
 from sparkwire.client.consumer import CALLBACKS, Consumer, Registration
-from sparkwire.client.dispatcher import Dispatcher, Settings
+from sparkwire.client.dispatcher import Dispatcher
 from sparkwire.client.errors import DispatcherRetriesExhaustedError
 from sparkwire.client.event import DataEvent
 from sparkwire.client.page import Page
 from sparkwire.client.result import Result
 from sparkwire.client.run import dispatch
+from sparkwire.client.settings import Settings
 from sparkwire.client.state import Retries, State, Status
 from sparkwire.errors import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
-from tests.client_streams import chunked, end, error_event, event, random_stream, regress, window
+from tests.client_streams import chunked, end, error_event, event, random_stream, regress, schema_ids, window
 from tests.databus_cases import golden_bytes, golden_lines
 from tests.dispatch_replay import DATA, Json, action_of, golden_sources, replay, replay_line
 from tests.oracles import dispatcher as oracle
@@ -107,20 +109,21 @@ LEVELS = {"SUCCESS": 0, "CHECKPOINT": 100, "SKIP_CHECKPOINT": 150, "ERROR": 200,
 JAVA = [name.split("_")[0] + "".join(word.capitalize() for word in name.split("_")[1:]) for name in CALLBACKS]
 
 
-def random_config(random: Random) -> Json:
-    consumers = random.choice((1, 1, 2))
+def random_config(random: Random, *, unlimited: bool = True) -> Json:
+    """``unlimited``: whether it may retry without a limit."""
+    consumers = random.choice((1, 1, 2, 3))
     names = ["com.example.events.Person", "com.example.events.Order", "com.example.events.Account"]
     subscriptions = [random.sample(names, 2) for _ in range(consumers)] if random.random() < 0.3 else None
     return {
         "checkpointThresholdPct": random.choice((0.05, 0.1, 0.2, 75.0)),
         "bufferSize": 400000,
-        "dispatcherMaxRetryNum": random.choice((-1, 0, 1, 2, 5, 10)),
+        "dispatcherMaxRetryNum": random.choice((-1, 0, 1, 2, 5, 10)) if unlimited else random.choice((0, 1, 2, 5, 10)),
         "dispatcherRetryInitSleepMs": 0,
         "schemaIdCheck": True,
         "consumers": consumers,
         "subscriptions": subscriptions,
         "stopAtEnd": random.random() < 0.3,
-        "dropOldEvents": False,
+        "dropOldEvents": random.random() < 0.2,
     }
 
 
@@ -157,20 +160,18 @@ def by_the_oracle(config: Json, rules: list[Json], stages: list[list[bytes]]) ->
     subscriptions = [{names[n] for n in told} for told in config["subscriptions"]] if config["subscriptions"] else None
     threshold = int(config["bufferSize"] * config["checkpointThresholdPct"] / 100.0)
     limits = (threshold, config["dispatcherMaxRetryNum"])
-    dispatcher = oracle.Dispatcher(call, persist, config["consumers"], subscriptions, {40, 41, 42}, *limits)
+    known = set(names.values()), set(schema_ids().values())
+    dispatcher = oracle.Dispatcher(call, persist, config["consumers"], subscriptions, *known, *limits)
+    buffer = oracle.Buffer(config["dropOldEvents"])
     for stage, chunks in enumerate(stages):
         for chunk in chunks:
-            dispatcher.buffer += without_repeated_ends(oracle.read(chunk))
+            dispatcher.buffer += buffer.read(chunk)
         if stage == 0:
             dispatcher.start()
         dispatcher.run()
     if config["stopAtEnd"]:
         dispatcher.stop()
     return trace, dispatcher
-
-
-def without_repeated_ends(events: list[oracle.Event]) -> list[oracle.Event]:
-    return [e for k, e in enumerate(events) if not (k and e.source == events[k - 1].source == -2)]
 
 
 def by_us(config: Json, rules: list[Json], stages: list[list[bytes]]) -> tuple[list[Any], Json]:
@@ -199,11 +200,12 @@ def by_us(config: Json, rules: list[Json], stages: list[list[bytes]]) -> tuple[l
 def test_random_scenarios_like_the_originals_source(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     random = Random(seed)
-    config = random_config(random)
+    broken = random.choice((0.0, 0.0, 0.02, 0.1))
+    config = random_config(random, unlimited=not broken)
     rules = random_rules(random, config["consumers"])
-    chunks = chunked(random, random_stream(random, random.randrange(1, 25)))
-    cut = random.randrange(len(chunks) + 1)
-    stages = [chunks[:cut], chunks[cut:]]
+    chunks = chunked(random, random_stream(random, random.randrange(1, 25), broken=broken))
+    cuts = sorted(random.randrange(len(chunks) + 1) for _ in range(random.choice((1, 1, 3))))
+    stages = [chunks[first:last] for first, last in pairwise((0, *cuts, len(chunks)))]
     theirs, original = by_the_oracle(config, rules, stages)
     ours, final = by_us(config, rules, stages)
     for k, (their, our) in enumerate(zip(theirs, ours, strict=False)):

@@ -21,6 +21,7 @@ class Event(NamedTuple):
     partition: int
     timestamp: int
     source: int
+    schema: bytes
     key: int
     size: int
     value: bytes
@@ -29,11 +30,42 @@ class Event(NamedTuple):
 def read(chunk: bytes) -> list[Event]:
     events, at = [], 0
     while at < len(chunk):
-        _, _, length, _, scn, partition, _, timestamp, source, _, _ = _HEADER.unpack_from(chunk, at)
+        _, _, length, _, scn, partition, _, timestamp, source, schema, _ = _HEADER.unpack_from(chunk, at)
         (key,) = struct.unpack_from(">q", chunk, at + _HEADER.size)
-        events.append(Event(scn, partition, timestamp, source, key, length, chunk[at + 61 : at + length]))
+        events.append(Event(scn, partition, timestamp, source, schema, key, length, chunk[at + 61 : at + length]))
         at += length
     return events
+
+
+class Buffer:
+    """What of the chunks is kept: `DbusEventBuffer.readEvents`, `ReadEventsReadPosition` of linkedin/databus."""
+
+    def __init__(self, drop_old_events: bool) -> None:
+        self.drop_old_events = drop_old_events
+        self.last_written, self.seen_end, self.regress = -1, -1, False
+
+    def read(self, chunk: bytes) -> list[Event]:
+        """Up to where the end of a window is missing."""
+        kept: list[Event] = []
+        end_before, processed, window = False, self.last_written, self.seen_end
+        for event in read(chunk):
+            self.regress |= event.source == -51
+            if self.drop_old_events and not self.regress:
+                if event.scn > 0 and processed > 0 and (event.scn < processed or event.scn == window):
+                    continue
+                if 0 < processed < event.scn and window < processed:
+                    break
+            if event.source == -2:
+                if end_before:
+                    continue
+                self.regress = False
+            end_before = event.source == -2
+            processed = max(processed, event.scn)
+            if end_before:
+                window = max(window, processed)
+            kept.append(event)
+            self.last_written, self.seen_end = event.scn, max(self.seen_end, window)
+        return kept
 
 
 class Dispatcher:
@@ -46,12 +78,14 @@ class Dispatcher:
         consumers: int,
         subscriptions: Sequence[set[int]] | None,
         sources: set[int],
+        schemas: set[bytes],
         threshold: int,
         max_retries: int,
     ) -> None:
         self.call_one, self.persist = call, persist
         self.consumers, self.subscriptions = consumers, subscriptions
-        self.sources, self.threshold, self.max_retries = sources, threshold, max_retries
+        self.sources, self.schemas = sources, schemas
+        self.threshold, self.max_retries = threshold, max_retries
         self.buffer: list[Event] = []
         self.at = 0
         self.saved_at: int | None = 0  # where a rollback goes
@@ -122,10 +156,13 @@ class Dispatcher:
         if event.source == -2:
             return self.end_of_period(event)
         if -50 < event.source < -4:
+            if not event.value:  # what is thrown ends the dispatcher's thread
+                self.state, self.status = "CLOSED", "SHUTDOWN"
+                return True
             number = json.loads(event.value)["errorId"]
             return self.all("onError", {-5: "ScnNotFound", -6: "PullerRetriesExhausted"}.get(number))
         if event.source == -3:
-            if json.loads(event.value)["consumption_mode"] != "ONLINE_CONSUMPTION":
+            if not event.value or json.loads(event.value)["consumption_mode"] != "ONLINE_CONSUMPTION":
                 return False
             if event.scn > 0:
                 self.store(self.made(event), event.scn)
@@ -167,7 +204,7 @@ class Dispatcher:
                 return False
         elif self.source is not None and self.source != event.source and not self.end_source():
             return False
-        if event.source not in self.sources:
+        if event.source not in self.sources or event.schema not in self.schemas:
             return False
         if self.source is None:
             self.state, self.source = "START_STREAM_SOURCE", event.source
