@@ -57,9 +57,10 @@ class Callbacks:
 
     def call(self, callback: str, *args: Any) -> Result:
         """Call every consumer, with a barrier before and after; the highest answer."""
-        answers = _all(
-            [self._submit(member, self._answer, member, callback, args) for member in self.listeners[callback]]
-        )
+        members = self.listeners[callback]
+        if len(members) == 1 and not self._executors:
+            return self._answer(members[0], callback, args)
+        answers = _all([self._submit(member, self._answer, member, callback, args) for member in members])
         return max(answers, default=Result.SUCCESS)
 
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
@@ -124,10 +125,11 @@ class Callbacks:
 
     def _answer(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
         try:
-            return self._checked(callback, getattr(consumer, callback)(*args))
-        except Exception as error:  # noqa: BLE001
+            answer = getattr(consumer, callback)(*args)
+        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR
             self._raised(callback, error)
             return Result.ERROR
+        return Result.SUCCESS if answer is Result.SUCCESS else self._checked(callback, answer)
 
     def _checked(self, callback: str, answer: Any) -> Result:
         if not isinstance(answer, Result):

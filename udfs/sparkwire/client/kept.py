@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
 
 from sparkwire.client.page import Page
 
@@ -15,7 +15,8 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self._pages: deque[tuple[int, Page]] = deque()  # each with the number of its first event
+        self._pages: list[Page] = []
+        self._firsts: list[int] = []  # the number of the first event of each
         self._fed = 0
         self.at = 0
         """the number of the next event"""
@@ -23,7 +24,8 @@ class Kept:
         """where a rollback goes, None where those events are gone"""
 
     def feed(self, page: Page) -> None:
-        self._pages.append((self._fed, page))
+        self._pages.append(page)
+        self._firsts.append(self._fed)
         self._fed += page.rows
 
     @property
@@ -32,10 +34,11 @@ class Kept:
 
     def page(self) -> tuple[int, Page]:
         """The page of the next event, and the number of its first."""
-        keep = self.at if self.saved is None else min(self.saved, self.at)
-        while self._pages[0][0] + self._pages[0][1].rows <= keep:
-            self._pages.popleft()
-        return next((first, page) for first, page in self._pages if self.at < first + page.rows)
+        done = bisect_right(self._firsts, self.at if self.saved is None else min(self.saved, self.at)) - 1
+        if done:
+            del self._pages[:done], self._firsts[:done]
+        k = bisect_right(self._firsts, self.at) - 1
+        return self._firsts[k], self._pages[k]
 
     def save(self) -> None:
         """A checkpoint covers everything up to here."""
@@ -48,4 +51,5 @@ class Kept:
 
     def clear(self) -> None:
         self._pages.clear()
+        self._firsts.clear()
         self._fed = self.at

@@ -24,11 +24,11 @@ class Progress:
         self._window = -1  # the last completed
         self._time = -1  # of its end [ns]
         self._start = _ANY  # of the window in progress
-        self._went_back = False  # since the last completed window
+        self._went_back = False  # since the last window that has begun or ended
 
     def begin(self, scn: int) -> None:
         """A window has begun with this scn."""
-        self._start = scn
+        self._start, self._went_back = scn, False
 
     def end(self, scn: int, timestamp: int) -> None:
         """A window has ended, or an empty one has come."""
