@@ -11,9 +11,10 @@ import pytest
 from llvmlite import ir
 
 from sparkwire.kernels import crc
-from sparkwire.kernels.fold import MACHINES, checksum_function
+from sparkwire.kernels.fold import checksum_function
 from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.isa import Isa, isa_of
+from sparkwire.kernels.machine import MACHINES
 
 ONES = 0xFFFFFFFF
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
+import crc32c as castagnoli
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, gf2, kernel
+from sparkwire.kernels.crc import CRC32, CRC32_RAW, CRC32C
+from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.isa import Isa, compiled_isa, isa_of
-from sparkwire.kernels.range_crc import BLOCK, Prefixes, prefixes, range_crc
+from sparkwire.kernels.modulo import by_bits, modulus, times
+from sparkwire.kernels.range_crc import STEP, RangeSums, begin_row, range_crc, range_sums
 from tests import checksums
 from tests.child import run_python
 from tests.guard import guarded_bytes
@@ -114,22 +119,58 @@ def test_notices_one_wrong_bit() -> None:
     assert int(run_python("-c", FLIP_ONE_BIT)) > 1000
 
 
+@pytest.mark.parametrize("poly", [gf2.IEEE, gf2.CASTAGNOLI])
+def test_products(poly: int) -> None:
+    """By multiplication where there is one, and by bits, which any machine can."""
+    pairs = [*np.random.default_rng(5).integers(0, 1 << 32, (200, 2), np.uint32), np.array([0, 1 << 31], np.uint32)]
+    for a, b in pairs:
+        whole = gf2.product(gf2.reflect(int(a), 32), gf2.reflect(int(b), 32))
+        expected = gf2.reflect(gf2.divide(whole, poly)[1], 32)
+        assert [int(product(a, b, modulus(poly))) for product in (times, by_bits)] == [expected, expected]
+
+
 @kernel
-def _of_ranges(data: Bytes, ranges: NDArray[np.int64], before: Prefixes, answers: NDArray[np.uint32]) -> None:
+def _of_ranges(data: Bytes, ranges: NDArray[np.int64], sums: RangeSums, answers: NDArray[np.uint32]) -> None:
     for i in range(answers.size):
-        answers[i] = range_crc(data, ranges[i, 0], ranges[i, 1], before)
+        answers[i] = range_crc(data, ranges[i, 0], ranges[i, 1], sums)
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 400_000), (1, 399_999), (255, 300_000), (1000, 1100)])
-def test_of_ranges(first: int, last: int) -> None:
-    """Any range, in any order, borders of blocks among them, is as if it were computed from the beginning."""
+LIBRARIES: dict[Checksum, Callable[[bytes], int]] = {
+    CRC32: zlib.crc32,
+    CRC32_RAW: lambda content: zlib.crc32(content, 0xFFFFFFFF) ^ 0xFFFFFFFF,
+    CRC32C: castagnoli.crc32c,
+}
+
+
+@pytest.mark.parametrize("checksum", LIBRARIES, ids=lambda checksum: checksum.name)
+@pytest.mark.parametrize(("first", "last"), [(0, 400_000), (1, 399_999), (63, 300_000), (1000, 1100)])
+def test_of_ranges(first: int, last: int, checksum: Checksum) -> None:
+    """Any range, in any order, noted places among its borders, is as if it were computed from the beginning."""
     chance = np.random.default_rng(last)
     data = np.frombuffer(chance.bytes(400_000), np.uint8)
     ranges = np.sort(chance.integers(first, last + 1, (500, 2)), axis=1)
-    borders = (ranges[::5] + BLOCK - 1) // BLOCK * BLOCK
-    ranges[::5] = np.where((borders >= first) & (borders <= last), borders, ranges[::5])
+    borders = first + (ranges[::5] - first) // STEP * STEP
+    ranges[::5] = borders
     ranges[0] = first, last
     answers = np.empty(len(ranges), np.uint32)
-    _of_ranges(data, ranges, prefixes(first, last), answers)
+    _of_ranges(data, ranges, range_sums(checksum, first, last - first), answers)
     content = data.tobytes()
-    assert answers.tolist() == [zlib.crc32(content[a:b], 0xFFFFFFFF) ^ 0xFFFFFFFF for a, b in ranges]
+    assert answers.tolist() == [LIBRARIES[checksum](content[a:b]) for a, b in ranges]
+
+
+def test_of_ranges_of_more_steps_than_a_table_has() -> None:
+    data = np.frombuffer(np.random.default_rng(1).bytes(STEP << 13) * 3, np.uint8)
+    answers = np.empty(2, np.uint32)
+    ranges = np.array([[5, len(data) - 7], [3, (STEP << 13) + 3]])
+    _of_ranges(data, ranges, range_sums(CRC32, 0, len(data)), answers)
+    assert answers.tolist() == [zlib.crc32(data[a:b].tobytes()) for a, b in ranges]
+
+
+def test_of_ranges_of_the_next_row() -> None:
+    data = np.frombuffer(np.random.default_rng(2).bytes(5000), np.uint8)
+    sums = range_sums(CRC32C, 0, 3000)
+    answers = np.empty(1, np.uint32)
+    for row in (0, 1234):
+        begin_row(row, sums)
+        _of_ranges(data, np.array([[row + 10, row + 2900]]), sums, answers)
+        assert answers[0] == castagnoli.crc32c(data[row + 10 : row + 2900].tobytes())

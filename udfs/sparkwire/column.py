@@ -48,6 +48,11 @@ class Binary(NamedTuple):
     def rows(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def longest(self) -> int:
+        """Of its rows [bytes]."""
+        return int(np.diff(self.offsets).max(initial=0))
+
 
 class Spans(NamedTuple):
     """A BINARY or STRING column as encoders see it: ``data[start:start + size]`` a row."""

@@ -22,7 +22,8 @@ from sparkwire.formats.databus.layout import END_OF_PERIOD, NO_VARIANT, SCN_REGR
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
 from sparkwire.formats.databus.stream import body_error, next_header, stream_header_error, stream_variant
 from sparkwire.kernels import Bytes, Ints, i16, i32, i64, int64, kernel
-from sparkwire.kernels.range_crc import Prefixes, prefixes
+from sparkwire.kernels.crc import CRC32_RAW
+from sparkwire.kernels.range_crc import RangeSums, range_sums
 
 CHUNK = 4 << 20
 """what is read at once [bytes]"""
@@ -86,7 +87,7 @@ def frame_rows(
     sequences: Ints,
     errors: npt.NDArray[np.int8],
     bounds: tuple[int, int],
-    before: Prefixes,
+    sums: RangeSums,
 ) -> tuple[int, int, int]:
     """Fill in the rows that begin before ``stop`` and can be told from ``data``.
 
@@ -99,7 +100,7 @@ def frame_rows(
     while pos < size and pos < stop and count < kinds.size:
         left = size - pos
         variant = stream_variant(data, pos, left, previous)
-        error = stream_header_error(data, pos, left, variant, before)
+        error = stream_header_error(data, pos, left, variant, sums)
         if error != OK and left < ahead and not final:
             return count, previous, int64(ahead)
         if error == TRUNCATED and not final:
@@ -129,7 +130,7 @@ def frame_rows(
             # A place is told by what is at hand after it; at the end of the file, by all there is.
             told = size if final else size - ahead
             limit = min(told, pos + skipped)
-            after = next_header(data, pos, min(size, limit + ahead), previous, before)
+            after = next_header(data, pos, min(size, limit + ahead), previous, sums)
             if after > limit and limit < pos + skipped and not final:
                 return count, previous, int64(skipped + ahead)
             after = min(after, limit)
@@ -182,7 +183,7 @@ class EventFile:
             final = position + len(data) == self.source.size and not complete
             room = len(data) // LEAST + 16
             out = (empty(room + 1, np.int32), empty(room, np.int8), empty(room, np.int64), empty(room, np.int8))
-            sums = prefixes(0, len(data))
+            sums = range_sums(CRC32_RAW, 0, len(data))
             count, after, needed = frame_rows(data, final, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
             if count or final or not needed or needed <= len(data) or position + len(data) >= self.source.size:
                 ends, kinds, sequences, errors = (column[: count + (k == 0)] for k, column in enumerate(out))

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from sparkwire.errors import BAD_MAGIC, CRC_MISMATCH, OK
 from sparkwire.files.storage import Source
-from sparkwire.formats.kafka.framing import crc_ok, entry_end, frame_error, next_intact
+from sparkwire.formats.kafka.framing import crc_ok, entry_end, entry_sums, frame_error, next_intact
 from sparkwire.formats.kafka.layout import BATCH_SIZE
 from sparkwire.kernels import Bytes, int64, kernel
-from sparkwire.kernels.crc_ranges import row_sums
 
 CHUNK = 4 << 20
 """what is read at once [bytes]"""
@@ -124,7 +123,7 @@ class Log:
         """The first place from ``position`` on at which an intact entry stands; the end of the file if there is none."""
         while position < self.source.size:
             data = self.source.view(position, 2 * SEARCHED)
-            found = int(next_intact(data, 0, 0, len(data), row_sums(len(data))))
+            found = int(next_intact(data, 0, len(data), entry_sums(0, len(data))))
             if position + len(data) == self.source.size:
                 return position + found
             if found < SEARCHED:

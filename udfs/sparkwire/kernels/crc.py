@@ -17,10 +17,11 @@ from numba import types
 from numba.extending import intrinsic
 
 from sparkwire.kernels import gf2
-from sparkwire.kernels.fold import MACHINES, Machine, checksum_function
+from sparkwire.kernels.fold import checksum_function
 from sparkwire.kernels.gf2 import Checksum
 from sparkwire.kernels.isa import Isa, compiled_isa
 from sparkwire.kernels.load import Bytes, Int, address
+from sparkwire.kernels.machine import MACHINES, Machine
 from sparkwire.kernels.tables import table_checksum
 
 ONES = 0xFFFFFFFF

@@ -18,43 +18,26 @@ Four ideas keep short messages short:
 
 Messages lie one after the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
 notices a sequence of short messages too late.
-
-The module is long because the emitter is one thing, and the machines that it emits for are only its vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
 
 from sparkwire.kernels import gf2
 from sparkwire.kernels.gf2 import Checksum
-from sparkwire.kernels.isa import Isa
 from sparkwire.kernels.load import emit_prefetch
+from sparkwire.kernels.machine import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
 
 ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
 WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays
 LINE = 64  # [bytes] of a cache line
 AHEAD = 8192  # [bytes] that memory is asked for before it is needed
 
-_BIT, _BYTE, _WORD, _LONG, _LANE = (ir.IntType(bits) for bits in (1, 8, 32, 64, 128))
-_POINTER = _BYTE.as_pointer()
-
-
-class Machine(NamedTuple):
-    """What one instruction set offers."""
-
-    lanes: int
-    """of 128 bits in a register"""
-    multiply: Callable[[ir.IRBuilder, Any, Any, int, int], Any]
-    """(a, b, i, j) -> in each lane, half i of a times half j of b; 0 is the low half"""
-    first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]
-    """(data, n, head) -> the first ``head`` of ``n`` bytes, at the end of a register of zeros"""
-    few: tuple[int, ...]
-    """[blocks] messages up to such a length go without a loop; needs a ``first_block`` of no bytes"""
+_POINTER = BYTE.as_pointer()
 
 
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
@@ -74,7 +57,7 @@ def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -
 
 
 def _function(module: ir.Module, name: str, inlining: str) -> ir.Function:
-    function = ir.Function(module, ir.FunctionType(_WORD, [_POINTER, _LONG]), name)
+    function = ir.Function(module, ir.FunctionType(WORD, [_POINTER, LONG]), name)
     function.linkage = "linkonce_odr"
     function.attributes.add(inlining)
     return function
@@ -85,7 +68,7 @@ def _emit_choice(function: ir.Function, machine: Machine, checksum: Checksum, ge
     data, n = function.args
     if machine.few:
         folder = _Folder(b, machine, checksum)
-        one_block = b.icmp_unsigned("<", b.sub(n, _LONG(1)), _LONG(folder.block_bytes))
+        one_block = b.icmp_unsigned("<", b.sub(n, LONG(1)), LONG(folder.block_bytes))
         with b.if_then(b.and_(_is_constant(b, n), one_block)):
             folder.return_few(data, n, 1)
     b.ret(b.call(general, [data, n]))
@@ -95,17 +78,17 @@ def _emit_general(function: ir.Function, machine: Machine, checksum: Checksum) -
     b = ir.IRBuilder(function.append_basic_block("entry"))
     data, n = function.args
     folder = _Folder(b, machine, checksum)
-    with b.if_then(b.icmp_signed("<=", n, _LONG(0)), likely=False):
-        b.ret(_WORD(checksum.init ^ checksum.xorout))
+    with b.if_then(b.icmp_signed("<=", n, LONG(0)), likely=False):
+        b.ret(WORD(checksum.init ^ checksum.xorout))
     for count in machine.few:
-        with b.if_then(b.icmp_unsigned("<=", n, _LONG(count * folder.block_bytes))):
+        with b.if_then(b.icmp_unsigned("<=", n, LONG(count * folder.block_bytes))):
             folder.return_few(data, n, count)
-    shift = _LONG(folder.block_bytes.bit_length() - 1)
-    blocks = b.lshr(b.sub(n, _LONG(1)), shift)
+    shift = LONG(folder.block_bytes.bit_length() - 1)
+    blocks = b.lshr(b.sub(n, LONG(1)), shift)
     head = b.sub(n, b.shl(blocks, shift))  # 1 ... block_bytes
     first = b.xor(machine.first_block(b, data, n, head), folder.start_block(head))
     state = folder.whole_blocks(b.gep(data, [head]), blocks, first)
-    b.ret(b.xor(folder.reduce(state), _WORD(checksum.xorout)))
+    b.ret(b.xor(folder.reduce(state), WORD(checksum.xorout)))
 
 
 class _Folder:
@@ -116,32 +99,32 @@ class _Folder:
         self.machine = machine
         self.checksum = checksum
         self.block_bytes = 16 * machine.lanes
-        self.register = ir.VectorType(_LONG, 2 * machine.lanes)
+        self.register = ir.VectorType(LONG, 2 * machine.lanes)
 
     def return_few(self, data: Any, n: Any, count: int) -> None:
         """Return the checksum of 1 to ``count`` blocks, treating them all as ``count``."""
         b = self.b
         state = None
         for distance in reversed(range(0, count * self.block_bytes, self.block_bytes)):
-            end = b.sub(n, _LONG(distance))
+            end = b.sub(n, LONG(distance))
             size = _clamped(b, end, self.block_bytes)
             at = b.gep(data, [b.sub(end, size)])
-            self.prefetch(at, _LONG(0))
+            self.prefetch(at, LONG(0))
             block = self.machine.first_block(b, at, size, size)
             state = block if state is None else self.fold(state, self.next_block, block)
         register = b.xor(self.reduce(state), self.start_value(n))
-        b.ret(b.xor(register, _WORD(self.checksum.xorout)))
+        b.ret(b.xor(register, WORD(self.checksum.xorout)))
 
     def whole_blocks(self, data: Any, blocks: Any, first: Any) -> Any:
         """The state ``first`` after ``blocks`` more whole blocks at ``data``."""
         b = self.b
         state = cgutils.alloca_once_value(b, first)
-        done = cgutils.alloca_once_value(b, _LONG(0))
-        with b.if_then(b.icmp_unsigned(">=", blocks, _LONG(WIDE_FROM))):
-            groups = b.udiv(blocks, _LONG(ACCUMULATORS))
+        done = cgutils.alloca_once_value(b, LONG(0))
+        with b.if_then(b.icmp_unsigned(">=", blocks, LONG(WIDE_FROM))):
+            groups = b.udiv(blocks, LONG(ACCUMULATORS))
             b.store(self._groups(data, groups, b.load(state)), state)
-            b.store(b.mul(groups, _LONG(ACCUMULATORS)), done)
-        with cgutils.for_range_slice(b, b.load(done), blocks, _LONG(1)) as (at, _):
+            b.store(b.mul(groups, LONG(ACCUMULATORS)), done)
+        with cgutils.for_range_slice(b, b.load(done), blocks, LONG(1)) as (at, _):
             if self.block_bytes == LINE:
                 self.prefetch(data, at)
             b.store(self.fold(b.load(state), self.next_block, self.block(data, at)), state)
@@ -151,12 +134,12 @@ class _Folder:
         """Fold ``groups`` (1 or more) times ACCUMULATORS blocks, each accumulator taking every n-th block."""
         b = self.b
         next_group = self.distance(8 * self.block_bytes * ACCUMULATORS)
-        states = [cgutils.alloca_once_value(b, self.block(data, _LONG(k))) for k in range(ACCUMULATORS)]
+        states = [cgutils.alloca_once_value(b, self.block(data, LONG(k))) for k in range(ACCUMULATORS)]
         b.store(self.fold(first, self.next_block, b.load(states[0])), states[0])
-        with cgutils.for_range_slice(b, _LONG(1), groups, _LONG(1)) as (group, _):
-            start = b.mul(group, _LONG(ACCUMULATORS))
+        with cgutils.for_range_slice(b, LONG(1), groups, LONG(1)) as (group, _):
+            start = b.mul(group, LONG(ACCUMULATORS))
             for k, state in enumerate(states):
-                at = b.add(start, _LONG(k))
+                at = b.add(start, LONG(k))
                 if k * self.block_bytes % LINE == 0:
                     self.prefetch(data, at)
                 b.store(self.fold(b.load(state), next_group, self.block(data, at)), state)
@@ -166,7 +149,7 @@ class _Folder:
         return result
 
     def _address(self, data: Any, index: Any, beyond: int) -> Any:
-        return self.b.gep(data, [self.b.add(self.b.mul(index, _LONG(self.block_bytes)), _LONG(beyond))])
+        return self.b.gep(data, [self.b.add(self.b.mul(index, LONG(self.block_bytes)), LONG(beyond))])
 
     def block(self, data: Any, index: Any) -> Any:
         """Block ``index`` of the whole blocks at ``data``."""
@@ -178,7 +161,7 @@ class _Folder:
 
     def distance(self, bits: int) -> Any:
         """The constant that moves all lanes up."""
-        return _constant([*gf2.fold(bits, self.checksum.poly)] * self.machine.lanes)
+        return constant([*gf2.fold(bits, self.checksum.poly)] * self.machine.lanes)
 
     @property
     def next_block(self) -> Any:
@@ -193,146 +176,41 @@ class _Folder:
     def start_value(self, n: Any) -> Any:
         """What the start value adds to the register after ``n`` bytes, from -4 to all that few blocks hold."""
         if not self.checksum.init:
-            return _WORD(0)
+            return WORD(0)
         longest = self.block_bytes * max((1, *self.machine.few))
         sizes = range(-4, longest + 1)
         words = gf2.after_zeros(self.checksum.init, sizes, self.checksum.poly)
-        table = _table(self.b, f"sparkwire_{self.checksum.name}_start", _WORD, words)
-        return self.b.load(self.b.gep(table, [self.b.sub(n, _LONG(sizes.start))]))
+        values = table(self.b, f"sparkwire_{self.checksum.name}_start", WORD, words)
+        return self.b.load(self.b.gep(values, [self.b.sub(n, LONG(sizes.start))]))
 
     def start_block(self, head: Any) -> Any:
         """The same for the state after a first block: times x^32 it is the register."""
-        words = ir.VectorType(_WORD, self.block_bytes // 4)
-        value = self.start_value(self.b.sub(head, _LONG(4)))
-        last = self.b.insert_element(ir.Constant(words, [0] * words.count), value, _WORD(words.count - 1))
+        words = ir.VectorType(WORD, self.block_bytes // 4)
+        value = self.start_value(self.b.sub(head, LONG(4)))
+        last = self.b.insert_element(ir.Constant(words, [0] * words.count), value, WORD(words.count - 1))
         return self.b.bitcast(last, self.register)
 
     def reduce(self, state: Any) -> Any:
         """The 32-bit register that a state comes to."""
         b = self.b
         to_end = range(64 * (2 * self.machine.lanes - 1), -1, -64)  # [bits] of each half
-        narrow = _constant([gf2.narrow(distance, self.checksum.poly) for distance in to_end])
+        narrow = constant([gf2.narrow(distance, self.checksum.poly) for distance in to_end])
         remainder = self.fold(state, narrow, ir.Constant(self.register, [0] * self.register.count))
         while (lanes := remainder.type.count // 2) > 1:
             halves = [[side * lanes + k for k in range(lanes)] for side in (0, 1)]
-            low, high = (b.shuffle_vector(remainder, remainder, _constant(half, _WORD)) for half in halves)
+            low, high = (b.shuffle_vector(remainder, remainder, constant(half, WORD)) for half in halves)
             remainder = b.xor(low, high)
-        mu, p33 = (_constant([value, 0]) for value in gf2.barrett(self.checksum.poly))
+        mu, p33 = (constant([value, 0]) for value in gf2.barrett(self.checksum.poly))
         quotient = self.machine.multiply(b, remainder, mu, 0, 0)
         remainder = b.xor(remainder, self.machine.multiply(b, quotient, p33, 0, 0))
-        return b.extract_element(b.bitcast(remainder, ir.VectorType(_WORD, 4)), _WORD(2))
+        return b.extract_element(b.bitcast(remainder, ir.VectorType(WORD, 4)), WORD(2))
 
 
 def _is_constant(b: ir.IRBuilder, value: Any) -> Any:
-    return b.call(_declared(b, "llvm.is.constant.i64", ir.FunctionType(_BIT, [_LONG])), [value])
+    return b.call(declared(b, "llvm.is.constant.i64", ir.FunctionType(BIT, [LONG])), [value])
 
 
 def _clamped(b: ir.IRBuilder, value: Any, highest: int) -> Any:
     """``value`` within 0 ... ``highest``."""
-    positive = b.select(b.icmp_signed("<", value, _LONG(0)), _LONG(0), value)
-    return b.select(b.icmp_signed(">", positive, _LONG(highest)), _LONG(highest), positive)
-
-
-def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
-    """AVX-512: one masked load; bytes under a cleared mask bit are zero and never touched."""
-    lanes = ir.VectorType(_BYTE, 64)
-    signature = ir.FunctionType(lanes, [lanes.as_pointer(), _WORD, ir.VectorType(_BIT, 64), lanes])
-    masked_load = _declared(b, "llvm.masked.load.v64i8.p0", signature)
-    before = b.sub(_LONG(64), head)
-    none = b.icmp_unsigned("==", head, _LONG(0))  # LLVM does not define a shift by 64
-    mask = b.select(none, _LONG(0), b.shl(_LONG(-1), before))
-    at = b.bitcast(b.gep(data, [b.neg(before)]), lanes.as_pointer())
-    zeros = ir.Constant(lanes, [0] * 64)
-    block = b.call(masked_load, [at, _WORD(1), b.bitcast(mask, ir.VectorType(_BIT, 64)), zeros])
-    return b.bitcast(block, ir.VectorType(_LONG, 8))
-
-
-def _shuffled_block(shuffle: str) -> Callable[[ir.IRBuilder, Any, Any, Any], Any]:
-    """128 bits: 16 bytes, loaded and slid; fewer than 16 by two overlapping loads of 8, 4, 2 or 1."""
-
-    def first_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
-        result = cgutils.alloca_once(b, _LANE)
-        with b.if_else(b.icmp_unsigned(">=", n, _LONG(16)), likely=True) as (whole, short):
-            with whole:
-                b.store(b.bitcast(_slid(b, shuffle, data, head), _LANE), result)
-            with short:
-                _store_short(b, data, n, result)
-        return b.bitcast(b.load(result), ir.VectorType(_LONG, 2))
-
-    return first_block
-
-
-def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
-    """The first ``head`` of 16 bytes at ``data``, moved to the end of the register."""
-    lanes = ir.VectorType(_BYTE, 16)
-    none = [0x80] * 16  # an index that gives 0
-    window = b.gep(_table(b, "sparkwire_slide", _BYTE, none + list(range(16))), [head])
-    indices = b.load(b.bitcast(window, lanes.as_pointer()), align=1)
-    block = b.load(b.bitcast(data, lanes.as_pointer()), align=1)
-    return b.call(_declared(b, shuffle, ir.FunctionType(lanes, [lanes, lanes])), [block, indices])
-
-
-def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)) -> None:
-    """Put ``n`` < 16 bytes at the end of a lane: the first and the last ``width`` of them, overlapping."""
-    width, *narrower = widths
-    if not narrower:
-        b.store(_overlapping(b, data, n, width), result)
-        return
-    with b.if_else(b.icmp_unsigned(">=", n, _LONG(width))) as (fits, shorter):
-        with fits:
-            b.store(_overlapping(b, data, n, width), result)
-        with shorter:
-            _store_short(b, data, n, result, tuple(narrower))
-
-
-def _overlapping(b: ir.IRBuilder, data: Any, n: Any, width: int) -> Any:
-    """``n`` bytes, ``width`` <= n <= 2 * ``width``, at the end of a lane."""
-
-    def load(pos: Any) -> Any:
-        at = b.bitcast(b.gep(data, [pos]), ir.IntType(8 * width).as_pointer())
-        return b.zext(b.load(at, align=1), _LANE)
-
-    def up(value: Any, count: Any) -> Any:
-        return b.shl(value, b.zext(b.mul(count, _LONG(8)), _LANE))
-
-    last = b.sub(n, _LONG(width))
-    return up(b.or_(load(_LONG(0)), up(load(last), last)), b.sub(_LONG(16), n))
-
-
-def _multiply_x86(b: ir.IRBuilder, a: Any, c: Any, i: int, j: int) -> Any:
-    name = {2: "llvm.x86.pclmulqdq", 8: "llvm.x86.pclmulqdq.512"}[a.type.count]
-    signature = ir.FunctionType(a.type, [a.type, a.type, _BYTE])
-    return b.call(_declared(b, name, signature), [a, c, _BYTE(i | j << 4)])
-
-
-def _multiply_aarch64(b: ir.IRBuilder, a: Any, c: Any, i: int, j: int) -> Any:
-    signature = ir.FunctionType(ir.VectorType(_BYTE, 16), [_LONG, _LONG])
-    halves = [b.extract_element(a, _WORD(i)), b.extract_element(c, _WORD(j))]
-    return b.bitcast(b.call(_declared(b, "llvm.aarch64.neon.pmull64", signature), halves), a.type)
-
-
-def _declared(b: ir.IRBuilder, name: str, signature: ir.FunctionType) -> ir.Function:
-    return b.module.globals.get(name) or ir.Function(b.module, signature, name)
-
-
-def _constant(values: list[int], element: ir.IntType = _LONG) -> ir.Constant:
-    return ir.Constant(ir.VectorType(element, len(values)), values)
-
-
-def _table(b: ir.IRBuilder, name: str, element: ir.IntType, values: Sequence[int]) -> Any:
-    """Pointer to the first element of a constant array."""
-    table = b.module.globals.get(name)
-    if table is None:
-        array = ir.ArrayType(element, len(values))
-        table = ir.GlobalVariable(b.module, array, name)
-        table.linkage = "internal"  # linkonce_odr would go through the global offset table on aarch64
-        table.global_constant = True
-        table.initializer = ir.Constant(array, values)
-    return b.bitcast(table, element.as_pointer())
-
-
-MACHINES = {
-    Isa.VPCLMUL: Machine(4, _multiply_x86, _masked_block, few=(2, 6)),
-    Isa.PCLMUL: Machine(1, _multiply_x86, _shuffled_block("llvm.x86.ssse3.pshuf.b.128"), few=()),
-    Isa.PMULL: Machine(1, _multiply_aarch64, _shuffled_block("llvm.aarch64.neon.tbl1.v16i8"), few=()),
-}
+    positive = b.select(b.icmp_signed("<", value, LONG(0)), LONG(0), value)
+    return b.select(b.icmp_signed(">", positive, LONG(highest)), LONG(highest), positive)

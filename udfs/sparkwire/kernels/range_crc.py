@@ -1,8 +1,8 @@
-"""Checksums of any range of a buffer in the same short time, however long the range.
+"""Checksums of any range of a row in the same short time, however long the range.
 
-A search in damaged bytes may meet a place at every few bytes that claims a checksum over much of what follows. A CRC that
-starts with 0 is linear: from those of the buffer's beginnings, noted every ``BLOCK`` bytes, that of a range follows by two
-products of polynomials. With A and B the first and the last border of a block within the range::
+A search in damaged bytes may meet a place at every few bytes that claims a checksum over much of what follows; to compute
+each from its first byte on would take quadratic time. From the checksums of the row's beginnings, noted every ``STEP``
+bytes, that of a range follows by two products of polynomials: with A and B the first and the last noted place within it ::
 
     crc(start..end) = ((crc(start..A) + crc(0..A)) * x^(8 (B - A)) + crc(0..B)) * x^(8 (end - B)) + crc(B..end)
 """
@@ -10,92 +10,110 @@ products of polynomials. With A and B the first and the last border of a block w
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels.crc import crc32_raw
-from sparkwire.kernels.gf2 import IEEE, power, reflect
+from sparkwire.kernels.crc import CRC32, CRC32_RAW, CRC32C, crc32, crc32_raw, crc32c
+from sparkwire.kernels.gf2 import Checksum, power, reflect
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, Ints
+from sparkwire.kernels.modulo import Modulus, modulus, times
 from sparkwire.kernels.number import int64
 
-_BITS = 8
-BLOCK = 1 << _BITS  # [bytes]
-_SHORT = 4 * BLOCK  # [bytes] computed as it is
-_LEVELS = 4  # of 256 powers each: ranges of up to 4 GiB
+_BITS = 6
+STEP: Final = 1 << _BITS  # [bytes] one block of the widest register
+_SHORT = 4 * STEP  # [bytes] computed as it is
+_LEVEL_BITS = 13
+_LEVELS = 2  # ranges of up to 4 GiB
+_KINDS = (CRC32, CRC32_RAW, CRC32C)
 
 
-class Prefixes(NamedTuple):
-    """Checksums of a buffer's beginnings, computed as far as one was asked for."""
+class RangeSums(NamedTuple):
+    """The checksums of one row's beginnings, computed as far as one was asked for."""
 
+    kind: int
+    """which checksum, of `_KINDS`"""
     sums: NDArray[np.uint32]
-    """that of the bytes from the first block on, by block"""
+    """that of the first ``STEP * i`` bytes"""
     known: Ints
-    """the number of the first block, and how many sums there are"""
+    """where the row begins, and how many of its sums there are"""
     powers: NDArray[np.uint32]
-    """(levels, 256): x^(8 * n * 256^level)"""
+    """(1 + levels, 8192): x^(8 n), and x^(8 n STEP 8192^level)"""
+    modulus: Modulus
 
 
-def prefixes(start: int, end: int) -> Prefixes:
-    """Room for ``data[start:end]``; memory is touched only where a long range is asked for."""
-    first = (start + BLOCK - 1) >> _BITS
-    sums = np.zeros(max(end - start, 0) // BLOCK + 2, np.uint32)
-    return Prefixes(sums, np.array([first, 1], np.int64), _powers())
+def range_sums(checksum: Checksum, row: int, longest: int) -> RangeSums:
+    """For the row that begins at ``row``, and others of up to ``longest`` bytes; memory is touched when it is used."""
+    sums = np.empty(longest // STEP + 2, np.uint32)
+    sums[0] = 0
+    polynomial = checksum.poly
+    return RangeSums(
+        _KINDS.index(checksum), sums, np.array([row, 1], np.int64), _powers(polynomial), modulus(polynomial)
+    )
 
 
 @functools.cache
-def _powers() -> NDArray[np.uint32]:
-    powers = [[reflect(power(8 * n << _BITS * level, IEEE), 32) for n in range(256)] for level in range(_LEVELS)]
-    return np.array(powers, np.uint32)
+def _powers(polynomial: int) -> NDArray[np.uint32]:
+    powers = np.empty((1 + _LEVELS, 1 << _LEVEL_BITS), np.uint32)
+    for at, size in enumerate((1, *(STEP << _LEVEL_BITS * level for level in range(_LEVELS)))):
+        _fill(np.uint32(reflect(power(8 * size, polynomial), 32)), modulus(polynomial), powers[at])
+    return powers
 
 
 @kernel
-def range_crc(data: Bytes, start: int, end: int, before: Prefixes) -> np.uint32:
-    """``crc32_raw`` of ``data[start:end]``, a range inside of what ``before`` is for."""
+def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
+    """``base`` to the power of each index."""
+    out[0] = np.uint32(1 << 31)
+    for n in range(1, out.size):
+        out[n] = times(out[n - 1], base, p)
+
+
+@kernel
+def begin_row(row: int, sums: RangeSums) -> None:
+    """What is asked for next lies in the row that begins at ``row``."""
+    sums.known[0] = row
+    sums.known[1] = 1
+
+
+@kernel
+def range_crc(data: Bytes, start: int, end: int, sums: RangeSums) -> np.uint32:
+    """The checksum of ``data[start:end]``, a range within the row that ``sums`` are of."""
     if end - start <= _SHORT:
-        return crc32_raw(data, start, end - start)
-    first, last = (start + BLOCK - 1) >> _BITS, end >> _BITS
-    _extend(data, last, before)
-    base = before.known[0]
-    total = crc32_raw(data, start, first * BLOCK - start) ^ before.sums[first - base]
-    total = _moved(total, last - first, before) ^ before.sums[last - base]
-    rest = end - last * BLOCK
-    return np.uint32(_product(total, before.powers[0, rest]) ^ crc32_raw(data, last * BLOCK, rest))
+        return _crc(data, start, end - start, sums.kind)
+    row = sums.known[0]
+    first, last = (start - row + STEP - 1) >> _BITS, (end - row) >> _BITS
+    if sums.known[1] <= last:
+        _extend(data, last, sums)
+    at = row + (first << _BITS)
+    total = _crc(data, start, at - start, sums.kind) ^ sums.sums[first]
+    total = _after_steps(total, last - first, sums) ^ sums.sums[last]
+    at = row + (last << _BITS)
+    return np.uint32(times(total, sums.powers[0, end - at], sums.modulus) ^ _crc(data, at, end - at, sums.kind))
 
 
 @kernel
-def _extend(data: Bytes, block: int, before: Prefixes) -> None:
-    base, count = before.known[0], before.known[1]
-    while base + count <= block:
-        moved = _product(before.sums[count - 1], before.powers[1, 1])
-        before.sums[count] = moved ^ crc32_raw(data, (base + count - 1) * BLOCK, BLOCK)
+def _crc(data: Bytes, start: int, size: int, kind: int) -> np.uint32:
+    if kind == 0:
+        return crc32(data, start, size)
+    return crc32_raw(data, start, size) if kind == 1 else crc32c(data, start, size)
+
+
+@kernel
+def _extend(data: Bytes, last: int, sums: RangeSums) -> None:
+    row, count = sums.known[0], sums.known[1]
+    while count <= last:
+        moved = times(sums.sums[count - 1], sums.powers[1, 1], sums.modulus)
+        sums.sums[count] = moved ^ _crc(data, row + ((count - 1) << _BITS), int64(STEP), sums.kind)
         count += 1
-    before.known[1] = count
+    sums.known[1] = count
 
 
 @kernel
-def _moved(checksum: np.uint32, blocks: int, before: Prefixes) -> np.uint32:
-    """The checksum after that many blocks of zeros."""
-    level = 1
-    while blocks:
-        if blocks & 255:
-            checksum = _product(checksum, before.powers[level, blocks & 255])
-        blocks >>= 8
-        level += 1
+def _after_steps(checksum: np.uint32, steps: int, sums: RangeSums) -> np.uint32:
+    """The checksum after that many times ``STEP`` zeros."""
+    checksum = times(checksum, sums.powers[1, steps & ((1 << _LEVEL_BITS) - 1)], sums.modulus)
+    if steps >> _LEVEL_BITS:
+        checksum = times(checksum, sums.powers[2, steps >> _LEVEL_BITS], sums.modulus)
     return checksum
-
-
-@kernel
-def _product(a: np.uint32, b: np.uint32) -> np.uint32:
-    """a * b modulo the polynomial, the coefficient of x^0 in the highest bit; without a branch, bits being random."""
-    product, x, y = int64(0), int64(a), int64(b)
-    for _ in range(32):
-        product ^= y & -(x >> 31)
-        x = (x << 1) & 0xFFFF_FFFF
-        y = (y >> 1) ^ (_REFLECTED & -(y & 1))
-    return np.uint32(product)
-
-
-_REFLECTED = reflect(IEEE & 0xFFFF_FFFF, 32)

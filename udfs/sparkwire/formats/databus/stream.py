@@ -36,7 +36,8 @@ from sparkwire.formats.databus.layout import (
 )
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans, clear_row, read_parts
 from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
-from sparkwire.kernels.range_crc import Prefixes, prefixes, range_crc
+from sparkwire.kernels.crc import CRC32_RAW
+from sparkwire.kernels.range_crc import RangeSums, begin_row, range_crc, range_sums
 
 _V1_LENGTH = layout.V1["length"].offset
 _V1_CRC = layout.V1["header_crc"].offset
@@ -72,26 +73,26 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
 
 
 @kernel
-def stream_header_error(data: Bytes, start: int, size: int, variant: int, before: Prefixes) -> int:
+def stream_header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeSums) -> int:
     """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
     error = event.header_error(data, start, size, variant, 1)
     if error != OK:
         return error
     # Every byte of the header is there, and it is no shorter than a header is.
     first, end = event.header_first(variant), event.header_end(data, start, size, variant)
-    computed = int64(range_crc(data, start + first, start + end, before))
+    computed = int64(range_crc(data, start + first, start + end, sums))
     checks = 1 if computed == event.stored_header_crc(data, start, variant) else 0
     return event.header_error(data, start, size, variant, checks)
 
 
 @kernel
-def next_header(data: Bytes, start: int, end: int, previous: int, before: Prefixes) -> int:
+def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSums) -> int:
     """The first place after ``start`` where an event begins beyond doubt, ``end`` if there is none."""
     for pos in range(start + 1, end):
         version, size = u8(data, pos), end - pos
-        if (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, before)):
+        if (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums)):
             variant = stream_variant(data, pos, size, previous)
-            if stream_header_error(data, pos, size, variant, before) == OK:
+            if stream_header_error(data, pos, size, variant, sums) == OK:
                 return int64(pos)
     return int64(end)
 
@@ -120,7 +121,7 @@ def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
 
 
 @kernel
-def _may_be_v2(data: Bytes, start: int, size: int, before: Prefixes) -> bool:
+def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
     """Whether a V2 header's magic word, lengths and checksum hold."""
     variant = event.magic_variant(data, start, size)
     if variant == NO_VARIANT or size < V2_KEY:
@@ -128,7 +129,7 @@ def _may_be_v2(data: Bytes, start: int, size: int, before: Prefixes) -> bool:
     end = event.header_end(data, start, size, variant)
     if end < V2_KEY or end > min(size, _SEARCHED_HEADER) or end > event.total_length(data, start, size, variant):
         return False
-    computed = int64(range_crc(data, start + event.header_first(variant), start + end, before))
+    computed = int64(range_crc(data, start + event.header_first(variant), start + end, sums))
     return computed == event.stored_header_crc(data, start, variant)
 
 
@@ -136,7 +137,7 @@ def _may_be_v2(data: Bytes, start: int, size: int, before: Prefixes) -> bool:
 def split_events(
     data: Bytes,
     offsets: npt.NDArray[Any],
-    before: Prefixes,
+    sums: RangeSums,
     ends: npt.NDArray[np.int32],
     rows: Rows,
     scratch: PartSpans,
@@ -148,17 +149,18 @@ def split_events(
     k = ends[0] = 0
     for i in range(offsets.size - 1):
         first, end = int64(offsets[i]), int64(offsets[i + 1])
+        begin_row(first, sums)
         pos, previous = first, NO_VARIANT
         while pos < end:
             size = end - pos
             variant = stream_variant(data, pos, size, previous)
-            error = stream_header_error(data, pos, size, variant, before)
+            error = stream_header_error(data, pos, size, variant, sums)
             if error == OK:
                 after = min(pos + event.total_length(data, pos, size, variant), end)
                 error = body_error(data, pos, size, variant, scratch)
                 previous = variant
             else:
-                after = next_header(data, pos, end, previous, before)
+                after = next_header(data, pos, end, previous, sums)
             rows.positions[k] = pos - first
             rows.starts[k] = pos
             rows.sizes[k] = after - pos
@@ -189,14 +191,15 @@ class Stream:
     """A column of streams, split into rows."""
 
     def __init__(self, column: pa.Array) -> None:
-        self.data, offsets, _ = binary_of(column)
+        source = binary_of(column)
+        self.data, offsets, _ = source
         self._ends = empty(len(column) + 1, np.int32)
         most = most_rows(np.diff(offsets).astype(np.int64))
         # Room for the most rows there can be: what is not written takes no memory.
         rows = Rows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
         scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
-        before = prefixes(int(offsets[0]), int(offsets[-1]))
-        split_events(self.data, offsets, before, self._ends, rows, scratch)
+        sums = range_sums(CRC32_RAW, int(offsets[0]), source.longest)
+        split_events(self.data, offsets, sums, self._ends, rows, scratch)
         count = int(self._ends[-1])
         self.rows = Rows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
 

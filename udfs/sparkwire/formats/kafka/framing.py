@@ -30,7 +30,8 @@ from sparkwire.formats.kafka.layout import (
     SMALLEST,
 )
 from sparkwire.kernels import Bytes, Ints, crc32, crc32c, i8, i32, int64, kernel, u32
-from sparkwire.kernels.crc_ranges import RowSums, range_crc, row_sums
+from sparkwire.kernels.crc import CRC32, CRC32C
+from sparkwire.kernels.range_crc import RangeSums, begin_row, range_crc, range_sums
 
 BLOCK_ENTRIES = 1 << 14
 EVERYTHING = 1 << 62  # more bytes than there are
@@ -70,6 +71,18 @@ class Progress(NamedTuple):
     """the last row with damage, -1 before any"""
 
 
+class EntrySums(NamedTuple):
+    """What a search for intact entries keeps of the row at hand."""
+
+    message: RangeSums
+    batch: RangeSums
+
+
+def entry_sums(row: int, longest: int) -> EntrySums:
+    """For the row that begins at ``row``, and others of up to ``longest`` bytes."""
+    return EntrySums(range_sums(CRC32, row, longest), range_sums(CRC32C, row, longest))
+
+
 def frame_block(entries: int) -> FrameBlock:
     """Room for so many entries."""
     return FrameBlock(
@@ -87,8 +100,8 @@ def frame_blocks(source: Binary, verify: bool, piece: int = EVERYTHING) -> Itera
 
     ``verify``: compute every checksum; else checksums only help to find the way after damage.
     """
-    sums = row_sums(int(np.diff(source.offsets).max(initial=0)))
     progress = Progress(0, int(source.offsets[0]), -1, -1)
+    sums = entry_sums(progress.position, source.longest)
     room = frame_block(BLOCK_ENTRIES)
     budget = min(_FIRST_BYTES, piece)
     while progress.position < source.offsets[-1]:
@@ -139,21 +152,20 @@ def crc_ok(data: Bytes, pos: int) -> bool:
 
 
 @kernel
-def _crc_ok_in_row(data: Bytes, row: int, pos: int, sums: RowSums) -> bool:
+def _crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
     """The same in bounded time, for a search that asks at every position, and for sizes that may lie."""
     end = entry_end(data, pos)
     if i8(data, pos + MAGIC) == 2:
-        crc = range_crc(data, row, pos + _BATCH_COVERED, end, True, sums)
+        crc = range_crc(data, pos + _BATCH_COVERED, end, sums.batch)
         return bool(crc == u32(data, pos + _BATCH_CRC, False))
-    crc = range_crc(data, row, pos + _MESSAGE_COVERED, end, False, sums)
-    return bool(crc == u32(data, pos + _MESSAGE_CRC, False))
+    return bool(range_crc(data, pos + _MESSAGE_COVERED, end, sums.message) == u32(data, pos + _MESSAGE_CRC, False))
 
 
 @kernel
-def next_intact(data: Bytes, row: int, pos: int, end: int, sums: RowSums) -> int:
+def next_intact(data: Bytes, pos: int, end: int, sums: EntrySums) -> int:
     """The first position from ``pos`` on at which a whole entry with a right checksum lies, else ``end``."""
     while pos < end:
-        if frame_error(data, pos, end) == OK and _crc_ok_in_row(data, row, pos, sums):
+        if frame_error(data, pos, end) == OK and _crc_ok_in_row(data, pos, sums):
             return pos
         pos += 1
     return end
@@ -174,21 +186,21 @@ def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 @kernel
 def find_entry(
-    data: Bytes, start: int, pos: int, end: int, verify: bool, found: int, damaged: bool, sums: RowSums
+    data: Bytes, pos: int, end: int, verify: bool, found: int, damaged: bool, sums: EntrySums
 ) -> tuple[int, int, bool, int]:
-    """The entry at ``pos`` of the row from ``start`` to ``end``: its error, its stop, whether it is whole, the new ``found``."""
+    """The entry at ``pos`` of the row that ends at ``end``: its error, its stop, whether it is whole, the new ``found``."""
     error = frame_error(data, pos, end)
     whole = error == OK or error == BAD_MAGIC
     stop = entry_end(data, pos) if whole else end
     if error == OK and verify:
         # Where one size has lied others may, each over all that follows.
-        ok = _crc_ok_in_row(data, start, pos, sums) if damaged else crc_ok(data, pos)
+        ok = _crc_ok_in_row(data, pos, sums) if damaged else crc_ok(data, pos)
         error = OK if ok else CRC_MISMATCH
     if error != OK:
         follows = whole and stop < end and frame_error(data, stop, end) == OK
-        if not (follows and _crc_ok_in_row(data, start, stop, sums)):
+        if not (follows and _crc_ok_in_row(data, stop, sums)):
             if found <= pos:
-                found = next_intact(data, start, pos + 1, end, sums)
+                found = next_intact(data, pos + 1, end, sums)
             if not whole or found < stop or (found < end and not follows):
                 whole = False
                 stop = found
@@ -202,7 +214,7 @@ def find_entries(
     verify: bool,
     budget: int,
     progress: Progress,
-    sums: RowSums,
+    sums: EntrySums,
     out: FrameBlock,
 ) -> tuple[int, Progress]:
     """Fill ``out`` with the entries from ``progress`` on, about ``budget`` bytes of them; how many, and how far it came."""
@@ -213,13 +225,14 @@ def find_entries(
         end = int64(offsets[row + 1])
         if pos >= end:
             row += 1
+            begin_row(pos, sums.message)
+            begin_row(pos, sums.batch)
             continue
-        start = int64(offsets[row])
         error, whole = frame_error(data, pos, end), True
         if error == OK and (not verify or (damaged != row and crc_ok(data, pos))):
             stop = entry_end(data, pos)  # nearly all go this way, and without a call
         else:
-            error, stop, whole, found = find_entry(data, start, pos, end, verify, found, damaged == row, sums)
+            error, stop, whole, found = find_entry(data, pos, end, verify, found, damaged == row, sums)
             damaged = row if error != OK else damaged
         out.row[count] = row
         out.begin[count] = pos

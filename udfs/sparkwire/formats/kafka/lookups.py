@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from sparkwire.column import binary_of, empty, primitive, struct
 from sparkwire.errors import BAD_MAGIC, OK
-from sparkwire.formats.kafka.framing import crc_ok, entry_end, find_entry, frame_error
+from sparkwire.formats.kafka.framing import EntrySums, crc_ok, entry_end, entry_sums, find_entry, frame_error
 from sparkwire.formats.kafka.layout import BATCH, ENTRY, MAGIC
 from sparkwire.kernels import Bytes, Ints, i8, i32, i64, int64, kernel
-from sparkwire.kernels.crc_ranges import RowSums, row_sums
+from sparkwire.kernels.range_crc import begin_row
 
 _OFFSET = ENTRY["offset"].offset
 _LAST_DELTA = BATCH["last_offset_delta"].offset
@@ -57,16 +57,23 @@ def decode_next_offset(data: pa.Array) -> pa.Array:
 
 @kernel
 def find_offsets(
-    data: Bytes, offsets: npt.NDArray[Any], targets: Ints, sums: RowSums, found: Ints, positions: npt.NDArray[np.int32]
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    targets: Ints,
+    sums: EntrySums,
+    found: Ints,
+    positions: npt.NDArray[np.int32],
 ) -> None:
     """The first readable entry of each row whose last offset is at least the target: that offset and its position, or -1."""
     for row in range(targets.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         pos, searched, damaged = start, int64(-1), False
+        begin_row(start, sums.message)
+        begin_row(start, sums.batch)
         positions[row] = -1
         found[row] = 0
         while pos < end and positions[row] < 0:
-            error, stop, whole, searched = find_entry(data, start, pos, end, False, searched, damaged, sums)
+            error, stop, whole, searched = find_entry(data, pos, end, False, searched, damaged, sums)
             damaged |= error != OK
             if whole and error != BAD_MAGIC and last_offset(data, pos) >= targets[row]:
                 found[row] = last_offset(data, pos)
@@ -78,7 +85,7 @@ def decode_search_offset(data: pa.Array, target: pa.Array) -> pa.Array:
     source = binary_of(data)
     found, positions = empty(source.rows, np.int64), empty(source.rows, np.int32)
     targets = target.fill_null(0).to_numpy(zero_copy_only=False)
-    sums = row_sums(int(np.diff(source.offsets).max(initial=0)))
+    sums = entry_sums(int(source.offsets[0]), source.longest)
     find_offsets(source.data, source.offsets, targets, sums, found, positions)
     some = positions >= 0
     return struct({"offset": primitive(found), "position": primitive(np.maximum(positions, 0))}, some)
