@@ -20,10 +20,11 @@ from sparkwire.builders import columns_of
 from sparkwire.column import binary_of
 from sparkwire.formats.kafka import inflate
 from sparkwire.formats.kafka.batch_headers import header_block
+from sparkwire.formats.kafka.codecs import planned_blocks
 from sparkwire.formats.kafka.framing import frame_blocks
 from sparkwire.formats.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.formats.kafka.messages import Messages
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, locate, payloads_of, planned_blocks
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, payloads_of
 from sparkwire.formats.kafka.records import RECORDS_TABLE, scan_records
 
 COLUMNS = ("offset", "timestamp", "key", "value")
@@ -116,12 +117,12 @@ def library_calls(data: bytes) -> Callable[[], None]:
     source = binary_of(pa.array([data], pa.binary()))
     whole = source.data.data
     for frames in frame_blocks(source, verify=False):
-        entries, payloads = header_block(source.data, frames), payloads_of(len(frames.begin))
-        locate(source.data, entries, EVERY_OFFSET, payloads)
-        planned = planned_blocks(source.data, entries, payloads)
+        entries = header_block(source.data, frames)
+        payloads = payloads_of(source.data, entries, EVERY_OFFSET)
+        planned, ends = planned_blocks(source.data, entries, payloads)
         first = 0
         for i, codec in enumerate(payloads.codec):
-            blocks = slice(first, int(payloads.blocks[i]))
+            blocks = slice(first, int(ends[i]))
             first = blocks.stop
             if codec == LZ4:  # its decoder of frames
                 out = memoryview(bytearray(int(planned.room[blocks].sum())))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.formats.kafka.payloads import ROW_BYTES
+from sparkwire.formats.kafka.inflate import ROW_BYTES
 from tests import kafka_cases as golden
 from tests.arrow import ask, plain
 from tests.oracles import kafka as oracle

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,25 @@ def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
     if size <= _SMALL:
         return np.empty(n + slack, dtype)
     return np.frombuffer(pa.allocate_buffer(size), dtype)
+
+
+Block = TypeVar("Block", bound=tuple[Any, ...])
+
+
+def arrays(block: type[Block], n: int) -> Block:
+    """Room for ``n`` items in each array of a NamedTuple of arrays, of the types that it declares."""
+    return block(*(empty(n, dtype) for dtype in _dtypes(block)))
+
+
+@functools.cache
+def _dtypes(block: type[Any]) -> list[np.dtype[Any]]:
+    # NDArray[np.int8] is ndarray[shape, dtype[int8]]
+    return [np.dtype(get_args(get_args(declared)[1])[0]) for declared in get_type_hints(block).values()]
+
+
+def part(block: Block, start: int, stop: int) -> Block:
+    """Its items from ``start`` to before ``stop``, the memory shared."""
+    return type(block)(*(column[start:stop] for column in block))
 
 
 def bitmap(valid: Bools | None) -> pa.Buffer | None:

@@ -10,29 +10,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import Binary, binary_of, empty
+from sparkwire.column import Binary, binary_of, empty, part
 from sparkwire.errors import CRC_MISMATCH
 from sparkwire.files.log import Damage, Log
-from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, header_block
 from sparkwire.formats.kafka.batches import Batches, batches_of
-from sparkwire.formats.kafka.columns import HEADER_VALUE_BYTES, KEY_BYTES, RECORDS, VALUE_BYTES, GrowingColumns, Wanted
 from sparkwire.formats.kafka.framing import FrameBlock, entry_end, frame_blocks, reach_of
+from sparkwire.formats.kafka.inflate import Inflater
 from sparkwire.formats.kafka.layout import LEAST_SIZE, OVERHEAD
-from sparkwire.formats.kafka.parse import parse_records
-from sparkwire.formats.kafka.payloads import OffsetRange, open_payloads
-from sparkwire.formats.kafka.records import PIECE_BYTES, Records
+from sparkwire.formats.kafka.payloads import OffsetRange
+from sparkwire.formats.kafka.records import PIECE_BYTES, Records, records_of
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 DECODED = 8 << 20
 """what a piece comes to [bytes]"""
-_RECORD = 40  # what a record takes without its key and value [bytes]
 _UNBOUNDED = 2**62
 
 Scan = TypeVar("Scan")
-Rows = npt.NDArray[np.int32]
 
 
 class Decoder(NamedTuple, Generic[Scan]):
@@ -78,7 +73,7 @@ class _Run:
             if len(wrong):
                 self.intact = int(block.begin[wrong[0]])
                 if wrong[0]:
-                    yield FrameBlock._make(column[: wrong[0]] for column in block)
+                    yield part(block, 0, int(wrong[0]))
                 return
             yield block
 
@@ -118,19 +113,10 @@ def record_decoder(
     verify: bool, max_batch_bytes: int, columns: Collection[str], offsets: OffsetRange
 ) -> Decoder[Records]:
     """Entries become their records, as ``kafka_records`` reads them; see `scan_records`."""
-    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
 
     def scans(source: Binary, frames: Iterable[FrameBlock]) -> Iterator[Records]:
-        blocks = (header_block(source.data, block) for block in frames)
-        growing, entries, rows = GrowingColumns(source), list[HeaderBlock](), list[Rows]()
-        for opened in open_payloads(source, blocks, offsets, max_batch_bytes, _UNBOUNDED):
-            rows.append(parse_records(source.data, opened, verify, wanted, growing))
-            entries.append(opened.entries)
-            if _size(growing) >= DECODED:
-                yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
-                growing, entries, rows = GrowingColumns(source), [], []
-        if entries:
-            yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+        inflater = Inflater(max_batch_bytes, _UNBOUNDED)
+        return records_of(source, frames, verify, inflater, columns, offsets, piece=DECODED)
 
     return Decoder(scans)
 
@@ -147,12 +133,6 @@ def batch_decoder() -> Decoder[Batches]:
 def record_positions(records: Records) -> Ints:
     """Where the entry of each record begins, from the first byte of its run [bytes]."""
     return np.repeat(records.source.offsets[:-1], np.diff(records.ends)).astype(np.int64)
-
-
-def _size(growing: GrowingColumns) -> int:
-    """About what the records take that are there [bytes]."""
-    used = growing.columns.used
-    return int(used[RECORDS] * _RECORD + used[KEY_BYTES] + used[VALUE_BYTES] + used[HEADER_VALUE_BYTES])
 
 
 def _frame(damage: Damage) -> FrameBlock:

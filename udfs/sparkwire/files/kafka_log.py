@@ -25,8 +25,9 @@ from sparkwire.files.plan import END, FIRST, Bounds, Part, Wanted, parts, tasks
 from sparkwire.files.storage import Source, listed, place_of
 from sparkwire.files.transactions import is_aborted
 from sparkwire.formats.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.formats.kafka.payloads import OffsetRange
-from sparkwire.formats.kafka.records import MAX_BATCH_BYTES, RECORDS_TABLE, Records
+from sparkwire.formats.kafka.records import RECORDS_TABLE, Records
 from sparkwire.sqltype import arrow_type
 
 NAME: Final = "kafka_log"

@@ -16,9 +16,9 @@ from sparkwire.files.seek import PAGE, Entry, Seeker, first_entry
 from sparkwire.files.splits import cuts
 from sparkwire.files.storage import Source
 from sparkwire.files.transactions import Aborted, transactions
+from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.formats.kafka.layout import NO_TIMESTAMP
 from sparkwire.formats.kafka.payloads import OffsetRange
-from sparkwire.formats.kafka.records import MAX_BATCH_BYTES
 
 FILE_COST = 4 << 20
 """what opening a file counts for, when small parts are put together into one task [bytes]"""

@@ -67,10 +67,10 @@ from sparkwire.formats.kafka import (
 from sparkwire.formats.kafka.batches import BATCHES, scan_batches
 from sparkwire.formats.kafka.headers_map import decode_headers_map
 from sparkwire.formats.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
+from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
 from sparkwire.formats.kafka.internal_records import record_function
 from sparkwire.formats.kafka.messages import Messages
-from sparkwire.formats.kafka.payloads import MAX_CELL_BYTES
-from sparkwire.formats.kafka.records import MAX_BATCH_BYTES, RECORDS_TABLE, scan_records
+from sparkwire.formats.kafka.records import RECORDS_TABLE, scan_records
 from sparkwire.function import Format, Function
 
 _MESSAGE: Final = bytes.fromhex(

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import Binary, empty
-from sparkwire.formats.kafka.framing import FrameBlock, frame_block
+from sparkwire.column import Binary, arrays, empty, part
+from sparkwire.formats.kafka.framing import FrameBlock
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_CODECS,
@@ -82,12 +82,15 @@ class HeaderBlock(NamedTuple):
     fields: Fields
     variant: npt.NDArray[np.int8]
 
+    def part(self, start: int, stop: int) -> HeaderBlock:
+        """Its entries from ``start`` to before ``stop``, the memory shared."""
+        return HeaderBlock(part(self.frames, start, stop), part(self.fields, start, stop), self.variant[start:stop])
+
 
 def header_block(data: Bytes, frames: FrameBlock) -> HeaderBlock:
     """Read the headers of a block's entries, as far as their reach."""
     entries = len(frames.begin)
-    fields = Fields._make(empty(entries, BATCH[name].field.dtype) for name in Fields._fields)
-    block = HeaderBlock(frames, fields, empty(entries, np.int8))
+    block = HeaderBlock(frames, arrays(Fields, entries), empty(entries, np.int8))
     read_headers(data, block)
     return block
 
@@ -119,7 +122,7 @@ class BatchHeaders:
 
     def __init__(self, source: Binary, blocks: Sequence[HeaderBlock]) -> None:
         self.source = source
-        self._blocks = [header_block(source.data, frame_block(0)), *blocks]
+        self._blocks = [header_block(source.data, arrays(FrameBlock, 0)), *blocks]
 
     @cached_property
     def frames(self) -> FrameBlock:

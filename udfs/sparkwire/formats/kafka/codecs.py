@@ -19,12 +19,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.formats.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
-from sparkwire.kernels import Bytes, i32, i64, int64, kernel, u8, u32
+from sparkwire.column import arrays, empty, part
+from sparkwire.errors import DECOMPRESS_FAILED, OK
+from sparkwire.formats.kafka.batch_headers import MAGIC_0, HeaderBlock
+from sparkwire.formats.kafka.layout import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from sparkwire.formats.kafka.payloads import Payloads
+from sparkwire.kernels import Bytes, Ints, i32, i64, int64, kernel, u8, u32
 from sparkwire.kernels.xxh32 import xxh32
 
+# What is answered in place of a count, or a size.
 BAD_FRAME = -1
-"""the framing cannot be read"""
+OVER_LIMIT, FAILED, NO_ROOM = -1, -2, -3
 
 SMALL = 256  # blocks up to this size take less time here than the call of a library [bytes]
 _RUN_ROOM = 1 << 20  # what small blocks may become at most that are decompressed in one go [bytes]
@@ -36,7 +41,7 @@ STORED_BLOCK, GZIP_STREAM, SNAPPY_BLOCK, LZ4_BLOCK, ZSTD_STREAM, LZ4_ALONE, LZ4_
 
 
 class Blocks(NamedTuple):
-    """What payloads are made of, an item for each block."""
+    """What compressed payloads are made of, an item for each block."""
 
     kind: npt.NDArray[np.int8]
     start: npt.NDArray[np.int64]
@@ -46,11 +51,35 @@ class Blocks(NamedTuple):
     """what it becomes, at most [bytes]"""
 
 
-def blocks(count: int) -> Blocks:
-    """Room for the plan of ``count`` blocks."""
-    return Blocks(
-        np.empty(count, np.int8), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
-    )
+def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads) -> tuple[Blocks, Ints]:
+    """What compressed payloads are made of, and how many blocks there are up to the end of each entry.
+
+    Entries whose payload cannot be opened get their error.
+    """
+    entry_count = len(entries.variant)
+    planned, ends = arrays(Blocks, 8 * entry_count), empty(entry_count, np.int64)  # a batch has one or a few
+    count = plan_blocks(data, entries, payloads, planned, ends)
+    if count > len(planned.kind):
+        planned = arrays(Blocks, count)
+        count = plan_blocks(data, entries, payloads, planned, ends)  # fewer, now that small ones find their run
+    return part(planned, 0, count), ends
+
+
+@kernel
+def plan_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads, out: Blocks, ends: Ints) -> int:
+    """Plan how payloads are opened; how many blocks there are, which may be more than ``out`` has room for."""
+    frames = entries.frames
+    count = 0
+    for i in range(ends.size):
+        if payloads.codec[i] != NONE and frames.error[i] == OK:
+            header_checked = entries.variant[i] != MAGIC_0
+            planned = _plan(data, payloads.first[i], payloads.last[i], payloads.codec[i], header_checked, out, count)
+            if planned == BAD_FRAME:
+                frames.error[i] = DECOMPRESS_FAILED
+            else:
+                count = planned
+        ends[i] = count
+    return count
 
 
 @kernel
@@ -77,11 +106,10 @@ def _add_to_run(out: Blocks, count: int, first: int, kind: int, start: int, size
 
 
 @kernel
-def plan(data: Bytes, start: int, end: int, codec: int, header_checked: bool, out: Blocks, count: int) -> int:
+def _plan(data: Bytes, start: int, end: int, codec: int, header_checked: bool, out: Blocks, count: int) -> int:
     """Add the blocks of the payload ``data[start:end]`` to the ``count`` that ``out`` has.
 
-    Returns the new count, which may be larger than what ``out`` holds: then it is to be called again with
-    a larger one. Negative: ``BAD_FRAME``.
+    Returns the new count, ``BAD_FRAME`` where the payload cannot be read.
     """
     if codec == ZSTD and start == end:
         return count

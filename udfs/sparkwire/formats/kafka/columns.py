@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import Binary, empty
+from sparkwire.column import INT32_MAX, Binary, checked_total, empty
 from sparkwire.formats.kafka.layout import SMALLEST_RECORD
-from sparkwire.formats.kafka.output import INT32_MAX, too_much
 from sparkwire.kernels import COPY_SLACK, Ints
 
 Offsets = npt.NDArray[np.int32]
@@ -24,6 +23,7 @@ COUNTERS = 7
 
 _AHEAD_BYTES = 2 << 20  # room for keys and values that come next, wherever they go
 _FIRST_BYTES = 1 << 17
+_RECORD_BYTES = 40  # of a record without its key and value [bytes]
 
 
 class Wanted(NamedTuple):
@@ -96,11 +96,16 @@ class GrowingColumns:
         used[COMMON] = ALL_PRESENT
         return RecordColumns(**columns, used=used)
 
+    @property
+    def size(self) -> int:
+        """About what the records take that are there [bytes]."""
+        used = self.columns.used
+        return int(used[RECORDS] * _RECORD_BYTES + used[KEY_BYTES] + used[VALUE_BYTES] + used[HEADER_VALUE_BYTES])
+
     def make_room(self, more: dict[int, int], position: int) -> None:
         """See that so many items more fit, by counter; ``position`` says how much of the source has been parsed."""
         used = self.columns.used.tolist()
-        if any(used[counter] + items > INT32_MAX for counter, items in more.items()):
-            raise too_much("records")
+        checked_total(max(used[counter] + items for counter, items in more.items()))
         if all(used[counter] + items + COPY_SLACK <= self._room[counter] for counter, items in more.items()):
             return
         larger = {}

@@ -17,6 +17,7 @@ unless it is compressed.
 from __future__ import annotations
 
 import datetime
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from sparkwire.dump import Dump, Full, Line
 from sparkwire.formats.kafka import layout
 from sparkwire.formats.kafka.batch_headers import MAGIC_2, UNKNOWN, header_block
 from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.inflate import MAX_CELL_BYTES, Inflater
 from sparkwire.formats.kafka.layout import (
     BATCH,
     BATCH_CODECS,
@@ -49,7 +51,7 @@ from sparkwire.formats.kafka.layout import (
     TIMESTAMP_TYPES,
     TRANSACTIONAL,
 )
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, open_payloads
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, payloads_of
 from sparkwire.formats.kafka.records import scan_records
 from sparkwire.kernels import Bytes, crc32, crc32c, int64, kernel
 from sparkwire.kernels.varint import varlong
@@ -129,9 +131,11 @@ def _log(dump: Dump, data: bytes) -> None:
     column = pa.array([data], pa.binary())
     source = binary_of(column)
     errors = _Errors(column)
+    inflater = Inflater(MOST_INFLATED, MAX_CELL_BYTES)
     blocks = (header_block(source.data, block) for block in frame_blocks(source, True))
+    payloads = ((block, payloads_of(source.data, block, EVERY_OFFSET)) for block in blocks)
     inflated, number = 0, 0
-    for opened in open_payloads(source, blocks, EVERY_OFFSET, MOST_INFLATED):
+    for opened in chain.from_iterable(inflater.opened(source, *found) for found in payloads):
         frames = opened.entries.frames
         for i in range(len(frames.begin)):
             begin, stop, variant = int(frames.begin[i]), int(frames.stop[i]), int(opened.entries.variant[i])

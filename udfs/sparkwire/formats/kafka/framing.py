@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import Binary, empty
+from sparkwire.column import Binary, arrays
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
 from sparkwire.formats.kafka.layout import (
     BATCH,
@@ -83,18 +83,6 @@ def entry_sums(row: int, longest: int) -> EntrySums:
     return EntrySums(range_sums(CRC32, row, longest), range_sums(CRC32C, row, longest))
 
 
-def frame_block(entries: int) -> FrameBlock:
-    """Room for so many entries."""
-    return FrameBlock(
-        row=empty(entries, np.int32),
-        begin=empty(entries, np.int64),
-        stop=empty(entries, np.int64),
-        reach=empty(entries, np.int32),
-        whole=empty(entries, np.bool_),
-        error=empty(entries, np.int8),
-    )
-
-
 def frame_blocks(source: Binary, verify: bool, piece: int = EVERYTHING) -> Iterator[FrameBlock]:
     """All entries of all rows in order, by blocks of about ``piece`` bytes, the first of them a smaller one.
 
@@ -102,7 +90,7 @@ def frame_blocks(source: Binary, verify: bool, piece: int = EVERYTHING) -> Itera
     """
     progress = Progress(0, int(source.offsets[0]), -1, -1)
     sums = entry_sums(progress.position, source.longest)
-    room = frame_block(BLOCK_ENTRIES)
+    room = arrays(FrameBlock, BLOCK_ENTRIES)
     budget = min(_FIRST_BYTES, piece)
     while progress.position < source.offsets[-1]:
         count, progress = find_entries(source.data, source.offsets, verify, budget, progress, sums, room)

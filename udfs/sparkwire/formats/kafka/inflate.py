@@ -1,4 +1,4 @@
-"""Inflating: the blocks of a payload, decompressed into memory of the caller's.
+"""Inflating: payloads decompressed into memory that is used again and again, as much as is still in the cache when it is parsed.
 
 Cramjam does what is large. Measured on record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd,
 twice as fast for snappy, up to 1.7 times for gzip, and it decompresses into memory that it is given, so that what it may
@@ -7,38 +7,154 @@ write is bounded. Small blocks, and what it would read otherwise than Kafka, ker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import cramjam
 import numpy as np
 
-from sparkwire.column import empty
+from sparkwire.column import INT32_MAX, Binary, empty, part
+from sparkwire.errors import DECOMPRESS_FAILED, OK, TOO_LARGE
+from sparkwire.formats.kafka.batch_headers import MAGIC_2, HeaderBlock
 from sparkwire.formats.kafka.codecs import (
+    FAILED,
     GZIP_STREAM,
     LZ4_BLOCK,
-    LZ4_CHECKED_RUN,
-    LZ4_GROWTH,
-    LZ4_STORED,
-    SMALL,
+    NO_ROOM,
+    OVER_LIMIT,
     SNAPPY_BLOCK,
     STORED_BLOCK,
-    XERIAL_RUN,
     ZSTD_STREAM,
-    snappy_size,
+    planned_blocks,
 )
-from sparkwire.formats.kafka.gzip_members import BAD_MEMBER, NO_ROOM, Codes, codes, count_magics, inflate_members
-from sparkwire.formats.kafka.small_blocks import lz4_block, snappy_block
-from sparkwire.kernels import COPY_SLACK, Bytes, copy, i32, int64, kernel, u8, u32
+from sparkwire.formats.kafka.deflate import Codes, codes
+from sparkwire.formats.kafka.gzip_members import count_magics, inflate_members
+from sparkwire.formats.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
+from sparkwire.formats.kafka.payloads import Payloads
+from sparkwire.formats.kafka.small_blocks import inflate_run
+from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
+MAX_BATCH_BYTES = 268_435_456
+MAX_CELL_BYTES = 2_147_483_648
+"""What a broker holds in a segment is 1 GiB, unless it is told otherwise: a cell with all of one may become twice that."""
+ROW_BYTES = 100
+"""what the columns of a record take, its key, value and headers apart [bytes]"""
+
+_ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
 _EXACT = (STORED_BLOCK, SNAPPY_BLOCK)  # say what they become
 _STREAMS = (GZIP_STREAM, ZSTD_STREAM)
-
-OVER_LIMIT = -1
-FAILED = BAD_MEMBER
 _GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
 _FULL = "failed to write whole buffer"  # how cramjam says that a stream is longer than the room for it
 _REFUSED = "not enough memory"  # how zstd says that it got none; a window beyond its bound it words otherwise
+_SIZE = ENTRY["size"].offset
+_NOT_COUNTED = -1
+
+Block = tuple[int, int, int, int]
+"""kind, start, size and room, as Python's own numbers: what is done for a batch may take no longer than the library does"""
+
+
+class Opened(NamedTuple):
+    """Entries and their payloads, ready to be parsed."""
+
+    entries: HeaderBlock
+    payloads: Payloads
+    arena: Bytes
+
+
+class Inflater:
+    """Opens payloads, within bounds of what one may become, and of what all those of a row may become as records [bytes]."""
+
+    def __init__(self, max_batch_bytes: int, max_cell_bytes: int) -> None:
+        self._limit = min(max_batch_bytes, INT32_MAX)
+        self._cell_limit = max_cell_bytes
+        self._arena = Arena(_ARENA_BYTES)
+        self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
+
+    def opened(self, source: Binary, entries: HeaderBlock, payloads: Payloads) -> Iterator[Opened]:
+        """The entries of a block in order, by arenas full; what is yielded is valid until the next is asked for."""
+        error = entries.frames.error
+        compressed = np.flatnonzero((payloads.codec != NONE) & (error == OK))
+        if not len(compressed):
+            yield Opened(entries, payloads, source.data)
+            return
+        planned, ends = planned_blocks(source.data, entries, payloads)
+        blocks = list(zip(*(column.tolist() for column in planned), strict=True))
+        compressed = compressed[error[compressed] == OK]
+        start, stop_of_block = 0, len(error)
+        while start < stop_of_block:
+            compressed = compressed[self._fill(source, entries, payloads, blocks, ends, compressed) :]
+            stop = int(compressed[0]) if len(compressed) else stop_of_block
+            yield Opened(entries.part(start, stop), part(payloads, start, stop), self._arena.readonly())
+            self._arena.clear()
+            start = stop
+
+    def _fill(
+        self,
+        source: Binary,
+        entries: HeaderBlock,
+        payloads: Payloads,
+        blocks: list[Block],
+        block_ends: Ints,
+        compressed: Ints,
+    ) -> int:
+        """Open some of the ``compressed`` entries, until the arena is as full as the cache; how many."""
+        ends = block_ends[compressed].tolist()
+        begins = np.where(compressed > 0, block_ends[compressed - 1], 0).tolist()
+        # Messages of magic 0 and 1 do not say how many they are.
+        counts = np.where(entries.variant == MAGIC_2, entries.fields.record_count, _NOT_COUNTED)[compressed].tolist()
+        starts, sizes = list[int](), list[int]()
+        for row, count, begin, end in zip(entries.frames.row[compressed].tolist(), counts, begins, ends, strict=True):
+            if self._arena.used > _ARENA_BYTES:
+                break
+            if row != self._row:
+                # Whatever a row holds, its own records fit into one Arrow column.
+                self._row, self._cell_bytes = row, 0
+                self._row_bytes = int(source.offsets[row + 1] - source.offsets[row])
+            starts.append(self._arena.used)
+            sizes.append(self._open(source.data, blocks[begin:end], count))
+        done = compressed[: len(sizes)]
+        first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
+        failed = size_of < 0
+        entries.frames.error[done[failed]] = np.where(size_of[failed] == OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED)
+        opened = done[~failed]
+        payloads.inflated[opened] = True
+        payloads.first[opened] = first[~failed]
+        payloads.last[opened] = (first + size_of)[~failed]
+        return len(sizes)
+
+    def _open(self, data: Bytes, blocks: list[Block], count: int) -> int:
+        """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
+        arena, start = self._arena, self._arena.used
+        limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes)
+        size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
+        if size == OVER_LIMIT:
+            # What was decompressed in vain counts, too: else a row of bombs could take any time.
+            self._cell_bytes += max(limit, 0)
+        if size < 0:
+            return size
+        rows = min(count, size // SMALLEST_RECORD)
+        if count == _NOT_COUNTED:
+            rows = count_messages(arena.bytes, start, start + size)
+        if self._cell_bytes + size + ROW_BYTES * rows > self._cell_limit:
+            arena.used = start
+            return OVER_LIMIT
+        self._row_bytes += size
+        self._cell_bytes += size + ROW_BYTES * rows
+        return size
+
+
+@kernel
+def count_messages(data: Bytes, pos: int, end: int) -> int:
+    """How many messages a decompressed set has."""
+    count = 0
+    while end - pos >= OVERHEAD + LEAST_SIZE:
+        size = int64(i32(data, pos + _SIZE, False))
+        if size < LEAST_SIZE:
+            break
+        pos += OVERHEAD + size
+        count += 1
+    return count
 
 
 class Arena:
@@ -77,7 +193,7 @@ class Arena:
             self.bytes[: self.used] = old[: self.used]
 
 
-def inflate(data: Bytes, planned: Iterable[tuple[int, int, int, int]], arena: Arena, limit: int) -> int:
+def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> int:
     """Decompress a payload's blocks (kind, start, size, room) after what ``arena`` holds.
 
     Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
@@ -137,48 +253,6 @@ def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int,
         if room == left:
             return OVER_LIMIT
         room = 4 * room + (64 << 10)
-
-
-@kernel
-def inflate_run(data: Bytes, kind: int, pos: int, end: int, out: Bytes, at: int, room: int, left: int) -> int:
-    """Decompress small blocks with their framing, or one that takes all the ``room``: the size, ``OVER_LIMIT`` or ``FAILED``."""
-    begin = at
-    while pos < end:
-        stored = False
-        if kind == XERIAL_RUN:
-            size = int64(i32(data, pos, False))
-            room = snappy_size(data, pos + 4, pos + 4 + size)
-            if room > left - (at - begin):
-                return OVER_LIMIT
-        else:
-            word = int64(u32(data, pos, True))
-            stored = word >= LZ4_STORED
-            size = word & ~LZ4_STORED
-            if size <= SMALL:
-                room = size * LZ4_GROWTH
-        pos += 4
-        if stored:
-            copy(out, at, data, pos, size)
-            written = size
-        elif kind == XERIAL_RUN:
-            written = snappy_block(data, pos + _varint_width(data, pos), pos + size, out, at, room)
-        else:
-            written = lz4_block(data, pos, pos + size, out, at, room)
-        if written < 0:
-            return FAILED
-        at += written
-        if at - begin > left:
-            return OVER_LIMIT
-        pos += size + (4 if kind == LZ4_CHECKED_RUN else 0)
-    return at - begin
-
-
-@kernel
-def _varint_width(data: Bytes, pos: int) -> int:
-    width = 1
-    while u8(data, pos + width - 1) >= 128:
-        width += 1
-    return width
 
 
 def _gzip(source: memoryview, out: memoryview) -> int:

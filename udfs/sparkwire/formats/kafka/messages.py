@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.column import binary_of, empty, from_codes, primitive, timestamps
+from sparkwire.column import arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, TRUNCATED, UNKNOWN_CODEC
 from sparkwire.formats.kafka.layout import (
     CODEC_MASK,
@@ -26,7 +26,7 @@ from sparkwire.formats.kafka.layout import (
     TIMESTAMP_TYPES,
 )
 from sparkwire.formats.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, within
-from sparkwire.formats.kafka.output import INT32_MAX, binary, too_much
+from sparkwire.formats.kafka.output import binary
 from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Place, copy, crc32, field_reader, i8, int64, kernel, prefetch
 from sparkwire.wire import Layout
 
@@ -195,28 +195,12 @@ class Messages:
     def __init__(self, data: pa.Array) -> None:
         self.source = binary_of(data)
         rows = self.source.rows
-        if self.source.offsets[rows] - self.source.offsets[0] > INT32_MAX:  # only those of a large_binary do
-            raise too_much("messages")
-        self._fields = Fields(
-            crc=empty(rows, np.int64),
-            magic=empty(rows, np.int8),
-            attributes=empty(rows, np.int32),
-            timestamp=empty(rows, np.int64),
-        )
-        self._found = Found(
-            present=empty(rows, np.uint8),
-            codec=empty(rows, np.int8),
-            timestamp_type=empty(rows, np.int8),
-            computed=empty(rows, np.int64),
-            crc_ok=empty(rows, np.int8),
-            error=empty(rows, np.int8),
-            key=empty(rows, np.int64),
-            key_size=empty(rows, np.int32),
-            key_ends=empty(rows + 1, np.int32),
-            value=empty(rows, np.int64),
-            value_size=empty(rows, np.int32),
-            value_ends=empty(rows + 1, np.int32),
-        )
+        checked_total(
+            int(self.source.offsets[rows] - self.source.offsets[0])
+        )  # only those of a large_binary may be too much
+        self._fields = arrays(Fields, rows)
+        ends = {name: empty(rows + 1, np.int32) for name in ("key_ends", "value_ends")}
+        self._found = arrays(Found, rows)._replace(**ends)
         self._common = read_messages(self.source.data, self.source.offsets, self._fields, self._found)
 
     def _present(self, bit: int) -> Bools | None:

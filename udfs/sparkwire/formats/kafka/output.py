@@ -9,8 +9,6 @@ import pyarrow.compute as pc
 
 from sparkwire.column import bitmap
 
-INT32_MAX = 2**31 - 1
-"""what one Arrow column of bytes can hold [bytes]"""
 _PART_ROWS = 1 << 14  # texts that are Python's at a time: each takes many times its bytes
 
 
@@ -20,14 +18,6 @@ def binary(
     """BINARY: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``data`` may have room to spare."""
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-
-
-def too_much(what: str) -> ValueError:
-    """The records of one batch do not fit into one Arrow column."""
-    return ValueError(
-        f"the {what} of one Arrow batch come to more than 2 GiB, more than an Arrow column holds: "
-        "lower spark.sql.execution.arrow.maxRecordsPerBatch"
-    )
 
 
 def text(column: pa.Array) -> pa.Array:

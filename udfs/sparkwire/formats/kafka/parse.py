@@ -6,10 +6,6 @@ parser does not finish it does not count, so the next one overwrites it.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from sparkwire.column import empty
 from sparkwire.errors import BAD_RECORD, OK
 from sparkwire.formats.kafka.batch_headers import MAGIC_0, MAGIC_1, MAGIC_2, Fields
 from sparkwire.formats.kafka.columns import (
@@ -25,6 +21,7 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
+from sparkwire.formats.kafka.inflate import Opened
 from sparkwire.formats.kafka.layout import (
     BATCH,
     LEAST_SIZE,
@@ -38,7 +35,6 @@ from sparkwire.formats.kafka.layout import (
 )
 from sparkwire.formats.kafka.parse_batch import SMALLEST_HEADER, Batch, parse_batch
 from sparkwire.formats.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
-from sparkwire.formats.kafka.payloads import Opened
 from sparkwire.kernels import Bytes, int64, kernel
 
 _BATCH_ATTRIBUTES_END = BATCH["attributes"].end
@@ -46,20 +42,17 @@ _ATTRIBUTES_END = MESSAGE_ENTRY_1["attributes"].end
 _TIMESTAMP_END = MESSAGE_ENTRY_1["timestamp"].end
 
 
-def parse_records(
-    data: Bytes, opened: Opened, verify: bool, wanted: Wanted, growing: GrowingColumns
-) -> npt.NDArray[np.int32]:
-    """Append the records of opened entries; how many rows each entry became."""
+def parse_records(data: Bytes, opened: Opened, verify: bool, wanted: Wanted, growing: GrowingColumns) -> None:
+    """Append the records of opened entries."""
     begins = opened.entries.frames.begin
-    rows = empty(len(begins), np.int32)
     start = 0
     payload, records = most_of(opened, 0, len(begins))
     more = {RECORDS: records + 1, KEY_BYTES: payload * wanted.key, VALUE_BYTES: payload * wanted.value}
     while True:
         growing.make_room(more, int(begins[start]))
-        start = parse_entries(data, opened, verify, wanted, growing.columns, rows, start)
+        start = parse_entries(data, opened, verify, wanted, growing.columns, start)
         if start == len(begins):
-            return rows
+            return
         payload, _ = most_of(opened, start, start + 1)
         more = {HEADERS: payload // SMALLEST_HEADER + 2, HEADER_KEY_BYTES: payload, HEADER_VALUE_BYTES: payload}
 
@@ -81,16 +74,8 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
 
 
 @kernel
-def parse_entries(
-    data: Bytes,
-    opened: Opened,
-    verify: bool,
-    wanted: Wanted,
-    out: RecordColumns,
-    rows: npt.NDArray[np.int32],
-    start: int,
-) -> int:
-    """Append the records of the entries from ``start`` on; ``rows[i]`` is how many rows entry ``i`` became.
+def parse_entries(data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out: RecordColumns, start: int) -> int:
+    """Append the records of the entries from ``start`` on, and say of each how many rows it became.
 
     Returns up to where entries were parsed: not all where the next has more headers than there is room for.
     """
@@ -122,7 +107,7 @@ def parse_entries(
             source, first, last, fields.offset[i], magic == MAGIC_1, time_type, fields.timestamp[i], verify, wanted, out
         ):
             append_error(fields, i, magic, frames.reach[i], BAD_RECORD, out)
-        rows[i] = out.used[RECORDS] - before
+        payloads.rows[i] = out.used[RECORDS] - before
     return frames.begin.size
 
 

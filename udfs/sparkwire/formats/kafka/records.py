@@ -1,14 +1,15 @@
 """``kafka_records``: every record of log bytes, compressed sets opened.
 
-Log bytes are walked once, a cacheful at a time: `framing` finds the entries, `batch_headers` reads their headers,
-`payloads` opens what is compressed, `parse` appends the records to columns. Here the columns become Arrow's. What is the
-same for all records of an entry is kept once an entry, and repeated at the end.
+Log bytes are walked once, a cacheful at a time: `framing` finds the entries, `batch_headers` reads their headers, `payloads`
+says where what they hold lies, `inflate` opens what is compressed, `parse` appends the records to columns. Here the columns
+become Arrow's. What is the same for all records of an entry is kept once an entry, and repeated at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 from sparkwire.builders import Column
 from sparkwire.column import Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.errors import CRC_MISMATCH, ERRORS, OK
-from sparkwire.formats.kafka.batch_headers import BatchHeaders, Nullable, header_block
+from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable, header_block
 from sparkwire.formats.kafka.columns import (
     COMMON,
     HAS_HEADERS,
@@ -33,14 +34,15 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks
+from sparkwire.formats.kafka.framing import EVERYTHING, FrameBlock, frame_blocks
+from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
 from sparkwire.formats.kafka.parse import parse_records
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, MAX_CELL_BYTES, OffsetRange, open_payloads
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange, payloads_of
 from sparkwire.kernels import Bools
 
-MAX_BATCH_BYTES = 268_435_456
+_NO_ROWS = np.empty(0, np.int32)
 PIECE_BYTES = 2 << 20  # of log bytes, still in the cache when they are parsed
 
 
@@ -257,7 +259,7 @@ def scan_records(
     frames = frame_blocks(source, verify=True, piece=PIECE_BYTES)
     if not verify_crc:
         frames = map(_believed, frames)
-    return records_of(source, frames, verify_crc, max_batch_bytes, columns, offsets, max_cell_bytes)
+    return next(records_of(source, frames, verify_crc, Inflater(max_batch_bytes, max_cell_bytes), columns, offsets))
 
 
 def _believed(frames: FrameBlock) -> FrameBlock:
@@ -270,17 +272,26 @@ def records_of(
     source: Binary,
     frames: Iterable[FrameBlock],
     verify_crc: bool,
-    max_batch_bytes: int,
+    inflater: Inflater,
     columns: Collection[str],
-    offsets: OffsetRange = EVERY_OFFSET,
-    max_cell_bytes: int = MAX_CELL_BYTES,
-) -> Records:
-    """The same of entries that have been framed."""
-    growing = GrowingColumns(source)
+    offsets: OffsetRange,
+    piece: int = EVERYTHING,
+) -> Iterator[Records]:
+    """The records of framed entries, by pieces that come to about ``piece`` bytes; the last may have none.
+
+    A piece is valid until the next is asked for.
+    """
     wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
-    blocks = (header_block(source.data, block) for block in frames)
-    entries, rows = [], [np.empty(0, np.int32)]
-    for opened in open_payloads(source, blocks, offsets, max_batch_bytes, max_cell_bytes):
-        rows.append(parse_records(source.data, opened, verify_crc, wanted, growing))
-        entries.append(opened.entries)
-    return Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+    headers = (header_block(source.data, block) for block in frames)
+    located = ((block, payloads_of(source.data, block, offsets)) for block in headers)
+    every = chain.from_iterable(inflater.opened(source, *found) for found in located)
+    more = True
+    while more:
+        growing, entries, rows, more = GrowingColumns(source), list[HeaderBlock](), [_NO_ROWS], False
+        for opened in every:
+            parse_records(source.data, opened, verify_crc, wanted, growing)
+            entries.append(opened.entries)
+            rows.append(opened.payloads.rows)
+            if more := growing.size >= piece:
+                break
+        yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkwire.kernels import Bytes, copy, int64, kernel, store_u8, u8, u16
-
-BAD_BLOCK = -2
-"""a block that cannot be read"""
+from sparkwire.formats.kafka.codecs import (
+    FAILED,
+    LZ4_CHECKED_RUN,
+    LZ4_GROWTH,
+    LZ4_STORED,
+    OVER_LIMIT,
+    SMALL,
+    XERIAL_RUN,
+    snappy_size,
+)
+from sparkwire.kernels import Bytes, copy, i32, int64, kernel, store_u8, u8, u16, u32
 
 _LAST_LITERALS = 5  # [bytes] at the end of a block that are literals
 _MATCH_LIMIT = 12  # [bytes] before the end of the room for it in which no match begins
@@ -21,8 +28,50 @@ _RUN = 15  # from here on a length goes on in the bytes that follow
 
 
 @kernel
+def inflate_run(data: Bytes, kind: int, pos: int, end: int, out: Bytes, at: int, room: int, left: int) -> int:
+    """Decompress small blocks with their framing, or one that takes all the ``room``: the size, ``OVER_LIMIT`` or ``FAILED``."""
+    begin = at
+    while pos < end:
+        stored = False
+        if kind == XERIAL_RUN:
+            size = int64(i32(data, pos, False))
+            room = snappy_size(data, pos + 4, pos + 4 + size)
+            if room > left - (at - begin):
+                return OVER_LIMIT
+        else:
+            word = int64(u32(data, pos, True))
+            stored = word >= LZ4_STORED
+            size = word & ~LZ4_STORED
+            if size <= SMALL:
+                room = size * LZ4_GROWTH
+        pos += 4
+        if stored:
+            copy(out, at, data, pos, size)
+            written = size
+        elif kind == XERIAL_RUN:
+            written = snappy_block(data, pos + _varint_width(data, pos), pos + size, out, at, room)
+        else:
+            written = lz4_block(data, pos, pos + size, out, at, room)
+        if written < 0:
+            return FAILED
+        at += written
+        if at - begin > left:
+            return OVER_LIMIT
+        pos += size + (4 if kind == LZ4_CHECKED_RUN else 0)
+    return at - begin
+
+
+@kernel
+def _varint_width(data: Bytes, pos: int) -> int:
+    width = 1
+    while u8(data, pos + width - 1) >= 128:
+        width += 1
+    return width
+
+
+@kernel
 def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int) -> int:
-    """Decode the block ``source[pos:end]`` to ``out[at:at + room]``; its size, or ``BAD_BLOCK``."""
+    """Decode the block ``source[pos:end]`` to ``out[at:at + room]``; its size, or ``FAILED``."""
     start, limit = at, at + room
     while pos < end:
         token = int64(u8(source, pos))
@@ -31,11 +80,11 @@ def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int)
         if size == _RUN:
             size, pos = _lz4_length(source, pos, end - _RUN, size)
             if pos < 0:
-                return BAD_BLOCK
+                return FAILED
         if at + size > limit - _MATCH_LIMIT or pos + size > end - 3 - _LAST_LITERALS:
             # Literals so near to either end are the last sequence.
             if pos + size != end or at + size > limit:
-                return BAD_BLOCK
+                return FAILED
             _copy_literals(source, pos, out, at, size)
             return at + size - start
         _copy_literals(source, pos, out, at, size)
@@ -47,13 +96,13 @@ def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int)
         if size == _RUN:
             size, pos = _lz4_length(source, pos, end - _LAST_LITERALS + 1, size)
             if pos < 0:
-                return BAD_BLOCK
+                return FAILED
         size += _MIN_MATCH
         if offset > at - start or at + size > limit - _LAST_LITERALS:
-            return BAD_BLOCK
+            return FAILED
         _repeat(out, at, offset, size)
         at += size
-    return BAD_BLOCK
+    return FAILED
 
 
 @kernel
@@ -73,7 +122,7 @@ def _lz4_length(source: Bytes, pos: int, last: int, size: int) -> tuple[int, int
 
 @kernel
 def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int) -> int:
-    """Decode the elements ``source[pos:end]`` of a block, which are to fill ``out[at:at + room]``: ``room`` or ``BAD_BLOCK``."""
+    """Decode the elements ``source[pos:end]`` of a block, which are to fill ``out[at:at + room]``: ``room`` or ``FAILED``."""
     start, limit = at, at + room
     while pos < end:
         tag = int64(u8(source, pos))
@@ -84,18 +133,18 @@ def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: i
             if size >= 60:
                 width = size - 59
                 if width > end - pos:
-                    return BAD_BLOCK
+                    return FAILED
                 size = _little(source, pos, width)
                 pos += width
             size += 1
             if size > end - pos or size > limit - at:
-                return BAD_BLOCK
+                return FAILED
             _copy_literals(source, pos, out, at, size)
             pos += size
         else:
             width = 4 if kind == 3 else kind
             if width > end - pos:
-                return BAD_BLOCK
+                return FAILED
             offset = _little(source, pos, width)
             size = 1 + (tag >> 2)
             if kind == 1:
@@ -103,10 +152,10 @@ def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: i
                 size = 4 + ((tag >> 2) & 7)
             pos += width
             if offset == 0 or offset > at - start or size > limit - at:
-                return BAD_BLOCK
+                return FAILED
             _repeat(out, at, offset, size)
         at += size
-    return room if at == limit else BAD_BLOCK
+    return room if at == limit else FAILED
 
 
 @kernel
