@@ -243,7 +243,7 @@ def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> Non
         assert (str(row["price"]), row["_primary_key_"]) == ("1.50", ["id", "name"])
     assert sorted(row["ops"][0] for row in got) == ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFOR"]
     clash = messages.selectExpr("value", "1 AS NAME")
-    with pytest.raises(ValueError, match="rows keeps the column NAME of its input, and the rows have one of that name"):
+    with pytest.raises(ValueError, match="rows has two columns named NAME"):
         sparkwire.datahub.rows(clash, table="example_db.example_table_pk")
 
 

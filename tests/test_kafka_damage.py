@@ -152,10 +152,11 @@ def test_bound_is_positive(bound: int) -> None:
 
 def test_more_than_arrow_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one array cannot hold fails with a sentence; a single row is kept below that by TOO_LARGE."""
-    from sparkwire.formats.kafka import columns, payloads
+    from sparkwire import column
+    from sparkwire.formats.kafka import inflate
 
-    monkeypatch.setattr(columns, "INT32_MAX", 3 * MIB)
-    monkeypatch.setattr(payloads, "INT32_MAX", 3 * MIB)
+    monkeypatch.setattr(column, "INT32_MAX", 3 * MIB)
+    monkeypatch.setattr(inflate, "INT32_MAX", 3 * MIB)
     data = batch(snappy(record(bytes(MIB))), 2)
     assert [row["error"] for row in rows(data * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
     with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch".replace(".", "[.]")):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.kernels.copy import COPY_SLACK
-from sparkwire.kernels.gather import gather_rows, place_words, write_words
+from sparkwire.kernels.gather import gather_rows, place_words, texts_of, write_words
 from sparkwire.kernels.load import Bools, Bytes, Ints
 from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 from sparkwire.sqltype import TIMESTAMP
@@ -136,6 +136,7 @@ def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(size), dtype)
 
 
+_texts_of = functools.cache(texts_of)
 Block = TypeVar("Block", bound=tuple[Any, ...])
 
 
@@ -173,23 +174,14 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
 
 def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
     """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
-    data, starts, sizes = _spelling(tuple(vocabulary))
+    words = _texts_of(tuple(vocabulary))
     offsets = empty(len(codes) + 1, np.int32)
-    total = place_words(codes, sizes, offsets)
+    total = place_words(codes, words.sizes, offsets)
     checked_total(total)
     out = empty(total, np.uint8, COPY_SLACK)
-    write_words(codes, data, starts, sizes, offsets, out)
+    write_words(codes, words, offsets, out)
     buffers = [bitmap(codes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
     return pa.Array.from_buffers(pa.string(), len(codes), buffers)
-
-
-@functools.cache
-def _spelling(vocabulary: tuple[str, ...]) -> tuple[Bytes, Ints, Ints]:
-    """Its bytes, with some more so that they are copied by the chunk, and where each word begins and how long it is."""
-    texts = [text.encode() for text in vocabulary]
-    sizes = np.array([len(text) for text in texts], np.int64)
-    data = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)
-    return data, np.cumsum(sizes) - sizes, sizes
 
 
 def strings(texts: Sequence[str]) -> pa.Array:

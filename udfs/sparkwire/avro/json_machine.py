@@ -25,7 +25,8 @@ from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
 from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i32, i64, int64, kernel, store_u8, u8
-from sparkwire.kernels.json_text import write_base64, write_java_text
+from sparkwire.kernels.base64 import write_base64
+from sparkwire.kernels.json_text import write_java_text
 from sparkwire.kernels.shortest import write_double, write_float
 from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 

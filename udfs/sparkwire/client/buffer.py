@@ -15,20 +15,16 @@ from sparkwire.formats.databus import event, layout, stream
 from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
-from sparkwire.kernels import Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, u8
-from sparkwire.wire import Layout
+from sparkwire.kernels import Bytes, Ints, crc32_raw, field_reader, int64, kernel, u8, variant_of
 
 UNSEEN: Final = -1
 
 _FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nanos")  # in the order of Columns
 
 
-def _places(table: Layout, little: bool) -> tuple[Place, ...]:
-    placed = (table[name] for name in _FIELDS)
-    return tuple(Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed)
-
-
-_PLACES: Final = tuple(_places(table, little) for table in (layout.V1, layout.V2) for little in (False, True))
+_PLACES: Final = tuple(
+    variant_of(table, _FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)
+)
 _read_columns = field_reader((_PLACES[0], *_PLACES))  # what is intact has a variant, so the first is never used
 
 

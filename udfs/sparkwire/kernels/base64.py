@@ -1,7 +1,7 @@
-"""Base64 to bytes as ``java.util.Base64.getDecoder()`` reads it.
+"""Base64, read as ``java.util.Base64.getDecoder()`` does and written padded.
 
-The standard alphabet and nothing else, no white space; the padding may be missing, but not in part; the bits of the last
-character that belong to no byte are not looked at.
+Reading takes the standard alphabet and nothing else, no white space; the padding may be missing, but not in part; the bits
+of the last character that belong to no byte are not looked at.
 """
 
 from __future__ import annotations
@@ -12,32 +12,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, store_u8, u8
+from sparkwire.kernels.load import Bytes, Ints, store_i16, store_u8, u8
 from sparkwire.kernels.number import int64
 
-_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_PAD = ord("=")
+_ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
+_LINE = 57  # [bytes] that fill a line of 76 characters
+_PADDING = ord("=")
+_NEWLINE = int.from_bytes(rb"\n", "little")
 
 
 def _values() -> Ints:
     values = np.full(256, -1, np.int64)
-    values[np.frombuffer(_ALPHABET, np.uint8)] = np.arange(64)
+    values[_ALPHABET] = np.arange(64)
     return values
 
 
+def _pairs() -> NDArray[np.int16]:
+    """Two characters of Base64 for each number of twelve bits, the first one in the lower byte."""
+    characters = _ALPHABET.astype(np.uint16)
+    return (characters[:, None] | characters[None, :] << 8).astype(np.int16).ravel()
+
+
 _VALUES = _values()
+_PAIRS = _pairs()
 
 
 @kernel
-def measure_base64(data: Bytes, offsets: NDArray[Any], sizes: Ints) -> None:
+def measure_decoded(data: Bytes, offsets: NDArray[Any], sizes: Ints) -> None:
     """Size of what each row encodes [bytes], -1 for what is not Base64."""
     for i in range(sizes.size):
         sizes[i] = _decoded_size(data, int64(offsets[i]), int64(offsets[i + 1]))
 
 
 @kernel
-def write_base64(data: Bytes, offsets: NDArray[Any], sizes: Ints, at: NDArray[Any], out: Bytes) -> None:
-    """Write what the rows encode to ``out[at[i]:]``; ``sizes`` from ``measure_base64``, nothing below 1."""
+def write_decoded(data: Bytes, offsets: NDArray[Any], sizes: Ints, at: NDArray[Any], out: Bytes) -> None:
+    """Write what the rows encode to ``out[at[i]:]``; ``sizes`` from ``measure_decoded``, nothing below 1."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             _decode(data, int64(offsets[i]), sizes[i], int64(at[i]), out)
@@ -57,9 +66,9 @@ def _decoded_size(data: Bytes, start: int, end: int) -> int:
 @kernel
 def _without_padding(data: Bytes, start: int, end: int) -> int:
     """Where the characters that encode end: padding counts only where it fills the last group of four."""
-    if end == start or (end - start) % 4 != 0 or u8(data, end - 1) != _PAD:
+    if end == start or (end - start) % 4 != 0 or u8(data, end - 1) != _PADDING:
         return end
-    return end - 2 if u8(data, end - 2) == _PAD else end - 1
+    return end - 2 if u8(data, end - 2) == _PADDING else end - 1
 
 
 @kernel
@@ -73,3 +82,57 @@ def _decode(data: Bytes, pos: int, size: int, at: int, out: Bytes) -> None:
             held -= 8
             store_u8(out, at, np.uint8((bits >> held) & 0xFF))
             at += 1
+
+
+@kernel
+def base64_size(size: int) -> int:
+    """Characters of so many bytes."""
+    return (size + 2) // 3 * 4
+
+
+@kernel
+def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
+    r"""Base64 of ``data[start:start + size]`` with ``\n`` after every 76 characters, of which the last may be the last."""
+    if not writing:
+        return at + base64_size(size) + size // _LINE * 2
+    end = start + size
+    while start + _LINE <= end:
+        at = _write_groups(out, at, data, start, start + _LINE)
+        store_i16(out, at, _NEWLINE, True)
+        at += 2
+        start += _LINE
+    whole = end - (end - start) % 3
+    at = _write_groups(out, at, data, start, whole)
+    return _write_last_group(out, at, data, whole, end)
+
+
+@kernel
+def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+    """Base64 of ``data[start:start + size]`` in one line, padded."""
+    whole = start + size - size % 3
+    at = _write_groups(out, at, data, start, whole)
+    return _write_last_group(out, at, data, whole, start + size)
+
+
+@kernel
+def _write_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
+    while pos < end:
+        bits = int64(u8(data, pos)) << 16 | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2))
+        store_i16(out, at, _PAIRS[bits >> 12], True)
+        store_i16(out, at + 2, _PAIRS[bits & 0xFFF], True)
+        pos += 3
+        at += 4
+    return at
+
+
+@kernel
+def _write_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
+    if pos == end:
+        return at
+    bits = int64(u8(data, pos)) << 16
+    if pos + 1 < end:
+        bits |= int64(u8(data, pos + 1)) << 8
+    store_i16(out, at, _PAIRS[bits >> 12], True)
+    store_u8(out, at + 2, _ALPHABET[bits >> 6 & 63] if pos + 1 < end else np.uint8(_PADDING))
+    store_u8(out, at + 3, np.uint8(_PADDING))
+    return at + 4

@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from sparkwire.kernels.load import address, in_order
+from sparkwire.wire import Layout
 
 _INDEX = ir.IntType(64)
 _BLOB = 16  # [bytes] the one width that is copied and not read as a number
@@ -36,6 +37,14 @@ class Place(NamedTuple):
 
 Variant: TypeAlias = Sequence[Place | None]
 """For each output column where this variant has the field, None where it has none."""
+
+
+def variant_of(table: Layout, names: Sequence[str], little: bool = False) -> Variant:
+    """Where rows of a layout have the fields of these names."""
+    placed = (table.get(name) for name in names)
+    return tuple(
+        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
+    )
 
 
 def field_reader(variants: Sequence[Variant]) -> Callable[..., None]:

@@ -1,13 +1,14 @@
-"""Copy spans of a byte buffer one after the other: what every BINARY and STRING answer is made of."""
+"""Copy spans of a byte buffer, or fixed texts, one after the other: what every BINARY and STRING answer is made of."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.kernels.copy import copy
+from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Ints
 from sparkwire.kernels.number import int64
@@ -27,6 +28,29 @@ def gather_rows(
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
 
 
+class Texts(NamedTuple):
+    """Fixed texts, with some bytes more so that they are copied by the chunk."""
+
+    data: npt.NDArray[np.uint8]
+    starts: Ints
+    sizes: Ints
+
+
+def texts_of(texts: Sequence[str]) -> Texts:
+    encoded = [text.encode() for text in texts]
+    sizes = np.array([len(text) for text in encoded], np.int64)
+    data = np.frombuffer(b"".join(encoded) + bytes(COPY_SLACK), np.uint8)
+    return Texts(data, np.cumsum(sizes) - sizes, sizes)
+
+
+@kernel
+def write_text(out: npt.NDArray[np.uint8], at: int, texts: Texts, which: int, writing: bool) -> int:
+    """Write a text to ``out[at:]``, or with ``writing`` off only measure it; where it ends."""
+    if writing:
+        copy(out, at, texts.data, texts.starts[which], texts.sizes[which])
+    return at + int64(texts.sizes[which])
+
+
 @kernel
 def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
     """Where words of ``sizes[code]`` bytes end when they lie one after the other, -1 for none; how many bytes that is."""
@@ -41,14 +65,9 @@ def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[n
 
 @kernel
 def write_words(
-    codes: npt.NDArray[np.int8],
-    data: npt.NDArray[np.uint8],
-    starts: Ints,
-    sizes: Ints,
-    offsets: npt.NDArray[np.int32],
-    out: npt.NDArray[np.uint8],
+    codes: npt.NDArray[np.int8], words: Texts, offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]
 ) -> None:
-    """``out[offsets[i]:] = data[starts[code]:starts[code] + sizes[code]]``."""
+    """Write the word of each code to ``out[offsets[i]:]``."""
     for i in range(codes.size):
         if codes[i] >= 0:
-            copy(out, int64(offsets[i]), data, starts[codes[i]], sizes[codes[i]])
+            write_text(out, int64(offsets[i]), words, int64(codes[i]), True)

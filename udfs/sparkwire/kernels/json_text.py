@@ -18,19 +18,10 @@ from sparkwire.kernels.text import utf8_step
 
 WRITE_SLACK: Final = 8  # [bytes]
 
-_LINE = 57  # [bytes] that fill a line of 76 characters
-_PADDING = ord("=")
 _REPLACEMENT = 0xBDBFEF  # U+FFFD in UTF-8, first byte lowest
-_BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _BACKSLASH = 0x5C
 _ONES = int64(0x0101010101010101)
-
-
-def _pairs() -> NDArray[np.int16]:
-    """Two characters of Base64 for each number of twelve bits, the first one in the lower byte."""
-    characters = _BASE64.astype(np.uint16)
-    return (characters[:, None] | characters[None, :] << 8).astype(np.int16).ravel()
 
 
 def _short_escapes() -> NDArray[np.uint8]:
@@ -42,56 +33,7 @@ def _short_escapes() -> NDArray[np.uint8]:
     return letters
 
 
-_PAIRS = _pairs()
 _SHORT_ESCAPES = _short_escapes()
-
-
-@kernel
-def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    r"""Base64 of ``data[start:start + size]`` with ``\n`` after every 76 characters, of which the last may be the last."""
-    if not writing:
-        return at + (size + 2) // 3 * 4 + size // _LINE * 2
-    end = start + size
-    while start + _LINE <= end:
-        at = _write_groups(out, at, data, start, start + _LINE)
-        store_i16(out, at, _BACKSLASH | ord("n") << 8, True)
-        at += 2
-        start += _LINE
-    whole = end - (end - start) % 3
-    at = _write_groups(out, at, data, start, whole)
-    return _write_last_group(out, at, data, whole, end)
-
-
-@kernel
-def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Base64 of ``data[start:start + size]`` in one line, padded."""
-    whole = start + size - size % 3
-    at = _write_groups(out, at, data, start, whole)
-    return _write_last_group(out, at, data, whole, start + size)
-
-
-@kernel
-def _write_groups(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
-    while pos < end:
-        bits = int64(u8(data, pos)) << 16 | int64(u8(data, pos + 1)) << 8 | int64(u8(data, pos + 2))
-        store_i16(out, at, _PAIRS[bits >> 12], True)
-        store_i16(out, at + 2, _PAIRS[bits & 0xFFF], True)
-        pos += 3
-        at += 4
-    return at
-
-
-@kernel
-def _write_last_group(out: Bytes, at: int, data: Bytes, pos: int, end: int) -> int:
-    if pos == end:
-        return at
-    bits = int64(u8(data, pos)) << 16
-    if pos + 1 < end:
-        bits |= int64(u8(data, pos + 1)) << 8
-    store_i16(out, at, _PAIRS[bits >> 12], True)
-    store_u8(out, at + 2, _BASE64[bits >> 6 & 63] if pos + 1 < end else np.uint8(_PADDING))
-    store_u8(out, at + 3, np.uint8(_PADDING))
-    return at + 4
 
 
 @kernel
@@ -118,7 +60,8 @@ def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, wri
             continue
         step = utf8_step(data, pos, end)
         if step == 1:
-            at = _write_ascii(out, at, int64(u8(data, pos)), writing)
+            character = int64(u8(data, pos))
+            at = write_ascii(out, at, character) if writing else at + ascii_size(character)
         elif step == 4:
             at = _write_surrogates(out, at, data, pos, writing)
         elif step > 0:
@@ -144,16 +87,22 @@ def _is_plain(eight: int) -> bool:
 
 
 @kernel
-def _write_ascii(out: Bytes, at: int, character: int, writing: bool) -> int:
+def ascii_size(character: int) -> int:
+    """Size of an ASCII character between the quotes of a string [bytes]."""
+    letter = _SHORT_ESCAPES[character]
+    return 6 if letter == 1 else 2 if letter else 1
+
+
+@kernel
+def write_ascii(out: Bytes, at: int, character: int) -> int:
+    """Write it, escaped where JSON needs that; the place after it."""
     letter = _SHORT_ESCAPES[character]
     if letter == 1:
-        return _write_escape(out, at, character, writing)
+        return _write_escape(out, at, character, True)
     if letter == 0:
-        if writing:
-            store_u8(out, at, np.uint8(character))
+        store_u8(out, at, np.uint8(character))
         return at + 1
-    if writing:
-        store_i16(out, at, _BACKSLASH | int64(letter) << 8, True)
+    store_i16(out, at, _BACKSLASH | int64(letter) << 8, True)
     return at + 2
 
 

@@ -28,6 +28,7 @@ from sparkwire.kernels.json import (
     Kinds,
     character_at,
 )
+from sparkwire.kernels.json_text import ascii_size, write_ascii
 from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
@@ -92,10 +93,8 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
         character, pos = character_at(data, pos, end)
         if not escape:
             total += 1
-        elif character == QUOTE or character == BACKSLASH or _letter_of(character) > 0:
-            total += 2
         else:
-            total += 6 if character < 0x20 else _utf8_size(character)
+            total += ascii_size(character) if character < 0x80 else _utf8_size(character)
     return total
 
 
@@ -111,43 +110,12 @@ def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: in
         if not escape:
             store_u8(out, at, np.uint8(character))
             at += 1
+        elif character < 0x80:
+            at = write_ascii(out, at, character)
         else:
-            at = _write_escape(out, at, character)
+            at = _write_utf8(out, at, character)
     store_u8(out, at, np.uint8(QUOTE))
     return at + 1
-
-
-@kernel
-def _write_escape(out: Bytes, at: int, character: int) -> int:
-    letter = _letter_of(character)
-    if character == QUOTE or character == BACKSLASH:
-        letter = character
-    if letter > 0:
-        store_u8(out, at, np.uint8(BACKSLASH))
-        store_u8(out, at + 1, np.uint8(letter))
-        return at + 2
-    if character >= 0x20:
-        return _write_utf8(out, at, character)
-    store_u8(out, at, np.uint8(BACKSLASH))
-    store_u8(out, at + 1, np.uint8(0x75))
-    for k in range(4):
-        digit = (character >> (4 * (3 - k))) & 0xF
-        store_u8(out, at + 2 + k, np.uint8(ZERO + digit if digit < 10 else 0x37 + digit))
-    return at + 6
-
-
-@kernel
-def _letter_of(character: int) -> int:
-    """The letter of a control character's short escape, 0 if it has none."""
-    if character == 0x08:
-        return 0x62
-    if character == 0x09:
-        return 0x74
-    if character == 0x0A:
-        return 0x6E
-    if character == 0x0C:
-        return 0x66
-    return 0x72 if character == 0x0D else 0
 
 
 @kernel

@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels.copy import COPY_SLACK, copy
+from sparkwire.kernels.base64 import write_base64_lines
+from sparkwire.kernels.gather import Texts, texts_of, write_text
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_text import write_base64_lines, write_hexadecimal, write_java_text
+from sparkwire.kernels.json_text import write_hexadecimal, write_java_text
 from sparkwire.kernels.load import Bytes, Ints
 from sparkwire.kernels.number import int64
-from sparkwire.kernels.text import decimal_width, write_decimal
+from sparkwire.kernels.text import write_number
 
 # What a value is.
 NUMBER: Final = 0
@@ -51,17 +52,15 @@ class Templates(NamedTuple):
     """template ``t`` is the steps ``firsts[t]:firsts[t + 1]``"""
     kinds: Ints
     sources: Ints
-    texts: Ints
-    """by step: the number of its fixed text; after it come the words of its value"""
-    text_starts: Ints
-    text_sizes: Ints
-    characters: Bytes
+    numbers: Ints
+    """by step: which of ``texts`` is its fixed text; after it come the words of its value"""
+    texts: Texts
 
 
 def templates(texts: Sequence[str], values: Mapping[str, Value]) -> Templates:
     """Read templates; a row names its own by the place in ``texts``."""
     firsts, kinds, sources, numbers = [0], [], [], []
-    fixed: list[bytes] = []
+    fixed: list[str] = []
     for text in texts:
         parts = _VALUE.split(text)
         for before, name in zip(parts[::2], [*parts[1::2], None], strict=True):
@@ -69,18 +68,9 @@ def templates(texts: Sequence[str], values: Mapping[str, Value]) -> Templates:
             kinds.append(value.kind)
             sources.append(value.source)
             numbers.append(len(fixed))
-            fixed += [before.encode(), *(word.encode() for word in value.words)]
+            fixed += [before, *value.words]
         firsts.append(len(kinds))
-    sizes = _ints([len(piece) for piece in fixed])
-    return Templates(
-        firsts=_ints(firsts),
-        kinds=_ints(kinds),
-        sources=_ints(sources),
-        texts=_ints(numbers),
-        text_starts=np.cumsum(sizes) - sizes,
-        text_sizes=sizes,
-        characters=np.frombuffer(b"".join(fixed) + bytes(COPY_SLACK), np.uint8),
-    )
+    return Templates(_ints(firsts), _ints(kinds), _ints(sources), _ints(numbers), texts_of(fixed))
 
 
 def _ints(values: Sequence[int]) -> Ints:
@@ -150,12 +140,12 @@ def _row(
     writing: bool,
 ) -> int:
     for step in range(table.firsts[template], table.firsts[template + 1]):
-        kind, source, text = table.kinds[step], table.sources[step], table.texts[step]
-        at = _write_fixed(out, at, table, text, writing)
+        kind, source, text = table.kinds[step], table.sources[step], table.numbers[step]
+        at = write_text(out, at, table.texts, text, writing)
         if kind == NUMBER:
-            at = _write_number(out, at, numbers[source, row], writing)
+            at = write_number(out, at, numbers[source, row], writing)
         elif kind == WORD:
-            at = _write_fixed(out, at, table, text + 1 + numbers[source, row], writing)
+            at = write_text(out, at, table.texts, text + 1 + numbers[source, row], writing)
         elif kind == BASE64:
             at = write_base64_lines(out, at, data, starts[source, row], sizes[source, row], writing)
         elif kind == TEXT:
@@ -163,18 +153,3 @@ def _row(
         elif kind == HEXADECIMAL:
             at = write_hexadecimal(out, at, data, starts[source, row], sizes[source, row], writing)
     return at
-
-
-@kernel
-def _write_fixed(out: Bytes, at: int, table: Templates, text: int, writing: bool) -> int:
-    if writing:
-        copy(out, at, table.characters, table.text_starts[text], table.text_sizes[text])
-    return at + int64(table.text_sizes[text])
-
-
-@kernel
-def _write_number(out: Bytes, at: int, value: int, writing: bool) -> int:
-    width = decimal_width(value)
-    if writing:
-        write_decimal(out, at, value, width)
-    return at + width

@@ -27,6 +27,7 @@ from sparkwire.payloads import (
     of_messages,
     reader,
 )
+from sparkwire.spark.frames import check_binary, check_names, others
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -75,24 +76,20 @@ def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str |
     """See ``sparkwire.avro.rows``."""
     read = reader(schemas, reader_schema)
     payloads = _payloads(schemas, by)
-    _check_binary(df, column)
+    check_binary(df, column)
     own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
-    own_name = column.strip("`").lower()
-    others = StructType([field for field in df.schema if field.name.lower() != own_name])
-    _check_names(others, own)
+    kept, kept_columns = others(df, column, own)
     named = [] if by is None else [F.col(by).alias("by")]
     given = 1 + len(named)
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             columns, errors = read.rows(payloads(*batch.columns[:given]))
-            kept = batch.columns[given:]
-            yield pa.RecordBatch.from_arrays([*kept, *columns, errors], names=[*others.names, *own.names])
+            beside = batch.columns[given:]
+            yield pa.RecordBatch.from_arrays([*beside, *columns, errors], names=[*kept.names, *own.names])
 
-    # Under plain names: mapInArrow fails on a name with a dot.
-    kept_columns = (F.col(_quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names))
     chosen = df.select(F.col(column).alias("value"), *named, *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*others, *own]))
+    return chosen.mapInArrow(decode, StructType([*kept, *own]))
 
 
 def _payloads(schemas: Any, by: str | None) -> Callable[..., Payloads]:
@@ -103,7 +100,7 @@ def _payloads(schemas: Any, by: str | None) -> Callable[..., Payloads]:
 
 def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
     """See ``sparkwire.databus.rows``."""
-    _check_binary(df, column)
+    check_binary(df, column)
     events = df.select(F.col(column).alias("event"))
     of_sources = {name: _events(events, read) for name, read in by_source(schemas).items()}
     return of_sources | {UNKNOWN_SCHEMA: _unknown_events(events, registry(schemas))}
@@ -112,7 +109,7 @@ def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, Data
 def _events(events: DataFrame, read: Reader) -> DataFrame:
     """The events of one source."""
     schema = pa.schema([*_DESCRIPTION, *read.fields, _ERROR])
-    _check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
+    check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
@@ -141,25 +138,6 @@ def _unknown_events(events: DataFrame, schemas: Registry) -> DataFrame:
 
 def _described(events: pa.Array) -> list[pa.Array]:
     return [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
-
-
-def _check_binary(df: DataFrame, column: str) -> None:
-    type = df.select(F.col(column)).schema[0].dataType
-    if not isinstance(type, BinaryType):
-        raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
-
-
-def _check_names(others: StructType, own: StructType) -> None:
-    taken = {name.lower() for name in own.names}
-    for name in others.names:
-        if name.lower() in taken:
-            raise ValueError(
-                f"rows has two columns named {name}, the payload's and its own or its input's: rename or drop one"
-            )
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 class EncodeCall:

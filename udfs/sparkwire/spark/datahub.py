@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.types import StructType
 
 from sparkwire.formats.datahub.layout import SQL_TYPES
 from sparkwire.formats.datahub.tables import Table, declarations, latest_columns, table_of
 from sparkwire.formats.datahub.typed import row_schema, typed_rows
+from sparkwire.spark.frames import check_binary, others
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -34,19 +35,16 @@ def rows(messages: DataFrame, column: str, table: str, columns: Mapping[str, str
         _check(columns)
     given = dict(columns)
     own = from_arrow_schema(row_schema(given))
-    others = StructType([field for field in messages.schema if field.name.lower() != column.lower()])
-    _check_names(others, own)
+    kept, kept_columns = others(messages, column, own)
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            blob, *kept = batch.columns
-            beside = pa.RecordBatch.from_arrays(kept, names=others.names) if kept else None
-            yield typed_rows(blob, source, given, beside)
+            blob, *beside = batch.columns
+            source_columns = pa.RecordBatch.from_arrays(beside, names=kept.names) if beside else None
+            yield typed_rows(blob, source, given, source_columns)
 
-    # Under plain names: mapInArrow fails on a name with a dot.
-    kept_columns = (F.col(_quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names))
     chosen = messages.select(F.col(column).alias("blob"), *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*others, *own]))
+    return chosen.mapInArrow(decode, StructType([*kept, *own]))
 
 
 def columns(messages: DataFrame, column: str, table: str) -> dict[str, str]:
@@ -55,30 +53,14 @@ def columns(messages: DataFrame, column: str, table: str) -> dict[str, str]:
 
 
 def _blobs(messages: DataFrame, column: str) -> DataFrame:
-    blobs = messages.select(F.col(column))
-    type = blobs.schema[0].dataType
-    if not isinstance(type, BinaryType):
-        raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
-    return blobs
+    check_binary(messages, column)
+    return messages.select(F.col(column))
 
 
 def _check(columns: Mapping[str, str]) -> None:
     for name, type in columns.items():
         if type not in SQL_TYPES:
             raise ValueError(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}")
-
-
-def _check_names(others: StructType, own: StructType) -> None:
-    taken = {name.lower() for name in own.names}
-    for name in others.names:
-        if name.lower() in taken:
-            raise ValueError(
-                f"rows keeps the column {name} of its input, and the rows have one of that name: rename or drop it"
-            )
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:

@@ -35,7 +35,6 @@ from sparkwire.formats.databus.parts import (
 from sparkwire.kernels import (
     Bytes,
     Ints,
-    Place,
     copy,
     crc32_raw,
     i32,
@@ -46,9 +45,9 @@ from sparkwire.kernels import (
     store_i32,
     store_i64,
     store_u8,
+    variant_of,
 )
 from sparkwire.kernels.store_fields import field_writer
-from sparkwire.wire import Layout
 
 _COMPUTED: Final = ("version", "magic", "header_length", "header_crc", "value_crc", "schema_id", "schema_version")
 FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)
@@ -65,18 +64,10 @@ _V2_COVERED = layout.V2["value_crc"].offset
 _V2_VALUE_CRC = layout.V2["value_crc"].offset
 
 
-def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
-    placed = [table.get(name) for name in FIXED]
-    return tuple(None if p is None else Place(p.offset, p.field.width, True, little) for p in placed)
-
-
 _write_fixed = field_writer(
     (
         (),  # of no variant
-        _places(layout.V1, little=False),
-        _places(layout.V1, little=True),
-        _places(layout.V2, little=False),
-        _places(layout.V2, little=True),
+        *(variant_of(table, FIXED, little) for table in (layout.V1, layout.V2) for little in (False, True)),
     )
 )
 

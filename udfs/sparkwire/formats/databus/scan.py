@@ -15,27 +15,16 @@ from sparkwire.formats.databus import event, layout, parts
 from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import BYTES_KEY, FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
-from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch
-from sparkwire.wire import Layout
+from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch, variant_of
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
 
 
 # Every fixed field in one pass: a version without the field answers NULL.
-def _places(table: Layout, little: bool) -> tuple[Place | None, ...]:
-    placed = [table.get(name) for name in FIELDS]
-    return tuple(
-        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
-    )
-
-
 _VARIANTS: Final = (
     # Of an unknown version only the version byte itself can be read.
     tuple(Place(0, 1, True, False) if name == "version" else None for name in FIELDS),
-    _places(layout.V1, little=False),
-    _places(layout.V1, little=True),
-    _places(layout.V2, little=False),
-    _places(layout.V2, little=True),
+    *(variant_of(table, FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)),
 )
 # src_id has two bytes in V1 and four in V2: the wider type holds both.
 _DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in FIELDS}

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import Spans
-from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Ints, copy, int64, kernel, store_i32, store_i64, store_u8
+from sparkwire.kernels import Bools, Bytes, Ints, copy, int64, kernel, store_i32, store_i64, store_u8
+from sparkwire.kernels.gather import Texts, texts_of, write_text
 from sparkwire.kernels.json_text import write_java_text
-from sparkwire.kernels.text import decimal_width, write_decimal
+from sparkwire.kernels.text import write_number
 
 # What a step writes after its fixed text.
 _OPEN, _CLOSE, TEXT, JSON, NUMBER, TEXTS, COLUMNS = range(7)
@@ -41,9 +42,8 @@ class Program(NamedTuple):
     needs: Ints
     """of these bits a row has to have one, or goes on at ``otherwise``"""
     otherwise: Ints
-    text_starts: Ints
-    text_sizes: Ints
-    characters: Bytes
+    texts: Texts
+    """what is written before its value"""
 
 
 class Fields(NamedTuple):
@@ -66,11 +66,11 @@ class Fields(NamedTuple):
 def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Program:
     """The steps that write ``tree``; fields have ``kinds``, the objects under the keys ``always`` are never left out."""
     steps: list[list[int]] = []
-    texts: list[bytes] = []
+    texts: list[str] = []
 
     def add(kind: int, field: int, needs: int, text: str) -> None:
         steps.append([kind, field, needs, len(steps) + 1])
-        texts.append(text.encode())
+        texts.append(text)
 
     def write(key: str, node: Tree | int) -> int:
         name = f'"{key}":' if key else ""
@@ -87,9 +87,7 @@ def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Pr
 
     write("", tree)
     kind, field, needs, otherwise = np.array(steps, np.int64).T.copy()
-    sizes = np.array([len(text) for text in texts], np.int64)
-    characters = np.frombuffer(b"".join(texts) + bytes(COPY_SLACK), np.uint8)
-    return Program(kind, field, needs, otherwise, np.cumsum(sizes) - sizes, sizes, characters)
+    return Program(kind, field, needs, otherwise, texts_of(texts))
 
 
 @kernel
@@ -116,9 +114,7 @@ def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, wri
         kind = steps.kind[step]
         if not first and kind != _CLOSE:
             at = _write_byte(out, at, _COMMA, writing)
-        if writing:
-            copy(out, at, steps.characters, steps.text_starts[step], steps.text_sizes[step])
-        at += steps.text_sizes[step]
+        at = write_text(out, at, steps.texts, step, writing)
         if kind > _CLOSE:
             at = _write_value(fields, kind, steps.field[step], row, out, at, writing)
         first = kind == _OPEN
@@ -130,10 +126,7 @@ def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, wri
 def _write_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
     start, end = int64(fields.places[field, row]), int64(fields.places[field, row + 1])
     if kind == NUMBER:
-        width = decimal_width(start)
-        if writing:
-            write_decimal(out, at, start, width)
-        return at + width
+        return write_number(out, at, start, writing)
     if kind == TEXT:
         return _write_quoted(out, at, fields.data, start, end - start, writing)
     if kind == TEXTS:

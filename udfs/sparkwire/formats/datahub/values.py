@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkwire.column import binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bools, Bytes, Ints
-from sparkwire.kernels.base64 import measure_base64, write_base64
+from sparkwire.kernels.base64 import measure_decoded, write_decoded
 from sparkwire.kernels.json import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
 from sparkwire.kernels.json_members import Members, find_last, list_members
 from sparkwire.kernels.json_scan import Paths, scan_documents, scratch
@@ -134,10 +134,10 @@ def from_base64(text: pa.Array) -> pa.Array:
     """BINARY: what the Base64 of a STRING column encodes, NULL for what is no Base64."""
     source = binary_of(text)
     sizes = empty(source.rows, np.int64)
-    measure_base64(source.data, source.offsets, sizes)
+    measure_decoded(source.data, source.offsets, sizes)
     known = sizes if source.valid is None else np.where(source.valid, sizes, -1)
     return build(
-        known, lambda offsets, out: write_base64(source.data, source.offsets, known, offsets, out), pa.binary()
+        known, lambda offsets, out: write_decoded(source.data, source.offsets, known, offsets, out), pa.binary()
     )
 
 

@@ -25,8 +25,7 @@ from sparkwire.formats.kafka.layout import (
     NO_TIMESTAMP,
     TRANSACTIONAL,
 )
-from sparkwire.kernels import Bytes, Place, field_reader, i8, int64, kernel
-from sparkwire.wire import Layout
+from sparkwire.kernels import Bytes, field_reader, i8, int64, kernel, variant_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -51,21 +50,10 @@ class Fields(NamedTuple):
     record_count: npt.NDArray[np.int32]
 
 
-def _places(table: Layout) -> tuple[Place | None, ...]:
-    placed = (table.get(name) for name in Fields._fields)
-    return tuple(
-        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little=False)
-        for p in placed
-    )
-
-
 _VARIANTS = (
-    *(_places(table) for table in (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1, BATCH)),
+    *(variant_of(table, Fields._fields) for table in (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1, BATCH)),
     # Of an unknown magic only what lies before it can be read, and itself.
-    tuple(
-        place if name in ENTRY.places or name == "magic" else None
-        for name, place in zip(Fields._fields, _places(BATCH), strict=True)
-    ),
+    variant_of(BATCH, [name if name in ENTRY.places or name == "magic" else "" for name in Fields._fields]),
 )
 _NEVER = np.iinfo(np.int32).max
 _ENDS = {

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import empty
-from sparkwire.kernels import Bytes, Ints, Place, field_reader, kernel
+from sparkwire.kernels import Bytes, Ints, field_reader, kernel, variant_of
 from sparkwire.wire import Layout
 
 Fields = dict[str, npt.NDArray[Any]]
@@ -19,7 +19,7 @@ Fields = dict[str, npt.NDArray[Any]]
 def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], Fields]:
     """``read(data, starts, sizes)``: the fields of the entries ``data[start:start + size]``, 0 where one is too short."""
     places = list(table.places.values())
-    read_fields = field_reader([[Place(p.offset, p.field.width, p.field.wire.startswith("i"), False) for p in places]])
+    read_fields = field_reader([variant_of(table, list(table.places))])
 
     @kernel(key=table.name)
     def read_entries(data: Bytes, starts: Ints, sizes: Ints, columns: tuple[npt.NDArray[Any], ...]) -> None:

@@ -27,8 +27,19 @@ from sparkwire.formats.kafka.layout import (
 )
 from sparkwire.formats.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, within
 from sparkwire.formats.kafka.output import binary
-from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Place, copy, crc32, field_reader, i8, int64, kernel, prefetch
-from sparkwire.wire import Layout
+from sparkwire.kernels import (
+    COPY_SLACK,
+    Bools,
+    Bytes,
+    copy,
+    crc32,
+    field_reader,
+    i8,
+    int64,
+    kernel,
+    prefetch,
+    variant_of,
+)
 
 COVERED = MESSAGE_0["crc"].end
 """where what the checksum covers begins [bytes]"""
@@ -77,15 +88,10 @@ _ATTRIBUTES_END = MESSAGE_0["attributes"].end
 _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 
 
-def _places(table: Layout, known: tuple[str, ...] = Fields._fields) -> list[Place | None]:
-    placed = (table.get(name) if name in known else None for name in Fields._fields)
-    return [
-        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little=False)
-        for p in placed
-    ]
-
-
-_read_fields = field_reader([_places(MESSAGE_0), _places(MESSAGE_1), _places(MESSAGE_0, ("crc", "magic"))])
+_KNOWN_FIELDS = (variant_of(table, Fields._fields) for table in (MESSAGE_0, MESSAGE_1))
+# Of an unknown magic only what lies before it can be read, and itself.
+_UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in Fields._fields])
+_read_fields = field_reader([*_KNOWN_FIELDS, _UNKNOWN_FIELDS])
 
 
 class Verdict(NamedTuple):

@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.column import Spans, build, empty, plain_value, spans_of
+from sparkwire.errors import refusal
 from sparkwire.formats.kafka.compress import compress
 from sparkwire.formats.kafka.encode import (
     MESSAGE_SIZES,
@@ -45,7 +44,7 @@ def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None
     # Without a magic, a message has the one that can say what there is.
     magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
-        _refuse("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
+        raise refusal("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
     sizes = _MESSAGE_SIZES[magics] + np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
     _check_sizes("to_kafka_message", sizes)
     magic_bytes, times = magics.astype(np.int8), _numbers(stamps, NO_TIMESTAMP)
@@ -56,17 +55,19 @@ def encode_records(records: pa.Array, base_offset: pa.Array, compression: pa.Arr
     """One set a row, without bytes for no records."""
     codecs, magics = _codecs(compression), _magics(magic)
     if ((codecs == ZSTD) & (magics < 2)).any():
-        _refuse("to_kafka_records", "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
+        raise refusal("to_kafka_records", "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
     counts, offsets = _lengths(records), _numbers(base_offset, 0)
     beyond = (offsets < 0) | (offsets > _LARGEST_OFFSET - counts)
     if beyond.any():
-        _refuse("to_kafka_records", "a base_offset of 0 or more that leaves room for the records", offsets[beyond][0])
+        raise refusal(
+            "to_kafka_records", "a base_offset of 0 or more that leaves room for the records", offsets[beyond][0]
+        )
     ends = np.concatenate([[0], np.cumsum(counts)])
     sets = Sets(ends[:-1], ends[1:], offsets, magics, codecs)
     items = _records(records.flatten())
     headed = (items.headers[sets.last] > items.headers[sets.first]) & (magics < 2)
     if headed.any():
-        _refuse("to_kafka_records", "headers with magic 2 only", f"magic {magics[headed][0]}")
+        raise refusal("to_kafka_records", "headers with magic 2 only", f"magic {magics[headed][0]}")
     return _encode(sets, items)
 
 
@@ -104,9 +105,9 @@ def _records(items: pa.Array) -> Records:
     header_items = headers.flatten()
     header_key, header_value = header_items.flatten()
     if items.null_count:
-        _refuse("to_kafka_records", "records that are not NULL", "NULL among them")
+        raise refusal("to_kafka_records", "records that are not NULL", "NULL among them")
     if header_key.null_count:
-        _refuse("to_kafka_records", "headers with a key", "NULL")
+        raise refusal("to_kafka_records", "headers with a key", "NULL")
     ends = np.concatenate([[0], np.cumsum(_lengths(headers))])
     stamps = _numbers(timestamp, NO_TIMESTAMP)
     return Records(spans_of(key), spans_of(value), stamps, ends, spans_of(header_key), spans_of(header_value))
@@ -133,22 +134,18 @@ def _codecs(compression: pa.Array) -> npt.NDArray[np.int8]:
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
         names = ", ".join(CODECS[:-1]) + f" or {CODECS[-1]}"
-        _refuse("to_kafka_records", f"compression {names}", repr(plain_value(unknown[0])))
+        raise refusal("to_kafka_records", f"compression {names}", repr(plain_value(unknown[0])))
     return np.asarray(known.fill_null(NONE), np.int8)
 
 
 def _magics(magic: pa.Array) -> npt.NDArray[np.int8]:
     magics = _numbers(magic, 2)
     if ((magics < 0) | (magics > 2)).any():
-        _refuse("to_kafka_records", "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
+        raise refusal("to_kafka_records", "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
     return magics.astype(np.int8)
 
 
 def _check_sizes(function: str, sizes: Ints) -> None:
     largest = int(sizes.max(initial=0))
     if largest > _LARGEST:
-        _refuse(function, f"up to {_LARGEST} bytes a row", f"{largest}")
-
-
-def _refuse(function: str, takes: str, got: Any) -> NoReturn:
-    raise ValueError(f"{function} takes {takes}, got {got}")
+        raise refusal(function, f"up to {_LARGEST} bytes a row", f"{largest}")

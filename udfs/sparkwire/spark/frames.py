@@ -1,0 +1,33 @@
+"""What ``rows`` of every format asks of a DataFrame's columns, and keeps of them."""
+
+from __future__ import annotations
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import BinaryType, StructType
+
+
+def check_binary(df: DataFrame, column: str) -> None:
+    """TypeError where a column is not BINARY."""
+    type = df.select(F.col(column)).schema[0].dataType
+    if not isinstance(type, BinaryType):
+        raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
+
+
+def check_names(kept: StructType, own: StructType) -> None:
+    """ValueError where a column has the name of one that ``rows`` adds."""
+    taken = {name.lower() for name in own.names}
+    for name in kept.names:
+        if name.lower() in taken:
+            raise ValueError(
+                f"rows has two columns named {name}, that of its input or payload and its own: rename or drop one"
+            )
+
+
+def others(df: DataFrame, column: str, own: StructType) -> tuple[StructType, list[Column]]:
+    """All but one column of ``df``, and how to select them for ``mapInArrow``, which fails on a name with a dot."""
+    read = column.strip("`").lower()
+    kept = StructType([field for field in df.schema if field.name.lower() != read])
+    check_names(kept, own)
+    quoted = (f"`{name.replace('`', '``')}`" for name in kept.names)
+    return kept, [F.col(name).alias(f"kept_{k}") for k, name in enumerate(quoted)]
