@@ -14,7 +14,7 @@ from sparkwire.catalogue import SAMPLES
 from sparkwire.dump import DECOMPRESSED, MOST_LINES
 from sparkwire.errors import ERRORS
 from sparkwire.formats.kafka import explain
-from sparkwire.formats.kafka.explain import MOST_INFLATED
+from sparkwire.formats.kafka.explain_entry import MOST_INFLATED
 from tests import kafka_cases as golden
 from tests.arrow import ask
 from tests.test_kafka_oracle import mutated

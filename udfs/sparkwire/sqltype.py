@@ -22,10 +22,7 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "TIMESTAMP": TIMESTAMP,
     "VOID": pa.null(),
 }
-_NAMES = {arrow: sql for sql, arrow in _PRIMITIVES.items()} | {
-    pa.large_binary(): "BINARY",
-    pa.large_string(): "STRING",
-}
+_NAMES = {arrow: sql for sql, arrow in _PRIMITIVES.items()} | {pa.large_binary(): "BINARY", pa.large_string(): "STRING"}
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|[<>,])")
 
 

@@ -16,11 +16,7 @@ from sparkwire.kernels.number import int64
 
 @kernel
 def gather_rows(
-    data: npt.NDArray[np.uint8],
-    starts: Ints,
-    sizes: Ints,
-    offsets: npt.NDArray[Any],
-    out: npt.NDArray[np.uint8],
+    data: npt.NDArray[np.uint8], starts: Ints, sizes: Ints, offsets: npt.NDArray[Any], out: npt.NDArray[np.uint8]
 ) -> None:
     """``out[offsets[i]:] = data[starts[i]:starts[i] + sizes[i]]``; a size of 0 or below copies nothing."""
     for i in range(sizes.size):

@@ -68,11 +68,7 @@ _EVENT_V2: Final = bytes.fromhex(
     "01001dd2a55dfc270000000b0004101d2a3744515e6b7885929facb9c6d3045a4d856d8722"
     "69a4be98"
 )
-SAMPLES: Final = {
-    "event": _EVENT,
-    "event_v2": _EVENT_V2,
-    "stream": _EVENT + _EVENT_V2 + b"\xff\xff" + _END_OF_PERIOD,
-}
+SAMPLES: Final = {"event": _EVENT, "event_v2": _EVENT_V2, "stream": _EVENT + _EVENT_V2 + b"\xff\xff" + _END_OF_PERIOD}
 """Written by Databus itself: a V1 event, a V2 event with metadata and a SCHEMA key, a stream with two stray bytes."""
 
 _events_of = Shared(Events)

@@ -14,14 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from sparkwire.dump import Dump, Line
-from sparkwire.errors import (
-    BAD_MAGIC,
-    ERRORS,
-    HEADER_CRC_MISMATCH,
-    OK,
-    TRUNCATED,
-    VALUE_CRC_MISMATCH,
-)
+from sparkwire.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.formats.databus import accessors, event, layout
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,

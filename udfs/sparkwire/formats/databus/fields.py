@@ -146,13 +146,7 @@ FIELDS: Final = (
         accessors.key_text,
         "dbus_key(event) -> 5",
     ),
-    Column(
-        "key_long",
-        "BIGINT",
-        "The key, if it is a LONG.",
-        accessors.key_long,
-        "dbus_key_long(event) -> 5",
-    ),
+    Column("key_long", "BIGINT", "The key, if it is a LONG.", accessors.key_long, "dbus_key_long(event) -> 5"),
     Column(
         "key_bytes",
         "BINARY",
@@ -174,13 +168,7 @@ FIELDS: Final = (
         number(VALUE_SIZE, np.int32),
         "dbus_value_size(event) -> 5",
     ),
-    Column(
-        "metadata",
-        "BINARY",
-        "Data of V2's metadata part.",
-        span(METADATA),
-        "hex(dbus_metadata(event_v2)) -> 27",
-    ),
+    Column("metadata", "BINARY", "Data of V2's metadata part.", span(METADATA), "hex(dbus_metadata(event_v2)) -> 27"),
     Column(
         "metadata_schema_id",
         "BINARY",
@@ -223,11 +211,5 @@ FIELDS: Final = (
         accessors.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),
-    Column(
-        "is_valid",
-        "BOOLEAN",
-        "Whether nothing is wrong.",
-        accessors.is_valid,
-        "dbus_is_valid(event) -> true",
-    ),
+    Column("is_valid", "BOOLEAN", "Whether nothing is wrong.", accessors.is_valid, "dbus_is_valid(event) -> true"),
 )

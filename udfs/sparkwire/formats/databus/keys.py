@@ -10,14 +10,7 @@ from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 
 
 @kernel
-def measure_keys(
-    data: Bytes,
-    starts: Ints,
-    sizes: Ints,
-    longs: Ints,
-    is_long: Bools,
-    texts: Ints,
-) -> None:
+def measure_keys(data: Bytes, starts: Ints, sizes: Ints, longs: Ints, is_long: Bools, texts: Ints) -> None:
     """Size of every key as text [bytes], -1 where there is no key or it is not UTF-8."""
     for row in range(texts.size):
         if is_long[row]:
@@ -30,13 +23,7 @@ def measure_keys(
 
 @kernel
 def write_keys(
-    data: Bytes,
-    starts: Ints,
-    longs: Ints,
-    is_long: Bools,
-    texts: Ints,
-    offsets: npt.NDArray[np.int32],
-    out: Bytes,
+    data: Bytes, starts: Ints, longs: Ints, is_long: Bools, texts: Ints, offsets: npt.NDArray[np.int32], out: Bytes
 ) -> None:
     """Every key as text, to where ``measure_keys`` has made room."""
     for row in range(texts.size):

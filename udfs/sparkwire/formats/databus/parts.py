@@ -95,14 +95,7 @@ def read_part(
 
 
 @kernel
-def read_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    found: PartSpans,
-) -> bool:
+def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
     """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
 
     What is not found stays as it was.
@@ -113,14 +106,7 @@ def read_parts(
 
 
 @kernel
-def _read_v1_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    found: PartSpans,
-) -> bool:
+def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
     value = header_end(data, start, size, variant)
     if value == V1_BYTES_HEADER:
         if size < V1_BYTES_HEADER:
@@ -143,14 +129,7 @@ def _read_v1_parts(
 
 
 @kernel
-def _read_v2_parts(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    found: PartSpans,
-) -> bool:
+def _read_v2_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
     if size < _V2_ATTRIBUTES + 2:
         return False
     little = is_little(variant)
@@ -169,14 +148,7 @@ def _read_v2_parts(
 
 
 @kernel
-def _read_v2_key(
-    data: Bytes,
-    start: int,
-    size: int,
-    variant: int,
-    row: int,
-    found: PartSpans,
-) -> int:
+def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> int:
     """Where the key ends, ``UNKNOWN`` where nothing says it."""
     kind = key_type(data, start, variant)
     little = is_little(variant)

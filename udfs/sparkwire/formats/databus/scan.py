@@ -79,11 +79,7 @@ def read_headers(
 
 @kernel
 def check_torn(
-    data: Bytes,
-    offsets: npt.NDArray[Any],
-    variants: npt.NDArray[np.int8],
-    crcs: Ints,
-    checks: npt.NDArray[np.int8],
+    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], crcs: Ints, checks: npt.NDArray[np.int8]
 ) -> None:
     """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
     for row in range(variants.size):
@@ -105,11 +101,7 @@ def check_torn(
 
 @kernel
 def read_spans(
-    data: Bytes,
-    offsets: npt.NDArray[Any],
-    variants: npt.NDArray[np.int8],
-    found: PartSpans,
-    bounded: Bools,
+    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], found: PartSpans, bounded: Bools
 ) -> None:
     """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
     for row in range(variants.size):

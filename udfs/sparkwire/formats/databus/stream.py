@@ -135,12 +135,7 @@ def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
 
 @kernel
 def split_events(
-    data: Bytes,
-    offsets: npt.NDArray[Any],
-    sums: RangeSums,
-    ends: npt.NDArray[np.int32],
-    rows: Rows,
-    scratch: PartSpans,
+    data: Bytes, offsets: npt.NDArray[Any], sums: RangeSums, ends: npt.NDArray[np.int32], rows: Rows, scratch: PartSpans
 ) -> None:
     """Position, span and error of every row of every stream; ``ends[i + 1]`` is where those of stream ``i`` end.
 

@@ -63,13 +63,7 @@ SAMPLES: Final = {"blob": _BLOB, "blob_delete": _DELETE, "blob_ddl": _DDL}
 
 
 FIELDS: Final = (
-    Column(
-        "op",
-        "STRING",
-        "payload.op, as written.",
-        text("op"),
-        "datahub_op(blob) -> UPDATE_AFTER",
-    ),
+    Column("op", "STRING", "payload.op, as written.", text("op"), "datahub_op(blob) -> UPDATE_AFTER"),
     Column(
         "operation",
         "STRING",
@@ -142,11 +136,7 @@ FIELDS: Final = (
         "datahub_db_version(blob) -> NULL",
     ),
     Column(
-        "database",
-        "STRING",
-        "Name of the source database.",
-        text("database"),
-        "datahub_database(blob) -> example_db",
+        "database", "STRING", "Name of the source database.", text("database"), "datahub_database(blob) -> example_db"
     ),
     Column(
         "schema_name",
@@ -155,13 +145,7 @@ FIELDS: Final = (
         text("schema_name"),
         "datahub_schema_name(blob) -> NULL",
     ),
-    Column(
-        "table",
-        "STRING",
-        "Name of the source table.",
-        text("table"),
-        "datahub_table(blob) -> example_table_pk",
-    ),
+    Column("table", "STRING", "Name of the source table.", text("table"), "datahub_table(blob) -> example_table_pk"),
     Column(
         "primary_key",
         "ARRAY<STRING>",
@@ -238,11 +222,7 @@ FIELDS: Final = (
         "datahub_error(blob) -> NULL",
     ),
     Column(
-        "is_valid",
-        "BOOLEAN",
-        "Whether datahub_error is NULL.",
-        accessors.is_valid,
-        "datahub_is_valid(blob) -> true",
+        "is_valid", "BOOLEAN", "Whether datahub_error is NULL.", accessors.is_valid, "datahub_is_valid(blob) -> true"
     ),
 )
 

@@ -52,7 +52,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.builders import Column, Shared, rows_function, scalar_functions, struct_function
+from sparkwire.builders import Shared, rows_function, scalar_functions, struct_function
 from sparkwire.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.formats.kafka import (
     explain,
@@ -69,7 +69,7 @@ from sparkwire.formats.kafka.headers_map import decode_headers_map
 from sparkwire.formats.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
 from sparkwire.formats.kafka.internal_records import record_function
-from sparkwire.formats.kafka.messages import Messages
+from sparkwire.formats.kafka.messages import MESSAGE_COLUMNS, Messages
 from sparkwire.formats.kafka.records import RECORDS_TABLE, scan_records
 from sparkwire.function import Format, Function
 
@@ -112,120 +112,11 @@ and an abort marker; two entries of each index, and zeros; two of a transaction 
 _messages_of = Shared(Messages)
 
 
-_FIELDS: Final = (
-    Column(
-        "crc",
-        "BIGINT",
-        "The message's CRC-32, as stored.",
-        Messages.crc,
-        "kafka_crc(message) -> 3925109172",
-    ),
-    Column(
-        "crc_computed",
-        "BIGINT",
-        "The CRC-32 computed over the bytes that are there.",
-        Messages.crc_computed,
-        "kafka_crc_computed(message) = kafka_crc(message) -> true",
-    ),
-    Column(
-        "crc_valid",
-        "BOOLEAN",
-        "Whether both are equal; NULL where bytes are missing.",
-        Messages.crc_valid,
-        "kafka_crc_valid(message) -> true",
-    ),
-    Column(
-        "magic",
-        "TINYINT",
-        "Version of the format: 0 or 1; other values as stored.",
-        Messages.magic,
-        "kafka_magic(message) -> 1",
-    ),
-    Column(
-        "attributes",
-        "INT",
-        "The attribute bits: 0-2 codec, 3 timestamp type.",
-        Messages.attributes,
-        "kafka_attributes(message) -> 0",
-    ),
-    Column(
-        "compression",
-        "STRING",
-        "Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.",
-        Messages.compression,
-        "kafka_compression(message) -> none",
-    ),
-    Column(
-        "timestamp",
-        "TIMESTAMP",
-        "When the message was created or appended; NULL for magic 0 and for -1.",
-        Messages.timestamp,
-        "kafka_timestamp(message) -> 2020-09-13 12:26:40.351",
-    ),
-    Column(
-        "timestamp_ms",
-        "BIGINT",
-        "The same [ms since epoch].",
-        Messages.timestamp_ms,
-        "kafka_timestamp_ms(message) -> 1600000000351",
-    ),
-    Column(
-        "timestamp_type",
-        "STRING",
-        "CreateTime or LogAppendTime; NULL for magic 0.",
-        Messages.timestamp_type,
-        "kafka_timestamp_type(message) -> CreateTime",
-    ),
-    Column(
-        "key",
-        "BINARY",
-        "The key; NULL for a null key.",
-        Messages.key,
-        "CAST(kafka_key(message) AS STRING) -> key-00043",
-    ),
-    Column(
-        "key_size",
-        "INT",
-        "The key's size as stored, -1 for null [bytes].",
-        Messages.key_size,
-        "kafka_key_size(message) -> 9",
-    ),
-    Column(
-        "value",
-        "BINARY",
-        "The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.",
-        Messages.value,
-        "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice",
-    ),
-    Column(
-        "value_size",
-        "INT",
-        "The value's size as stored, -1 for null [bytes].",
-        Messages.value_size,
-        "kafka_value_size(message) -> 64",
-    ),
-    Column(
-        "error",
-        "STRING",
-        "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
-        "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for sound bytes.",
-        Messages.error,
-        "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
-    ),
-    Column(
-        "is_valid",
-        "BOOLEAN",
-        "Whether kafka_error is NULL.",
-        Messages.is_valid,
-        "kafka_is_valid(message) -> true",
-    ),
-)
-
 FUNCTIONS: Final = (
-    *scalar_functions("kafka_{}(msg BINARY)", _FIELDS, _messages_of),
+    *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
     struct_function(
         "kafka_message(msg BINARY)",
-        _FIELDS,
+        MESSAGE_COLUMNS,
         Messages,
         "Every field above, in one pass.",
         "kafka_message(message).key_size -> 9",

@@ -162,10 +162,7 @@ BATCHES: tuple[Column[Batches], ...] = (
         last_sequence,
     ),
     Column(
-        "is_transactional",
-        "BOOLEAN",
-        "Whether it belongs to a transaction.",
-        lambda b: nullable(b.is_transactional()),
+        "is_transactional", "BOOLEAN", "Whether it belongs to a transaction.", lambda b: nullable(b.is_transactional())
     ),
     Column(
         "is_control",

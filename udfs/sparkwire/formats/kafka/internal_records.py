@@ -13,7 +13,8 @@ from sparkwire.builders import Column, columns_of, struct_type
 from sparkwire.column import empty, from_codes, gather, lists, masked, primitive, spans_of, struct
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.kafka.output import text
-from sparkwire.formats.kafka.schema import VERSION_SIZE, Found, Item, Reader, Schema, read_versions
+from sparkwire.formats.kafka.schema import Item, Reader, Schema
+from sparkwire.formats.kafka.schema_machine import VERSION_SIZE, Found, read_versions
 from sparkwire.function import Function
 from sparkwire.kernels import Bytes
 
