@@ -110,7 +110,7 @@ class BatchHeaders:
 
     def __init__(self, source: Binary, blocks: Sequence[HeaderBlock]) -> None:
         self.source = source
-        self._blocks = [header_block(source.data, arrays(FrameBlock, 0)), *blocks]
+        self._blocks = [HeaderBlock(arrays(FrameBlock, 0), arrays(Fields, 0), empty(0, np.int8)), *blocks]
 
     @cached_property
     def frames(self) -> FrameBlock:

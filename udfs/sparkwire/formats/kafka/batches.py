@@ -84,13 +84,10 @@ def error(batches: Batches) -> pa.Array:
     return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)
 
 
-def scan_batches(data: pa.Array, verify: bool = True) -> Batches:
-    """All entries of a column of log bytes.
-
-    ``verify``: whether checksums are computed; without, they only help to find the way after damage.
-    """
+def scan_batches(data: pa.Array) -> Batches:
+    """All entries of a column of log bytes."""
     source = binary_of(data)
-    return batches_of(source, frame_blocks(source, verify))
+    return batches_of(source, frame_blocks(source, verify=True))
 
 
 def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sparkwire.builders import Column
 from sparkwire.column import Binary, binary_of, from_codes, lists, primitive, struct, timestamps
-from sparkwire.errors import CRC_MISMATCH, ERRORS, OK
+from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, refusal
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable, header_block
 from sparkwire.formats.kafka.columns import (
     COMMON,
@@ -232,9 +232,8 @@ def scan_records(
     data: pa.Array,
     verify_crc: bool = True,
     max_batch_bytes: int = MAX_BATCH_BYTES,
-    columns: Collection[str] = EVERY_COLUMN,
-    offsets: OffsetRange = EVERY_OFFSET,
     max_cell_bytes: int = MAX_CELL_BYTES,
+    columns: Collection[str] = EVERY_COLUMN,
 ) -> Records:
     """All records of a column of log bytes.
 
@@ -248,18 +247,16 @@ def scan_records(
         bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
         the accessors of the answer that will be asked for: key, value and headers are not copied in vain
-    offsets
-        entries without a record in this range are not opened, and give no row
     """
-    if max_batch_bytes < 1:
-        raise ValueError(f"kafka_records takes max_batch_bytes BIGINT of 1 or more, got {max_batch_bytes}")
-    if max_cell_bytes < 1:
-        raise ValueError(f"kafka_records takes max_cell_bytes BIGINT of 1 or more, got {max_cell_bytes}")
+    for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_cell_bytes", max_cell_bytes)):
+        if bound < 1:
+            raise refusal("kafka_records", f"{name} BIGINT of 1 or more", bound)
     source = binary_of(data)
     frames = frame_blocks(source, verify=True, piece=PIECE_BYTES)
     if not verify_crc:
         frames = map(_believed, frames)
-    return next(records_of(source, frames, verify_crc, Inflater(max_batch_bytes, max_cell_bytes), columns, offsets))
+    inflater = Inflater(max_batch_bytes, max_cell_bytes)
+    return next(records_of(source, frames, verify_crc, inflater, columns, EVERY_OFFSET))
 
 
 def _believed(frames: FrameBlock) -> FrameBlock:
@@ -279,7 +276,8 @@ def records_of(
 ) -> Iterator[Records]:
     """The records of framed entries, by pieces that come to about ``piece`` bytes; the last may have none.
 
-    A piece is valid until the next is asked for.
+    ``offsets``: entries without a record in this range are not opened, and give no row. A piece is valid until the next is
+    asked for.
     """
     wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
     headers = (header_block(source.data, block) for block in frames)
