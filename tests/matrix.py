@@ -42,10 +42,14 @@ class Environment(NamedTuple):
 
 # The oracles' own, which the golden cases are made with.
 ORACLES = ("xxhash", "zstandard")
-# Spark 3.5 was made for numpy 1, and pyarrow for numpy 1 ends with 18.
-OLDEST = Environment("3.5.9", "3.11", ("numpy<2", "pyarrow<19"))
+# With the oldest of everything that pyproject.toml allows.
+OLDEST = Environment(
+    "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "numba==0.62.*", "cramjam==2.9.*")
+)
 ENVIRONMENTS = (
     OLDEST,
+    # Spark 3.5 was made for numpy 1, and pyarrow for numpy 1 ends with 18.
+    Environment("3.5.9", "3.11", ("numpy<2", "pyarrow<19")),
     Environment("4.0.5", "3.12"),
     Environment("4.1.4", "3.11"),
     Environment("4.2.1", "3.11"),

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from sparkwire.errors import refusal
 from sparkwire.sqltype import sql_name
 
-_PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()}
+# Arrow has views from 16 on.
+_PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()} if hasattr(pa, "binary_view") else {}
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
