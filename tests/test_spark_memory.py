@@ -41,7 +41,7 @@ def test_too_little_for_the_libraries() -> None:
     with pytest.raises(AssertionError) as ended:
         run_python("-c", TOO_LITTLE)
     assert str(ended.value).splitlines()[-1] == (
-        "MemoryError: sparkwire needs 700 MB in each Python worker for its libraries alone, and this one may have 300 MB: "
+        "MemoryError: sparkwire needs 1000 MB in each Python worker before any data, and this one may have 300 MB: "
         "raise spark.executor.pyspark.memory"
     )
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-NEEDED: Final = 700
-"""[MB] of addresses that a worker takes with all libraries loaded, before any data"""
+NEEDED: Final = 1000
+"""[MB] of addresses that a worker takes to load all libraries and to compile kernels, before any data"""
 
 
 def check_limit() -> None:
@@ -26,7 +26,7 @@ def check_limit() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < NEEDED << 20:
         raise MemoryError(
-            f"sparkwire needs {NEEDED} MB in each Python worker for its libraries alone, and this one may have "
+            f"sparkwire needs {NEEDED} MB in each Python worker before any data, and this one may have "
             f"{allowed >> 20} MB: raise spark.executor.pyspark.memory"
         )
 
