@@ -150,17 +150,27 @@ def test_bound_is_positive(bound: int) -> None:
         rows(b"", max_batch_bytes=bound)
 
 
-def test_more_than_arrow_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one array cannot hold fails with a sentence; a single row is kept below that by TOO_LARGE."""
+def test_more_than_arrow_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch of cells fails a query: what one array cannot hold is TOO_LARGE, and what is not compressed has its place."""
     from sparkwire import column
-    from sparkwire.formats.kafka import inflate
+    from sparkwire.formats.kafka import inflate, records
 
-    monkeypatch.setattr(column, "INT32_MAX", 3 * MIB)
-    monkeypatch.setattr(inflate, "INT32_MAX", 3 * MIB)
-    data = batch(snappy(record(bytes(MIB))), 2)
-    assert [row["error"] for row in rows(data * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
-    with pytest.raises(ValueError, match="lower spark.sql.execution.arrow.maxRecordsPerBatch".replace(".", "[.]")):
-        ask("kafka_records", [data] * 4)
+    for module in (column, inflate, records):
+        monkeypatch.setattr(module, "INT32_MAX", 3 * MIB)
+    large, plain = batch(snappy(record(bytes(MIB))), 2), batch(record(bytes(MIB // 2)))
+    assert [row["error"] for row in rows(large * 4)] == [None, None, "TOO_LARGE", "TOO_LARGE"]
+    cells = [[(row["error"], row["offset"]) for row in cell] for cell in ask("kafka_records", [large] * 4 + [plain])]
+    assert cells == [[(None, 0)], [(None, 0)], [("TOO_LARGE", 0)], [("TOO_LARGE", 0)], [(None, 0)]]
+    assert [len(cell) for cell in ask("kafka_records", [plain] * 5)] == [1] * 5
+
+
+def test_rows_of_all_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of one: nine cells of 24 kB are no 19 GB."""
+    from sparkwire.formats.kafka import records
+
+    data = many(1000)
+    monkeypatch.setattr(records, "MAX_ANSWER_BYTES", 2 * 1000 * (len(record(b"")) + ROW_BYTES))
+    assert [len(cell) for cell in ask("kafka_records", [data] * 3)] == [1000, 1000, 1]
 
 
 def many(count: int) -> bytes:

@@ -7,6 +7,7 @@ write is bounded. Small blocks, and what it would read otherwise than Kafka, ker
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -38,6 +39,8 @@ from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 MAX_BATCH_BYTES = 268_435_456
 MAX_CELL_BYTES = 2_147_483_648
 """What a broker holds in a segment is 1 GiB, unless it is told otherwise: a cell with all of one may become twice that."""
+MAX_ANSWER_BYTES = 2 * MAX_CELL_BYTES
+"""The same of all cells that Spark hands over at once: what one Arrow column holds, and as much for the other columns."""
 ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 
@@ -63,11 +66,17 @@ class Opened(NamedTuple):
 
 
 class Inflater:
-    """Opens payloads, within bounds of what one may become, and of what all those of a row may become as records [bytes]."""
+    """Opens payloads, within bounds of what one may become, and of what all those of a row may become as records [bytes].
 
-    def __init__(self, max_batch_bytes: int, max_cell_bytes: int) -> None:
+    ``content`` and ``answer`` bound what those of all rows may become, by themselves and as records.
+    """
+
+    def __init__(
+        self, max_batch_bytes: int, max_cell_bytes: int, content: int = sys.maxsize, answer: int = sys.maxsize
+    ) -> None:
         self._limit = min(max_batch_bytes, INT32_MAX)
         self._cell_limit = max_cell_bytes
+        self._content, self._answer = content, answer  # what is left of them
         self._arena = Arena(_ARENA_BYTES)
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
 
@@ -126,7 +135,7 @@ class Inflater:
     def _open(self, data: Bytes, blocks: list[Block], count: int) -> int:
         """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
         arena, start = self._arena, self._arena.used
-        limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes)
+        limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes, self._content)
         size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
         if size == OVER_LIMIT:
             # What was decompressed in vain counts, too: else a row of bombs could take any time.
@@ -136,11 +145,14 @@ class Inflater:
         rows = min(count, size // SMALLEST_RECORD)
         if count == _NOT_COUNTED:
             rows = count_messages(arena.bytes, start, start + size)
-        if self._cell_bytes + size + ROW_BYTES * rows > self._cell_limit:
+        answer = size + ROW_BYTES * rows
+        if answer > min(self._cell_limit - self._cell_bytes, self._answer):
             arena.used = start
             return OVER_LIMIT
         self._row_bytes += size
-        self._cell_bytes += size + ROW_BYTES * rows
+        self._cell_bytes += answer
+        self._content -= size
+        self._answer -= answer
         return size
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.builders import Column
-from sparkwire.column import Binary, binary_of, from_codes, lists, primitive, struct, timestamps
+from sparkwire.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, refusal
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable, header_block
 from sparkwire.formats.kafka.columns import (
@@ -35,7 +35,7 @@ from sparkwire.formats.kafka.columns import (
     Wanted,
 )
 from sparkwire.formats.kafka.framing import EVERYTHING, FrameBlock, frame_blocks
-from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
+from sparkwire.formats.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
 from sparkwire.formats.kafka.parse import parse_records
@@ -255,7 +255,9 @@ def scan_records(
     frames = frame_blocks(source, verify=True, piece=PIECE_BYTES)
     if not verify_crc:
         frames = map(_believed, frames)
-    inflater = Inflater(max_batch_bytes, max_cell_bytes)
+    # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.
+    content = INT32_MAX - int(source.offsets[-1] - source.offsets[0])
+    inflater = Inflater(max_batch_bytes, max_cell_bytes, content, MAX_ANSWER_BYTES)
     return next(records_of(source, frames, verify_crc, inflater, columns, EVERY_OFFSET))
 
 
