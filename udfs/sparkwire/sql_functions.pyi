@@ -644,7 +644,7 @@ def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
     """
 
 def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
-    """Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH or BAD_FIELD; NULL for one that can.
+    """Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH, BAD_FIELD or TOO_LARGE; NULL for one that can.
 
     avro_error(value BINARY, schema STRING CONSTANT) -> STRING
     """

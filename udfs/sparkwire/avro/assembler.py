@@ -11,6 +11,7 @@ from sparkwire.avro import ops
 from sparkwire.avro.machine import Program
 from sparkwire.avro.ops import STEP
 from sparkwire.avro.schema import Schema
+from sparkwire.kernels import COPY_SLACK
 
 INT_BOUNDS: Final = (-(1 << 31), (1 << 31) - 1)
 LONG_BOUNDS: Final = (-(1 << 63), (1 << 63) - 1)
@@ -104,8 +105,8 @@ class Assembler:
 
     def program(self) -> Program:
         """What the machine takes."""
-        # Behind the constants, as behind any data that is copied by the chunk.
-        constants = np.frombuffer(bytes(self.constants) or b"\0", np.uint8)
+        # With some bytes after the constants: what is near the end of its buffer is copied byte by byte.
+        constants = np.frombuffer(bytes(self.constants) + bytes(COPY_SLACK), np.uint8)
         code, jumps, spans = (np.array(words or [0], np.int64) for words in (self.code, self.jumps, self.spans))
         return Program(code, jumps, spans, constants)
 

@@ -15,8 +15,8 @@ from sparkwire.avro.program import Resolver
 from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
 from sparkwire.avro.targets import Slots, Target, target_of
-from sparkwire.column import Spans, bitmap, checked_total, empty
-from sparkwire.errors import OK
+from sparkwire.column import INT32_MAX, Spans, bitmap, empty
+from sparkwire.errors import OK, TOO_LARGE
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 from sparkwire.kernels.slots import table_of
@@ -70,13 +70,22 @@ def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) ->
     entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
     errors = empty(rows, np.int8)
     buffers = _Buffers(plan.slots, rows, int(np.maximum(spans.sizes, 0).sum()))
+    sizes = spans.sizes.copy()
+    too_large: list[int] = []
     first = 0
     while True:
         memory = buffers.memory()
-        first = run(plan.program, memory, *spans, entries, plan.nothing, first, errors)
+        first = run(plan.program, memory, spans.data, spans.starts, sizes, entries, plan.nothing, first, errors)
         if first == rows:
             break
-        buffers.grow(int(memory.wanted[0]), int(memory.wanted[1]))
+        number, needed = memory.wanted.tolist()
+        if needed > INT32_MAX:
+            # No Arrow column holds more: the row is NULL, and those after it may fit.
+            too_large.append(first)
+            sizes[first] = -1
+        else:
+            buffers.grow(number, needed)
+    errors[too_large] = TOO_LARGE
     valid = (errors == OK) & (spans.sizes >= 0)
     return Decoded(buffers.column(plan.target, rows, valid), errors)
 
@@ -112,8 +121,7 @@ class _Buffers:
 
     def grow(self, number: int, needed: int) -> None:
         """Twice the room, or what is needed if that is more."""
-        checked_total(needed)
-        self.room[number] = min(max(needed, 2 * int(self.room[number])), (1 << 31) - 1)
+        self.room[number] = min(max(needed, 2 * int(self.room[number])), INT32_MAX)
         level = number - len(self.slots)
         for k, slot in enumerate(self.slots):
             if k == number or (level >= 0 and slot.level == level):

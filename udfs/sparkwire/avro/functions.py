@@ -103,7 +103,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "avro_error(value BINARY, schema STRING CONSTANT) -> STRING",
-        "Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH or BAD_FIELD; NULL for one that can.",
+        "Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH, BAD_FIELD or TOO_LARGE; NULL for one that can.",
         avro_error,
         "avro_error(substr(avro_order, 1, 4), '\"string\"') -> TRUNCATED",
     ),

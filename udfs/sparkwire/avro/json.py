@@ -20,8 +20,8 @@ from sparkwire.avro.json_machine import TEXT_SLACK, run_json
 from sparkwire.avro.machine import STACK, Program
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema
-from sparkwire.column import Spans, bitmap, checked_total, empty
-from sparkwire.errors import OK
+from sparkwire.column import Spans, bitmap, empty
+from sparkwire.errors import OK, TOO_LARGE
 
 _LONGEST_TEXT: Final = (1 << 31) - 1
 
@@ -141,16 +141,23 @@ def to_json(program: Program, spans: Spans) -> tuple[pa.Array, NDArray[np.int8]]
     offsets, errors = empty(rows + 1, np.int32), empty(rows, np.int8)
     offsets[0] = 0
     stack, wanted = np.empty(STACK, np.int64), np.zeros(1, np.int64)
-    out = empty(3 * int(np.maximum(spans.sizes, 0).sum()), np.uint8, TEXT_SLACK)
+    sizes = spans.sizes.copy()
+    out = empty(min(3 * int(np.maximum(sizes, 0).sum()) + TEXT_SLACK, _LONGEST_TEXT), np.uint8)
+    too_large: list[int] = []
     first = 0
     while True:
-        first = run_json(program, *spans, first, offsets, out, stack, errors, wanted)
+        first = run_json(program, spans.data, spans.starts, sizes, first, offsets, out, stack, errors, wanted)
         if first == rows:
             break
-        checked_total(int(wanted[0]))
+        if int(wanted[0]) > _LONGEST_TEXT:
+            # No Arrow column holds more: the row is NULL, and those after it may fit.
+            too_large.append(first)
+            sizes[first] = -1
+            continue
         larger = empty(min(max(int(wanted[0]), 2 * len(out)), _LONGEST_TEXT), np.uint8)
         larger[: offsets[first]] = out[: offsets[first]]
         out = larger
+    errors[too_large] = TOO_LARGE
     valid = (errors == OK) & (spans.sizes >= 0)
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[: offsets[rows]])]
     return pa.Array.from_buffers(pa.string(), rows, buffers), errors

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, pushed_together, read_varint, store_decimal
+from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, clear, pushed_together, read_varint, store_decimal
 from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
-from sparkwire.kernels.blocks import lowest
+from sparkwire.kernels.blocks import BLOCK, high_bytes, lowest
 from sparkwire.kernels.floats import float_to_double, long_to_double, long_to_float
 from sparkwire.kernels.slots import Table, slot
 from sparkwire.kernels.text import utf8_valid
@@ -126,12 +126,11 @@ def run(
                 ascii_size = value
                 if op == ops.TEXT and 0 < value <= end - pos:
                     ascii_size = int64(0)
-                    while ascii_size < value and pos + ascii_size + 8 <= data.size:
-                        word = i64(data, pos + ascii_size, True) & _HIGH_BITS
-                        left = value - ascii_size
-                        if word != 0 and (left >= 8 or word & ((int64(1) << (8 * left)) - 1) != 0):
+                    while ascii_size < value and pos + ascii_size + BLOCK <= data.size:
+                        odd = high_bytes(data, pos + ascii_size)
+                        if odd != uint64(0) and lowest(odd) < value - ascii_size:
                             break
-                        ascii_size += 8
+                        ascii_size += BLOCK
                 if value < 0 or value > LONGEST:
                     error = BAD_LENGTH
                 elif value > end - pos:
@@ -146,15 +145,39 @@ def run(
                     used[bytes_slot] = place + value
                     store_i32(slot(table, bytes_slot - 1), (at + 1) << 2, place + value, True)
                     pos += value
+            elif op >= ops.FLOAT and op <= ops.FLOAT_TO_DOUBLE:
+                width = 8 if op == ops.DOUBLE else 4
+                if width > end - pos:
+                    error = TRUNCATED
+                elif op == ops.DOUBLE:
+                    store_i64(slot(table, code[pc + 1]), at << 3, i64(data, pos, True), True)
+                elif op == ops.FLOAT:
+                    store_i32(slot(table, code[pc + 1]), at << 2, i32(data, pos, True), True)
+                else:
+                    store_i64(slot(table, code[pc + 1]), at << 3, float_to_double(i32(data, pos, True)), True)
+                pos += width
+            elif op == ops.BOOLEAN:
+                if pos >= end:
+                    error = TRUNCATED
+                elif u8(data, pos) > 1:
+                    error = BAD_FIELD
+                else:
+                    store_u8(slot(table, code[pc + 1]), at, u8(data, pos))
+                    pos += 1
             elif op == ops.UNION:
                 if 0 <= value < code[pc + 2]:
                     pc = jumps[code[pc + 1] + value]
                     continue
                 error = BAD_FIELD
             elif op == ops.OPTION:
-                # A union of null and one other: its validity, and on to the other's code or to that of null.
+                # A union of null and one other: its validity, and on to the other's code or to what comes after that.
                 store_u8(slot(table, code[pc + 1]), at, np.uint8(value != code[pc + 2]))
                 if value == code[pc + 2]:
+                    cleared, width = code[pc + 4], code[pc + 5]
+                    if cleared >= 0 and width == 0:
+                        store_i32(slot(table, cleared), (at + 1) << 2, used[cleared + 1], True)
+                    elif cleared >= 0:
+                        clear(slot(table, cleared), at, width)
                     pc = code[pc + 3]
                     continue
                 if value != 1 - code[pc + 2]:
@@ -187,25 +210,6 @@ def run(
             elif op == ops.JUMP:
                 pc = code[pc + 1]
                 continue
-            elif op == ops.DOUBLE or op == ops.FLOAT or op == ops.FLOAT_TO_DOUBLE:
-                width = 8 if op == ops.DOUBLE else 4
-                if width > end - pos:
-                    error = TRUNCATED
-                elif op == ops.DOUBLE:
-                    store_i64(slot(table, code[pc + 1]), at << 3, i64(data, pos, True), True)
-                elif op == ops.FLOAT:
-                    store_i32(slot(table, code[pc + 1]), at << 2, i32(data, pos, True), True)
-                else:
-                    store_i64(slot(table, code[pc + 1]), at << 3, float_to_double(i32(data, pos, True)), True)
-                pos += width
-            elif op == ops.BOOLEAN:
-                if pos >= end:
-                    error = TRUNCATED
-                elif u8(data, pos) > 1:
-                    error = BAD_FIELD
-                else:
-                    store_u8(slot(table, code[pc + 1]), at, u8(data, pos))
-                    pos += 1
             elif op == ops.NEXT:
                 at += 1
                 stack[depth - _FRAME] -= 1

@@ -20,7 +20,8 @@ STEP: Final = 6  # words of an instruction
     ENUM,  # slot, first span, how many: the span by the number; BAD_FIELD beyond, or for a span that has no size
     DECIMAL,  # slot, digits: bytes of a two's complement number, big-endian; more digits are BAD_FIELD
     UNION,  # first jump, how many: go on where the branch's jump says
-    OPTION,  # slot of the validity, branch of null (0 or 1), where to go on for null: a union of null and one other
+    OPTION,  # slot of the validity, branch of null (0 or 1), where to go on for null, slot to clear for null or -1, its width
+    #          or 0 for a text: a union of null and one other
     BLOCK,  # level, slot of the offsets, bytes that an item has at least, where to go on after the last block
     SKIP_VARINT,
     SKIP_BYTES,

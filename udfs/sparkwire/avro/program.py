@@ -89,7 +89,13 @@ class Resolver(Assembler):
         other = writer.branches[1 - null]
         if not matches(other, target.schema):
             raise SchemaError(f"{where} is {other.title}, which cannot be read as {_reader(target)}")
-        option = self.emit(ops.OPTION, target.valid, null, 0)
+        if target.kind in ("scalar", "text"):
+            width = self.slots.slots[target.slot].width if target.kind == "scalar" else 0
+            option = self.emit(ops.OPTION, target.valid, null, 0, target.slot, width)
+            self._plain(other, target, where)
+            self.patch(option, 3, self.here)
+            return
+        option = self.emit(ops.OPTION, target.valid, null, 0, -1)
         self._plain(other, target, where)
         jump = self.emit(ops.JUMP, 0)
         self.patch(option, 3, self.here)

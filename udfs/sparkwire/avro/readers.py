@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from sparkwire.errors import BAD_FIELD, TRUNCATED
-from sparkwire.kernels import Bytes, int64, kernel, store_i64, u8, uint64
+from sparkwire.kernels import Bytes, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 
 LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes
 MOST_EMPTY_ITEMS: Final = 1024
@@ -55,6 +55,19 @@ def pushed_together(word: int, size: int) -> int:
     word = (word & _SEVENS[2]) | ((word & _SEVENS[3]) >> uint64(2))
     word = (word & _SEVENS[4]) | ((word & _SEVENS[5]) >> uint64(4))
     return int64(word >> uint64(1)) ^ -int64(word & uint64(1))
+
+
+@kernel
+def clear(out: Bytes, at: int, width: int) -> None:
+    """Store zero as item ``at``."""
+    if width == 1:
+        store_u8(out, at, np.uint8(0))
+    elif width == 4:
+        store_i32(out, at << 2, 0, True)
+    else:
+        store_i64(out, at * width, 0, True)
+        if width == 16:
+            store_i64(out, (at << 4) + 8, 0, True)
 
 
 @kernel

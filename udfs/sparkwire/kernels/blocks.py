@@ -70,6 +70,12 @@ def _run(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
     return run  # type: ignore[no-any-return]
 
 
+def _high(builder: Any, chunk: Any) -> Any:
+    return builder.icmp_signed("<", chunk, _every(0, chunk.type.count))
+
+
+high_bytes = _mask(_high)
+"""bytes from 0x80 on"""
 stops = _mask(_stop)
 """all but the plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
 backslashes = _mask(_are(_BACKSLASH))
