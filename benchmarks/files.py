@@ -1,18 +1,22 @@
-"""Files as tables: a gigabyte of segments by `kafka_log`, against `binaryFile` and `kafka_records` in 4 MB files.
+"""Files as tables: `kafka_log` and `databus` against the same files as cells, and against Parquet of what is in them.
 
-The files are made once, in a directory that goes with the run. What reading them at all takes is measured beside.
+The files are made once, in a directory that goes with the run. What `cp` takes is measured beside.
 """
 
 from __future__ import annotations
 
+import shutil
 import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.parquet as parquet
+from pyspark.sql import SparkSession
 
 import sparkwire
+from benchmarks import databus
 from benchmarks.kafka import log
 from benchmarks.report import Row, above, faster, no_slower
 from benchmarks.sql import local_spark
@@ -21,84 +25,98 @@ from benchmarks.timing import Timing, interleave
 CELL = 4 << 20  # [bytes]
 CELLS = 256
 SEGMENTS = 2
-SMALL_CELLS = 64
 CORES = 2
+EVENTS = 250_000  # that a file of events repeats
+EVENT_TIMES = 16
 RECORDS = "SELECT count(*), sum(length(r.value)) FROM cells LATERAL VIEW inline(kafka_records(content)) r"
+FUNCTIONS = (
+    "SELECT count(dbus_opcode(value)), count(dbus_sequence(value)), count(dbus_src_id(value)), count(dbus_key(value))"
+)
 
 
 def rows() -> list[Row]:
     """The claims about files."""
-    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+    with local_spark() as spark, tempfile.TemporaryDirectory() as name:
         sparkwire.register(spark)
-        size = write_files(Path(folder))
-        small, small_records = write_small(Path(folder))
-        segments, empty = f"{folder}/segments", f"{folder}/empty-0"
-        spark.read.format("binaryFile").load(f"{folder}/cells").createOrReplaceTempView("cells")
-        times = interleave(
-            {
-                "cells": lambda: spark.sql(RECORDS).collect(),
-                "read": lambda: read_through(Path(segments)),
-                "value": totals(spark, segments, "offset, key, value", "sum(length(value))"),
-                "key": totals(spark, segments, "offset, key", "sum(length(key))"),
-                "batches": totals(spark, segments, "record_count", "sum(record_count)", rows="batches"),
-                "small": totals(spark, small, "offset, key, value", "sum(length(value))"),
-                "one": totals(spark, segments, "offset", "max(offset)", startingOffset="77777", endingOffset="77778"),
-                "none": totals(spark, empty, "offset", "max(offset)"),
-            },
-            rounds=3,
-        )
-        peer = "binaryFile and kafka_records in 4 MB files"
-        work = "1 GB of segments of 1 KB records, two cores: "
-        rate = Timing(tuple(size / CORES / taken / 1e9 for taken in times["value"].samples))
-        records = Timing(tuple(small_records / CORES / taken / 1e6 for taken in times["small"].samples))
-        return [
-            faster(f"{work}offset, key, value", times["value"], peer, times["cells"], 3.5, size, "B"),
-            above(f"{work}offset, key, value, a core", rate, "GB/s", 0.35),
-            faster(f"{work}offset, key", times["key"], "offset, key, value", times["value"], 2, size, "B"),
-            faster(f"{work}rows => batches", times["batches"], "offset, key, value", times["value"], 5, size, "B"),
-            no_slower(f"{work}reading the bytes", times["read"], "offset, key, value", times["value"], 1),
-            above("100 B records, offset, key, value, a core", records, "M records/s", 3),
-            no_slower("one offset out of 1 GB", times["one"], "an empty segment", times["none"], 1.3),
-        ]
+        folder = Path(name)
+        return kafka_rows(spark, folder) + databus_rows(spark, folder)
 
 
-def write_files(folder: Path) -> int:
-    """`cells`, a file for each, and `segments`, the same bytes in few files; how many they are [bytes]."""
+# -- segments
+
+
+def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
+    size, small, small_records = write_files(folder)
+    segments = f"{folder}/segments"
+    spark.read.format("binaryFile").load(f"{folder}/cells").createOrReplaceTempView("cells")
+    write_parquet(spark, segments, folder)
+    length = "sum(length(value))"
+    times = interleave(
+        {
+            "cells": lambda: spark.sql(RECORDS).collect(),
+            "cp": lambda: shutil.copytree(segments, folder / "copy", dirs_exist_ok=True),
+            "parquet": lambda: spark.read.parquet(f"{folder}/parquet").selectExpr("count(*)", length).collect(),
+            "value": totals(spark, segments, "offset, key, value", length),
+            "key": totals(spark, segments, "offset, key", "sum(length(key))"),
+            "batches": totals(spark, segments, "record_count", "sum(record_count)", rows="batches"),
+            "small": totals(spark, small, "offset, key, value", length),
+        },
+        rounds=3,
+    )
+    value, peer = times["value"], "binaryFile and kafka_records in 4 MB files"
+    work = "1 GB of segments of 1 KB records, two cores: "
+    rate = Timing(tuple(size / CORES / taken / 1e9 for taken in value.samples))
+    records = Timing(tuple(small_records / CORES / taken / 1e6 for taken in times["small"].samples))
+    return [
+        faster(f"{work}offset, key, value", value, peer, times["cells"], 3.5, size, "B"),
+        above(f"{work}offset, key, value, a core", rate, "GB/s", 0.35),
+        no_slower(f"{work}offset, key, value", value, "cp of the files", times["cp"], 1),
+        no_slower(f"{work}offset, key, value", value, "offset, key, value from Parquet", times["parquet"], 3),
+        faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
+        faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
+        above("100 B records, offset, key, value, a core", records, "M records/s", 3),
+    ]
+
+
+def write_files(folder: Path) -> tuple[int, str, int]:
+    """`cells`, a file for each, and `segments`, the same bytes in few files; how many they are [bytes].
+
+    And a segment of records of 100 bytes, and how many it has.
+    """
     cell, records = log(CELL, 1000)
-    for name in ("cells", "segments", "empty-0"):
-        (folder / name).mkdir()
+    (folder / "cells").mkdir()
     for k in range(CELLS):
         (folder / "cells" / f"{k:04}.bin").write_bytes(cell)
     for k in range(SEGMENTS):
-        (folder / "segments" / f"orders-{k}").mkdir()
         write_segment(folder / "segments" / f"orders-{k}", cell, records, CELLS // SEGMENTS)
-    (folder / "empty-0" / f"{0:020}.log").write_bytes(b"")
-    return CELLS * len(cell)
+    small, small_records = log(CELL, 100)
+    write_segment(folder / "small-0", small, small_records, CELLS)
+    return CELLS * len(cell), str(folder / "small-0"), CELLS * small_records
 
 
-def write_segment(folder: Path, cell: bytes, records: int, times: int) -> None:
+def write_segment(folder: Path, cell: bytes, records: int, times: int) -> Path:
     """A segment that repeats the batches of ``cell`` with offsets that go on, and its index."""
-    base = f"{0:020}"
-    with (folder / f"{base}.log").open("wb") as out, (folder / f"{base}.index").open("wb") as index:
+    folder.mkdir(parents=True)
+    path, begins = folder / f"{0:020}.log", []
+    at = 0
+    while at < len(cell):
+        begins.append((at, *struct.unpack_from(">qi", cell, at)))
+        at += 12 + begins[-1][2]
+    with path.open("wb") as out, path.with_suffix(".index").open("wb") as index:
         for k in range(times):
-            shifted, at = bytearray(cell), 0
-            while at < len(cell):
-                offset, size = struct.unpack_from(">qi", cell, at)
+            shifted = bytearray(cell)
+            for at, offset, _ in begins:
                 struct.pack_into(">q", shifted, at, offset + k * records)
                 if at:
                     index.write(struct.pack(">ii", offset + k * records, k * len(cell) + at))
-                at += 12 + size
             out.write(shifted)
+    return path
 
 
-def write_small(folder: Path) -> tuple[str, int]:
-    """A segment of records of 100 bytes, and how many it has."""
-    cell, records = log(CELL, 100)
-    (folder / "small-0").mkdir()
-    with (folder / "small-0" / f"{0:020}.log").open("wb") as out:
-        for _ in range(SMALL_CELLS):
-            out.write(cell)
-    return str(folder / "small-0"), SMALL_CELLS * records
+def write_parquet(spark: SparkSession, segments: str, folder: Path) -> None:
+    """What is asked for of the segments, as Parquet keeps it, not compressed."""
+    frame = spark.read.format("kafka_log").option("columns", "offset, key, value").load(segments)
+    frame.write.option("compression", "none").parquet(f"{folder}/parquet")
 
 
 def totals(spark: SparkSession, path: str, columns: str, total: str, **options: str) -> Callable[[], object]:
@@ -106,17 +124,42 @@ def totals(spark: SparkSession, path: str, columns: str, total: str, **options: 
 
     def run() -> object:
         reader = spark.read.format("kafka_log").options(columns=columns, maxSplitBytes="64m", **options)
-        frame: DataFrame = reader.load(path)
-        return frame.selectExpr("count(*)", total).collect()
+        return reader.load(path).selectExpr("count(*)", total).collect()
 
     return run
 
 
-def read_through(folder: Path) -> int:
-    """What `cp` reads: all bytes, on one core."""
-    size = 0
-    for path in folder.rglob("*.log"):
-        with path.open("rb", buffering=0) as file:
-            while block := file.read(CELL):
-                size += len(block)
-    return size
+# -- events
+
+
+def databus_rows(spark: SparkSession, folder: Path) -> list[Row]:
+    events = databus.events(EVENTS)
+    size, count = EVENTS * EVENT_TIMES * databus.SIZE, EVENTS * EVENT_TIMES
+    table = pa.table({"value": events})
+    with (
+        (folder / "events.bin").open("wb") as out,
+        parquet.ParquetWriter(
+            folder / "events.parquet", table.schema, compression="none", use_dictionary=False
+        ) as writer,
+    ):
+        for _ in range(EVENT_TIMES):
+            out.write(events.buffers()[2])
+            writer.write_table(table, row_group_size=EVENTS // 2)
+    spark.read.parquet(f"{folder}/events.parquet").createOrReplaceTempView("events")
+    columns = "opcode, sequence, src_id, key"
+    counts = [f"count({column})" for column in columns.split(", ")]
+
+    def by_source() -> object:
+        reader = spark.read.format("databus").options(columns=columns, maxSplitBytes="64m")
+        return reader.load(f"{folder}/events.bin").selectExpr(*counts).collect()
+
+    def by_functions() -> object:
+        return spark.sql(f"{FUNCTIONS} FROM events").collect()
+
+    times = interleave({"source": by_source, "functions": by_functions}, rounds=3)
+    work, peer = f"4 M events of 260 B: {columns}, counted", "a Parquet scan and the functions"
+    rate = Timing(tuple(count / CORES / taken / 1e6 for taken in times["source"].samples))
+    return [
+        faster(work, times["source"], peer, times["functions"], 3, size, "B"),
+        above(f"{work}, a core", rate, "M events/s", 2),
+    ]

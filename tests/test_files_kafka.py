@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from sparkwire.files import decode, kafka_log, log, splits
+from sparkwire.files import decode, headers, kafka_log, log, splits
+from sparkwire.files.storage import Source
 from tests import kafka_cases as golden
 from tests.arrow import ask, whole
 from tests.kafka_cases import Damaged, Log
+from tests.test_kafka_damage import batch, record
 from tests.test_kafka_oracle import mutated
 
 every_log = pytest.mark.parametrize("case", list(golden.logs()), ids=lambda case: case.name)
@@ -21,6 +23,8 @@ every_damage = pytest.mark.parametrize("case", list(golden.damaged()), ids=lambd
 Row = dict[str, Any]
 
 ALL = {"controlRecords": "true"}
+UNCHECKED = [name for name in kafka_log.COLUMNS["batches"] if name not in ("file", "error", "crc_valid")]
+"""columns of batches that need no checksum"""
 
 
 def rows(path: Path | str, **options: str) -> list[Row]:
@@ -28,6 +32,17 @@ def rows(path: Path | str, **options: str) -> list[Row]:
     asked = kafka_log.query({"path": str(path), **options})
     batches = (batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task))
     return [whole(row) for batch in batches for row in batch.to_pylist()]
+
+
+def by_headers(path: Path, size: int = 10**9) -> list[Row]:
+    """The batches when nobody asks for what needs a checksum."""
+    return rows(path, rows="batches", columns=", ".join(UNCHECKED), maxSplitBytes=str(size))
+
+
+def unchecked(data: bytes) -> list[Row]:
+    """What ``kafka_batches`` says of them."""
+    nothing = {"topic": None, "partition": None}
+    return [{name: (row | nothing)[name] for name in UNCHECKED} for row in ask("kafka_batches", [data])[0]]
 
 
 def expected(data: bytes) -> list[Row]:
@@ -45,6 +60,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "CHUNK", 700)
     monkeypatch.setattr(decode, "DECODED", 300)
     monkeypatch.setattr(splits, "LEAD", 200)
+    monkeypatch.setattr(headers, "LARGE", 100)
+    monkeypatch.setattr(headers, "NEAR", 300)
+    monkeypatch.setattr(headers, "ROOM", 3)
 
 
 @every_log
@@ -54,6 +72,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None) -> None:
     assert records(rows(path, **ALL)) == expected(case.data)
     assert records(rows(path, maxSplitBytes="2000", **ALL)) == expected(case.data)
     assert records(rows(path, maxSplitBytes="2000", rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert by_headers(path) == by_headers(path, 2000) == unchecked(case.data)
 
 
 @every_damage
@@ -64,6 +83,7 @@ def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
     for size in (1, 5000):
         assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
     assert records(rows(path, rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert by_headers(path) == by_headers(path, 1) == unchecked(case.data)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -75,6 +95,7 @@ def test_rows_do_not_depend_on_splits(seed: int, tmp_path: Path, tiny: None) -> 
     want = expected(data)
     for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(6))):
         assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
+    assert by_headers(path, size) == unchecked(data)
 
 
 def test_compressed_copies_are_read(tmp_path: Path) -> None:
@@ -88,3 +109,21 @@ def test_compressed_copies_are_read(tmp_path: Path) -> None:
     assert records(rows(tmp_path, **ALL)) == records(found)
     path.with_suffix("").write_bytes(case.data)
     assert len(rows(tmp_path, **ALL)) == len(found)  # the copy stands beside its original
+
+
+def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 MB in batches of 100 kB a hundredth is read."""
+    opened: list[Source] = []
+    start = Source.__init__
+
+    def counted(self: Source, file: Any) -> None:
+        start(self, file)
+        opened.append(self)
+
+    monkeypatch.setattr(Source, "__init__", counted)
+    path = tmp_path / "file.log"
+    entries = [batch(b"".join(record(bytes(1000), k) for k in range(100)), count=100, base=100 * n) for n in range(80)]
+    path.write_bytes(b"".join(entries))
+    found = rows(path, rows="batches", columns="base_offset, record_count")
+    assert found == [{"base_offset": 100 * n, "record_count": 100} for n in range(80)]
+    assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100

@@ -12,38 +12,31 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.builders import columns_of
 from sparkwire.client.checkpoint import Checkpoint
-from sparkwire.column import from_codes, gather, primitive
-from sparkwire.errors import ERRORS, OK
 from sparkwire.files import options
-from sparkwire.files.events import DATA, END, EventFile, Rows
-from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Option
+from sparkwire.files.event_rows import Part, event_rows
+from sparkwire.files.events import END, EventFile, Rows
+from sparkwire.files.options import Option
 from sparkwire.files.plan import FILE_COST, packed
-from sparkwire.files.storage import File, Source, listed
-from sparkwire.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
-from sparkwire.formats.databus.accessors import status_codes
+from sparkwire.files.storage import File, Source
+from sparkwire.files.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
+from sparkwire.files.windows import UNENDED, Ending, Open, Windows, windows_of
 from sparkwire.formats.databus.fields import FIELDS
-from sparkwire.formats.databus.layout import NO_VARIANT, STATUSES
-from sparkwire.formats.databus.scan import Events
+from sparkwire.formats.databus.layout import NO_VARIANT
 from sparkwire.formats.databus.stream import stream_variant
-from sparkwire.kernels import Bools
 from sparkwire.sqltype import arrow_type
 
 NAME: Final = "databus"
 FILE, DIRECTORY = "file", "directory"
 
 OPTIONS: Final = (
-    Option("path", options.one_path, (), "a file, a directory or a glob; local, or a URI that pyarrow.fs opens"),
-    Option("paths", options.some_paths, (), "several of them, as `load` takes a list"),
+    *PATHS,
     Option(
         "stream", options.choice(FILE, DIRECTORY), FILE, "whether a stream is a file, or a directory of files in order"
     ),
-    Option("columns", options.text, "", "a comma list; what is not asked for is not decoded"),
-    Option("mode", options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST), PERMISSIVE, "what damage becomes"),
+    *CHOICES,
     Option(
         "sources",
         options.integers,
@@ -52,9 +45,7 @@ OPTIONS: Final = (
     ),
     Option("startingScn", options.whole_number, None, "windows from there on"),
     Option("startingCheckpoint", options.text, "", "what a Databus checkpoint, its JSON, has not consumed"),
-    Option("maxSplitBytes", options.size, 128 << 20, "what one task reads [bytes]"),
-    Option("maxBytesPerTrigger", options.size, None, "streaming: what one batch reads [bytes]"),
-    Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
+    *TASKS,
 )
 
 _OWN: Final = {
@@ -80,7 +71,6 @@ DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
 """what each of them means"""
 TO_THE_END: Final = 2**62
 """a position after that of any event"""
-_CHECKED: Final = frozenset({"status", "error", "is_valid"})
 
 
 class Start(NamedTuple):
@@ -103,22 +93,6 @@ class Query(NamedTuple):
     max_split_bytes: int
     max_bytes_per_trigger: int | None
     fail_on_data_loss: bool
-
-
-class Part(NamedTuple):
-    """Some events of a file."""
-
-    file: File
-    stream: str
-    start: int
-    """position of the first [bytes]"""
-    stop: int
-    """position from which on none of them begins [bytes]"""
-    previous: int
-    """variant of the event before"""
-    window: Open
-    beyond: Ending
-    """what later files have of the window that is open at the file's end"""
 
 
 class Begin(NamedTuple):
@@ -144,10 +118,7 @@ def query(given: Mapping[str, str]) -> Query:
         where one is wrong, or path is missing.
     """
     o = options.parsed(NAME, OPTIONS, given)
-    paths = o["path"] + o["paths"]
-    if not paths:
-        raise ValueError(f"{NAME} needs path: a file, a directory or a glob")
-    columns = options.chosen_columns(NAME, tuple(COLUMNS), o["columns"]) if o["columns"] else tuple(COLUMNS)
+    paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), o)
     return Query(
         paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
@@ -182,14 +153,15 @@ def find(paths: Sequence[str]) -> list[File]:
     ValueError
         where there are directories, but no file in them.
     """
-    found: dict[str, File] = {}
-    for path in paths:
-        files, single = listed(path)
-        new = [file for file in files if single or not file.basename.startswith((".", "_"))]
-        if not new:
-            raise ValueError(f"path {path} has no file: {NAME} reads every file whose name does not begin with . or _")
-        found |= {file.name: file for file in new}
-    return sorted(found.values(), key=lambda file: (file.root, file.folder, file.basename))
+    found = found_at(paths, _visible, _NO_FILE)
+    return sorted(found, key=lambda file: (file.root, file.folder, file.basename))
+
+
+_NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does not begin with . or _"
+
+
+def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
+    return {file.name: file for file in files if single or not file.basename.startswith((".", "_"))}
 
 
 def streams(asked: Query) -> list[tuple[str, list[File]]]:
@@ -297,9 +269,6 @@ def _cuts(
         start = at
 
 
-# -- reading
-
-
 def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
@@ -308,87 +277,4 @@ def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     ValueError
         with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
     """
-    for part in task:
-        with Source(part.file) as source, Source(part.file) as beside:
-            reader = _Reader(asked, part, EventFile(beside))
-            events = EventFile(source)
-            position, previous, window = part.start, part.previous, part.window
-            stop = min(part.stop, source.size)
-            while len((rows := events.rows(position, stop, previous)).kinds):
-                found = windows_of(rows, window, partial(reader.ahead, rows))
-                batch = reader.batch(rows, found)
-                if batch.num_rows:
-                    yield batch
-                window, position, previous = found.after, rows.stop, rows.previous
-
-
-class _Reader:
-    """Rows of one part as record batches."""
-
-    def __init__(self, asked: Query, part: Part, beside: EventFile) -> None:
-        self.asked = asked
-        self.part = part
-        self._beside = beside
-        self._needs_ends = asked.start is not None or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
-        self._known: tuple[int, Ending] | None = None
-
-    def ahead(self, rows: Rows, window: Open) -> Ending:
-        """What becomes of the window in which ``rows`` end: looked up once, however many chunks it has."""
-        if not self._needs_ends:
-            return UNENDED
-        if self._known is None or self._known[0] != window.number:
-            self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
-        return self._known[1]
-
-    def batch(self, rows: Rows, windows: Windows) -> pa.RecordBatch:
-        asked = self.asked
-        checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
-        errors = rows.checked() if checked else rows.errors
-        events = Events(rows.array())
-        kept = self._kept(rows, windows, errors, events)
-        if asked.mode == FAILFAST:
-            self._fail(rows, errors, kept)
-        wanted = [column for column in FIELDS if column.name in asked.columns and column.name not in _CHECKED]
-        columns = columns_of(events, wanted)
-        count = len(rows.kinds)
-        columns |= {
-            "stream": pa.repeat(pa.scalar(self.part.stream), count),
-            "file": pa.repeat(pa.scalar(self.part.file.name), count),
-            "position": primitive(rows.ends[:-1].astype(np.int64) + rows.position),
-            "window": primitive(windows.number),
-            "window_start_scn": primitive(windows.start_scn, windows.start_scn != NO_SCN),
-            "window_scn": primitive(windows.scn, windows.scn != NO_SCN),
-            "status": from_codes(status_codes(errors), STATUSES),
-            "error": from_codes(errors, ERRORS),
-            "is_valid": primitive(errors == OK),
-        }
-        if "event" in asked.columns:
-            starts = rows.ends[:-1].astype(np.int64)
-            columns["event"] = gather(rows.data, starts, np.diff(rows.ends).astype(np.int64), pa.binary())
-        batch = pa.RecordBatch.from_arrays([columns[name] for name in asked.columns], schema=schema(asked))
-        return batch if kept.all() else batch.filter(pa.array(kept))
-
-    def _kept(self, rows: Rows, windows: Windows, errors: npt.NDArray[np.int8], events: Events) -> Bools:
-        """Which rows are asked for."""
-        asked, is_data = self.asked, rows.kinds == DATA
-        kept: Bools = np.ones(len(rows.kinds), np.bool_)
-        if asked.mode == DROPMALFORMED:
-            kept &= errors == OK
-        if asked.sources is not None:
-            wanted = np.isin(events.header.fields["src_id"], list(asked.sources))
-            kept &= ~is_data | wanted
-        if asked.start is not None:
-            scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
-            its = scn == asked.start.scn
-            kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
-            kept &= ~its if asked.start.skipped < 0 else ~(its & is_data & (windows.rank < asked.start.skipped))
-        return kept
-
-    def _fail(self, rows: Rows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
-        wrong = np.flatnonzero((errors != OK) & kept)
-        if len(wrong):
-            position = rows.position + int(rows.ends[wrong[0]])
-            raise ValueError(
-                f"{self.part.file.name} cannot be read at byte {position}: {ERRORS[errors[wrong[0]]]}; "
-                "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
-            )
+    return batches_of(task, partial(event_rows, asked))

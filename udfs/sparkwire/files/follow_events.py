@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparkwire.files.databus import Begin, Part, Query, stream_parts, streams
+from sparkwire.files.databus import Begin, Query, stream_parts, streams
+from sparkwire.files.event_rows import Part
 from sparkwire.files.events import EventFile, Rows
 from sparkwire.files.plan import FILE_COST, packed
 from sparkwire.files.storage import File, Source

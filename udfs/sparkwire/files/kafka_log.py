@@ -6,28 +6,24 @@ and a task is plain data, made on one machine and read on another.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sparkwire.builders import Column, columns_of
-from sparkwire.column import primitive
+from sparkwire.builders import Column
 from sparkwire.files import options
-from sparkwire.files.decode import batch_decoder, pieces, record_decoder, record_positions
-from sparkwire.files.log import Log
+from sparkwire.files.log_rows import OF_FILE, batch_rows, record_rows
 from sparkwire.files.naming import Segment, in_order, segments
-from sparkwire.files.options import DROPMALFORMED, FAILFAST, PERMISSIVE, Comparison, Option
+from sparkwire.files.options import Comparison, Option
 from sparkwire.files.plan import END, FIRST, Bounds, Part, Wanted, parts, tasks
-from sparkwire.files.storage import Source, listed, place_of
-from sparkwire.files.transactions import is_aborted
+from sparkwire.files.storage import File
+from sparkwire.files.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.formats.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
-from sparkwire.formats.kafka.payloads import OffsetRange
-from sparkwire.formats.kafka.records import RECORDS_TABLE, Records
+from sparkwire.formats.kafka.records import RECORDS_TABLE
 from sparkwire.sqltype import arrow_type
 
 NAME: Final = "kafka_log"
@@ -35,11 +31,9 @@ RECORDS, BATCHES = "records", "batches"
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
 
 OPTIONS: Final = (
-    Option("path", options.one_path, (), "a file, a directory or a glob; local, or a URI that pyarrow.fs opens"),
-    Option("paths", options.some_paths, (), "several of them, as `load` takes a list"),
+    *PATHS,
     Option("rows", options.choice(RECORDS, BATCHES), RECORDS, "a row for each record, or for each batch"),
-    Option("columns", options.text, "", "a comma list; what is not asked for is not decoded"),
-    Option("mode", options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST), PERMISSIVE, "what damage becomes"),
+    *CHOICES,
     Option("startingOffset", options.whole_number, None, "of each partition"),
     Option("endingOffset", options.whole_number, None, "of each partition, exclusive"),
     Option("startingTimestamp", options.instant, None, "from the first record not older"),
@@ -48,12 +42,9 @@ OPTIONS: Final = (
     Option("controlRecords", options.boolean, False, "whether control records are rows"),
     Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
     Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
-    Option("maxSplitBytes", options.size, 128 << 20, "what one task reads [bytes]"),
-    Option("maxBytesPerTrigger", options.size, None, "streaming: what one batch reads [bytes]"),
-    Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
+    *TASKS,
 )
 
-_OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 _FIRST: Final = (
     "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "timestamp_ms", "file", "position",
 )  # fmt: skip
@@ -61,7 +52,7 @@ _FIRST: Final = (
 
 def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa.DataType]:
     """Type by name of a table's columns and those of a file, the ``first`` ones before the others."""
-    types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | _OF_FILE
+    types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | OF_FILE
     return {name: types[name] for name in [*first, *(name for name in types if name not in first)]}
 
 
@@ -125,11 +116,8 @@ def query(given: Mapping[str, str]) -> Query:
         where one is wrong, or path is missing.
     """
     o = options.parsed(NAME, OPTIONS, given)
-    paths = o["path"] + o["paths"]
-    if not paths:
-        raise ValueError(f"{NAME} needs path: a file, a directory or a glob")
-    names = tuple(COLUMNS[o["rows"]])
-    columns = options.chosen_columns(NAME, names, o["columns"]) if o["columns"] else names
+    paths = asked_paths(NAME, o)
+    columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), o)
     return Query(
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
@@ -147,17 +135,17 @@ def find(paths: Sequence[str]) -> list[Segment]:
     ValueError
         where there are files, but no segment among them.
     """
-    found: dict[str, Segment] = {}
-    for path in paths:
-        files, single = listed(path)
-        new = segments(files, single, place_of(path).path)
-        if not new:
-            raise ValueError(
-                f"path {path} has no segment among its {len(files)} files: {NAME} reads files named by their first offset "
-                "(00000000000000000000.log), and any single file that path names itself"
-            )
-        found |= {segment.file.name: segment for segment in new}
-    return in_order(found.values())
+    return in_order(found_at(paths, _segments, _NO_SEGMENT))
+
+
+_NO_SEGMENT = (
+    f"path {{path}} has no segment among its {{files}} files: {NAME} reads files named by their first offset "
+    "(00000000000000000000.log), and any single file that path names itself"
+)
+
+
+def _segments(files: list[File], single: bool, below: str) -> dict[str, Segment]:
+    return {segment.file.name: segment for segment in segments(files, single, below)}
 
 
 def types(asked: Query) -> dict[str, pa.DataType]:
@@ -228,113 +216,4 @@ def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     ValueError
         with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
     """
-    for part in task:
-        with Source(part.segment.file) as source:
-            log = Log(source, asked.verify)
-            stop = min(part.stop, source.size)
-            found = _records(asked, part, log, stop) if asked.rows == RECORDS else _batches(asked, part, log, stop)
-            for batch in found:
-                if batch.num_rows:
-                    yield batch
-
-
-def _records(asked: Query, part: Part, log: Log, stop: int) -> Iterator[pa.RecordBatch]:
-    names = _decoded(asked)
-    offsets = OffsetRange(part.first_offset, part.end_offset)
-    decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
-    table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
-    for piece in pieces(log, part.start, stop, decoder):
-        records = piece.scan
-        columns = columns_of(records, table)
-        if "position" in names:
-            columns["position"] = primitive(record_positions(records) + piece.position)
-        yield _finished(asked, part, columns, records.rows, _kept_records(asked, part, records))
-
-
-def _batches(asked: Query, part: Part, log: Log, stop: int) -> Iterator[pa.RecordBatch]:
-    for piece in pieces(log, part.start, stop, batch_decoder()):
-        columns = columns_of(piece.scan, BATCHES_TABLE)
-        columns["position"] = primitive(piece.scan.frames.begin + piece.position)
-        kept = _kept_batches(asked, part, columns)
-        chosen = {name: columns[name] for name in _decoded(asked)}
-        yield _finished(asked, part, chosen, len(columns["error"]), kept)
-
-
-def _decoded(asked: Query) -> tuple[str, ...]:
-    """The columns that a decoder has to give."""
-    needed = ("error", "position") if asked.mode == FAILFAST else ()
-    return tuple(dict.fromkeys([*(name for name in asked.columns if name not in _OF_FILE), *needed]))
-
-
-def _finished(
-    asked: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
-) -> pa.RecordBatch:
-    """The rows that are asked for, with what their file says of them."""
-    if kept is not None:
-        columns = {name: column.filter(kept) for name, column in columns.items()}
-        rows = int(pc.sum(kept).as_py() or 0)
-    if asked.mode == FAILFAST:
-        _fail(part, columns)
-    segment = part.segment
-    values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name}
-    columns |= {name: pa.repeat(pa.scalar(values[name], type), rows) for name, type in _OF_FILE.items()}
-    return pa.RecordBatch.from_arrays([columns[name] for name in asked.columns], schema=schema(asked))
-
-
-def _fail(part: Part, columns: dict[str, pa.Array]) -> None:
-    at = pc.index(pc.is_valid(columns["error"]), True).as_py()
-    if at >= 0:
-        raise ValueError(
-            f"{part.segment.file.name} cannot be read at byte {columns['position'][at]}: {columns['error'][at]}; "
-            "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
-        )
-
-
-# -- which rows
-
-
-def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None:
-    """Which records are asked for, None for all."""
-    offsets, bad = records.offset(), pc.is_valid(records.error())
-    masks = []
-    limits = pc.min_max(offsets)
-    least, most = limits["min"].as_py(), limits["max"].as_py()
-    if least is not None and least < part.first_offset:
-        masks.append(pc.fill_null(pc.or_(pc.greater_equal(offsets, part.first_offset), bad), True))
-    if most is not None and most >= part.end_offset:
-        masks.append(pc.fill_null(pc.less(offsets, part.end_offset), True))
-    if asked.mode == DROPMALFORMED:
-        masks.append(pc.invert(bad))
-    if part.aborted or not asked.control_records:
-        control = pc.fill_null(records.is_control(), False)
-        if not asked.control_records:
-            masks.append(pc.or_(pc.invert(control), bad))
-        if part.aborted:
-            data = pc.and_(pc.fill_null(records.is_transactional(), False), pc.invert(control))
-            masks.append(pc.invert(pc.and_(data, _aborted(part, records.header_field("producer_id"), offsets))))
-    return _all(masks)
-
-
-def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
-    """Which batches are asked for, None for all."""
-    first = pc.coalesce(columns["base_offset"], columns["last_offset"])
-    masks = [
-        pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
-        pc.fill_null(pc.less(first, part.end_offset), True),
-    ]
-    if asked.mode == DROPMALFORMED:
-        masks.append(pc.is_null(columns["error"]))
-    if part.aborted:
-        control = pc.fill_null(columns["is_control"], False)
-        data = pc.and_(pc.fill_null(columns["is_transactional"], False), pc.invert(control))
-        masks.append(pc.invert(pc.and_(data, _aborted(part, columns["producer_id"], first))))
-    return _all(masks)
-
-
-def _aborted(part: Part, producers: pa.Array, offsets: pa.Array) -> pa.Array:
-    known = (column.fill_null(-1).to_numpy(zero_copy_only=False) for column in (producers, offsets))
-    return pa.array(is_aborted(part.aborted, *known))
-
-
-def _all(masks: Sequence[pa.Array]) -> pa.Array | None:
-    return functools.reduce(pc.and_, masks) if masks else None
+    return batches_of(task, partial(record_rows if asked.rows == RECORDS else batch_rows, asked))

@@ -15,7 +15,8 @@ from sparkwire.files.naming import Segment
 from sparkwire.files.seek import PAGE, Entry, Seeker, first_entry
 from sparkwire.files.splits import cuts
 from sparkwire.files.storage import Source
-from sparkwire.files.transactions import Aborted, transactions
+from sparkwire.files.transactions import Aborted, Tracker, Transactions
+from sparkwire.files.txn_files import Batch, aborted_in, batch_of, open_before
 from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.formats.kafka.layout import NO_TIMESTAMP
 from sparkwire.formats.kafka.payloads import OffsetRange
@@ -190,11 +191,48 @@ class Partition:
         """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
         aborted: tuple[Aborted, ...] = ()
         if committed:
-            found = transactions(Log(self.seeker(k).log.source) for k in range(len(self.segments)))
+            found = self.transactions(first)
             aborted = found.aborted
             end = end if found.first_open is None else min(end, found.first_open)
         for k in self._holding(first, end):
             yield from self._parts_of(k, first, end, aborted, max_bytes)
+
+    def transactions(self, first: int) -> Transactions:
+        """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
+
+        Headers are read of the last segment, and of those that the broker's files do not tell of.
+        """
+        tracker, last = Tracker(), len(self.segments) - 1
+        begin = next(self._holding(first, END), last)
+        opened = self._open_before(begin) if begin else None
+        if opened is None:
+            begin = 0
+        else:
+            tracker.believe((), opened)
+        for k in range(begin, last + 1):
+            opened = self._open_before(k + 1) if k < last else None
+            aborted = None if opened is None else self._aborted_in(k)
+            if opened is None or aborted is None:
+                source = self.seeker(k).log.source
+                tracker.follow(Log(source), 0, source.size)
+            else:
+                tracker.believe(aborted, opened)
+        return tracker.found()
+
+    def _open_before(self, k: int) -> dict[int, int] | None:
+        return open_before(self.segments[k], self.segments[0].base_offset or 0, self._batch_at)
+
+    def _aborted_in(self, k: int) -> list[Aborted] | None:
+        end = self.segments[k + 1].base_offset or 0
+        return aborted_in(self.segments[k], end, self.segments[0].base_offset or 0, self._batch_at)
+
+    def _batch_at(self, offset: int) -> Batch | None:
+        """The batch of magic 2 that holds an offset."""
+        for k in self._holding(offset, offset + 1):
+            log, entry = self.seeker(k).log, self.seeker(k).find_offset(offset)
+            if entry is not None and entry.first <= offset:
+                return batch_of(log.source.view(entry.position, entry.size), entry.first)
+        return None
 
     def _parts_of(self, k: int, first: int, end: int, aborted: tuple[Aborted, ...], max_bytes: int) -> Iterator[Part]:
         segment = self.segments[k]

@@ -125,7 +125,7 @@ def time_index(segment: Segment) -> Index:
 
 
 def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Index:
-    raw = _raw(segment, suffix)
+    raw = beside(segment, suffix)
     width = np.dtype(layout).itemsize
     entries = np.frombuffer(raw[: len(raw) // width * width], layout)
     keys, values = entries["key"].astype(np.int64), entries["value"].astype(np.int64)
@@ -135,7 +135,8 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
     return Index(keys[:good], values[:good])
 
 
-def _raw(segment: Segment, suffix: str) -> bytes:
+def beside(segment: Segment, suffix: str) -> bytes:
+    """The segment's file of another suffix; empty where there is none, or it cannot be read, or is too large."""
     if segment.base_offset is None:
         return b""
     stem = segment.file.basename.partition(".")[0]

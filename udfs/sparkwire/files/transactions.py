@@ -2,12 +2,12 @@
 
 A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT, both in the
 partition's own log. So one pass over the headers of a partition tells which are aborted, and which are open at its end, across
-segments.
+segments. Where a broker's own files know it (`txn_files`), that much need not be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,9 @@ from sparkwire.kernels.varint import varint, varlong
 
 Ints = npt.NDArray[np.int64]
 
-_ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
-_DATA = -1
+ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
+DATA = -1
+"""in the place of a marker"""
 _ATTRIBUTES = BATCH["attributes"].offset
 _PRODUCER = BATCH["producer_id"].offset
 _LEAST_BATCH = BATCH_SIZE  # no entry that matters is smaller [bytes]
@@ -64,7 +65,7 @@ def transactional(data: Bytes, size: int, out: Ints) -> int:
                 out[0, count] = i64(data, pos + _PRODUCER, False)
                 out[1, count] = first
                 out[2, count] = last
-                out[3, count] = _marker(data, pos + BATCH_SIZE, after) if attributes & CONTROL else _DATA
+                out[3, count] = _marker(data, pos + BATCH_SIZE, after) if attributes & CONTROL else DATA
                 count += 1
         pos = after
     return count
@@ -102,25 +103,22 @@ class Tracker:
             found = empty(4 * (len(run.data) // _LEAST_BATCH + 1), np.int64).reshape(4, -1)
             count = int(transactional(run.data, len(run.data), found))
             for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
-                if marker == _DATA:
+                if marker == DATA:
                     self._opened.setdefault(producer, first)
-                elif marker in (_ABORT, _COMMIT):
+                elif marker in (ABORT, _COMMIT):
                     begun = self._opened.pop(producer, None)
-                    if marker == _ABORT and begun is not None:
+                    if marker == ABORT and begun is not None:
                         self._aborted.append(Aborted(producer, begun, last))
             position = position + len(run.data) if len(run.data) else log.damage(position).stop
         return position
 
+    def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
+        """Take what is known of the entries that come next: what was aborted in them, and is open after them."""
+        self._aborted += aborted
+        self._opened = dict(opened)
+
     def found(self) -> Transactions:
         return Transactions(tuple(self._aborted), min(self._opened.values(), default=None))
-
-
-def transactions(logs: Iterable[Log]) -> Transactions:
-    """Of a partition whose segments these are, in their order."""
-    tracker = Tracker()
-    for log in logs:
-        tracker.follow(log, 0, log.source.size)
-    return tracker.found()
 
 
 def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,130 @@
+"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.builders import columns_of
+from sparkwire.column import from_codes, gather, primitive
+from sparkwire.errors import ERRORS, OK
+from sparkwire.files.events import DATA, EventFile, Rows
+from sparkwire.files.storage import File, Source
+from sparkwire.files.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
+from sparkwire.formats.databus.accessors import status_codes
+from sparkwire.formats.databus.fields import FIELDS
+from sparkwire.formats.databus.layout import STATUSES
+from sparkwire.formats.databus.scan import Events
+from sparkwire.kernels import Bools
+
+if TYPE_CHECKING:
+    from sparkwire.files.databus import Query
+
+_CHECKED: Final = frozenset({"status", "error", "is_valid"})
+
+
+class Part(NamedTuple):
+    """Some events of a file."""
+
+    file: File
+    stream: str
+    start: int
+    """position of the first [bytes]"""
+    stop: int
+    """position from which on none of them begins [bytes]"""
+    previous: int
+    """variant of the event before"""
+    window: Open
+    beyond: Ending
+    """what later files have of the window that is open at the file's end"""
+
+
+def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, a chunk at a time."""
+    with Source(part.file) as source, Source(part.file) as beside:
+        reader = _Reader(asked, part, EventFile(beside))
+        events = EventFile(source)
+        position, previous, window = part.start, part.previous, part.window
+        stop = min(part.stop, source.size)
+        while len((rows := events.rows(position, stop, previous)).kinds):
+            found = windows_of(rows, window, partial(reader.ahead, rows))
+            yield reader.batch(rows, found)
+            window, position, previous = found.after, rows.stop, rows.previous
+
+
+class _Reader:
+    """Rows of one part as record batches."""
+
+    def __init__(self, asked: Query, part: Part, beside: EventFile) -> None:
+        self.asked = asked
+        self.part = part
+        self._beside = beside
+        self._needs_ends = asked.start is not None or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
+        self._known: tuple[int, Ending] | None = None
+
+    def ahead(self, rows: Rows, window: Open) -> Ending:
+        """What becomes of the window in which ``rows`` end: looked up once, however many chunks it has."""
+        if not self._needs_ends:
+            return UNENDED
+        if self._known is None or self._known[0] != window.number:
+            self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
+        return self._known[1]
+
+    def batch(self, rows: Rows, windows: Windows) -> pa.RecordBatch:
+        asked = self.asked
+        checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+        errors = rows.checked() if checked else rows.errors
+        events = Events(rows.array())
+        kept = self._kept(rows, windows, errors, events)
+        if asked.mode == FAILFAST:
+            self._fail(rows, errors, kept)
+        wanted = [column for column in FIELDS if column.name in asked.columns and column.name not in _CHECKED]
+        columns = columns_of(events, wanted)
+        columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in asked.columns}
+        batch = pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
+        return batch if kept.all() else batch.filter(pa.array(kept))
+
+    def _own(self, rows: Rows, windows: Windows, errors: npt.NDArray[np.int8]) -> dict[str, Callable[[], pa.Array]]:
+        """The columns that are not the event's own fields."""
+        count = len(rows.kinds)
+        starts, sizes = rows.ends[:-1].astype(np.int64), np.diff(rows.ends).astype(np.int64)
+        return {
+            "stream": lambda: pa.repeat(pa.scalar(self.part.stream), count),
+            "file": lambda: pa.repeat(pa.scalar(self.part.file.name), count),
+            "position": lambda: primitive(starts + rows.position),
+            "window": lambda: primitive(windows.number),
+            "window_start_scn": lambda: primitive(windows.start_scn, windows.start_scn != NO_SCN),
+            "window_scn": lambda: primitive(windows.scn, windows.scn != NO_SCN),
+            "status": lambda: from_codes(status_codes(errors), STATUSES),
+            "error": lambda: from_codes(errors, ERRORS),
+            "is_valid": lambda: primitive(errors == OK),
+            "event": lambda: gather(rows.data, starts, sizes, pa.binary()),
+        }
+
+    def _kept(self, rows: Rows, windows: Windows, errors: npt.NDArray[np.int8], events: Events) -> Bools:
+        """Which rows are asked for."""
+        asked, is_data = self.asked, rows.kinds == DATA
+        kept: Bools = np.ones(len(rows.kinds), np.bool_)
+        if asked.mode == DROPMALFORMED:
+            kept &= errors == OK
+        if asked.sources is not None:
+            wanted = np.isin(events.header.fields["src_id"], list(asked.sources))
+            kept &= ~is_data | wanted
+        if asked.start is not None:
+            scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
+            its = scn == asked.start.scn
+            kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
+            kept &= ~its if asked.start.skipped < 0 else ~(its & is_data & (windows.rank < asked.start.skipped))
+        return kept
+
+    def _fail(self, rows: Rows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
+        wrong = np.flatnonzero((errors != OK) & kept)
+        if len(wrong):
+            position = rows.position + int(rows.ends[wrong[0]])
+            refuse(self.part.file, position, ERRORS[errors[wrong[0]]])
