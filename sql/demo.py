@@ -5,7 +5,8 @@
     python sql/demo.py kafka 3 8    two of them
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
-here, from the files that come with the package (``sparkwire.samples()``). Recipes named ``<format>_….sql`` go on from there.
+here, from the files that come with the package (``sparkwire.samples()``, in a query ``$SAMPLES``). Recipes named
+``<format>_….sql`` go on from there. ``kafka_log.sql`` reads a directory by the data source of that name.
 A title that begins with a star is part of the tour.
 """
 
@@ -28,6 +29,7 @@ from sparkwire.databus import Consumer, DataEvent, Result, consume
 
 EXAMPLES = Path(__file__).parent / "examples"
 RECIPES = Path(__file__).parent / "recipes"
+SOURCE = "kafka_log"
 ROWS = 12  # of an answer that are printed
 WIDTH = 44  # of a column [characters]
 
@@ -57,7 +59,9 @@ class Example(NamedTuple):
         return found[1]
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """One file a row: path STRING, content BINARY."""
+        """A directory by its source; else one file a row: path STRING, content BINARY."""
+        if self.name == SOURCE:
+            return spark.read.format(SOURCE).load(f"{sparkwire.samples()}/kafka/orders-0")
         folder = sparkwire.samples() / self.name
         files = [str(file) for file in folder.iterdir() if file.is_file() and file.name != "README.md"]
         return spark.read.format("binaryFile").load(files).select("path", "content")
@@ -65,10 +69,14 @@ class Example(NamedTuple):
     @property
     def statements(self) -> list[Statement]:
         files = [EXAMPLES / f"{self.name}.sql", *sorted(RECIPES.glob(f"{self.name}_*.sql"))]
-        return [statement for file in files for statement in split(file.read_text(encoding="utf-8"))]
+        texts = [file.read_text(encoding="utf-8").replace("$SAMPLES", str(sparkwire.samples())) for file in files]
+        return [statement for text in texts for statement in split(text)]
 
 
-EXAMPLE_FILES = tuple(Example(format.name) for format in FORMATS if (EXAMPLES / f"{format.name}.sql").exists())
+EXAMPLE_FILES = (
+    Example(SOURCE),
+    *(Example(format.name) for format in FORMATS if (EXAMPLES / f"{format.name}.sql").exists()),
+)
 
 
 def split(text: str) -> Iterator[Statement]:
@@ -113,12 +121,22 @@ def main(arguments: list[str]) -> None:
     for example in EXAMPLE_FILES:
         if name in (None, example.name):
             example.frame(spark).createOrReplaceTempView(example.view)
+            if example.name == SOURCE and not numbers:
+                show_source()
             for number, statement in enumerate(example.statements, 1):
                 wanted = statement.in_tour if name is None else not numbers or number in numbers
                 run(spark, f"{example.name} {number}", statement, wanted)
             if example.name == "databus" and not numbers:
                 show_consumer(spark)
     spark.stop()
+
+
+def show_source() -> None:
+    """How the directory became a table."""
+    print("\n── kafka_log ── A directory of Kafka segments is a table, in two lines\n")
+    print(
+        '    sparkwire.register(spark)\n    spark.read.format("kafka_log").load(f"{sparkwire.samples()}/kafka/orders-0")'
+    )
 
 
 class FailsOnce(Consumer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
 import pytest
 from pyspark.errors import PythonException
@@ -13,6 +14,21 @@ import sparkwire
 from sparkwire import sql_functions as W
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def sources(spark: SparkSession) -> list[int]:
+    """Rows of a directory of segments: by a reader, by a view in SQL, by a stream into files; and of a file of events."""
+    orders = f"{sparkwire.samples()}/kafka/orders-0"
+    options = f"path '{orders}', isolationLevel 'read_committed', columns 'offset'"
+    spark.sql(f"CREATE TEMPORARY VIEW committed USING kafka_log OPTIONS ({options})")
+    with tempfile.TemporaryDirectory() as folder:
+        writer = spark.readStream.format("kafka_log").option("columns", "offset").load(orders).writeStream
+        started = writer.option("checkpointLocation", f"{folder}/at").trigger(availableNow=True).start(f"{folder}/out")
+        started.awaitTermination()
+        streamed = spark.read.parquet(f"{folder}/out").count()
+    events = spark.read.format("databus").load(f"{sparkwire.samples()}/databus/relay_v1.bin")
+    records = spark.read.format("kafka_log").load(orders)
+    return [records.count(), spark.table("committed").count(), streamed, events.where("event_type = 'DATA'").count()]
 
 
 def main() -> None:
@@ -34,6 +50,8 @@ def main() -> None:
     for row in answers:
         assert row is not None
         print(row[0])
+    for count in sources(spark):
+        print(count)
     with pytest.raises(PythonException) as refused:
         spark.sql("SELECT dbus_opcode('text')").collect()
     # The sentence is the last line, after which Connect adds Spark's own code.

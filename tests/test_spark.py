@@ -21,6 +21,7 @@ from sparkwire.spark.udf import best_interface
 from tests import databus_cases
 from tests.arrow import whole
 from tests.cases import Case, cases_of
+from tests.test_files_kafka import rows as segment_rows
 
 ROOT = Path(__file__).parents[1]
 CASES = sorted(path.stem.removesuffix("_cases") for path in Path(__file__).parent.glob("*_cases.py"))
@@ -177,11 +178,18 @@ def test_interface_is_one_of_two(spark: SparkSession) -> None:
 
 
 def test_connect() -> None:
-    """Registration, SQL and column functions on Spark Connect, which needs a process of its own."""
+    """Registration, SQL, column functions and data sources on Spark Connect, which needs a process of its own."""
     command = [sys.executable, "-m", "tests.connect_session"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
-    assert run.stdout.split() == ["UPSERT", "77", "4", str(len(FUNCTIONS))]
+    orders = sparkwire.samples() / "kafka" / "orders-0"
+    records, committed = (
+        len(segment_rows(orders, isolationLevel=f"read_{view}")) for view in ("uncommitted", "committed")
+    )
+    data_events = sum(java["sourceId"] > 0 for java, _ in databus_cases.golden_events("window_stream"))
+    counts = [records, committed, records, data_events]
+    assert run.stdout.split() == ["UPSERT", "77", "4", str(len(FUNCTIONS)), *map(str, counts)]
+    assert committed < records
 
 
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])

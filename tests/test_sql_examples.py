@@ -63,7 +63,7 @@ def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, caps
     [question] = [statement for statement in example.statements if statement.title.startswith("Damage")]
     demo.run(spark, "kafka 9", question, True)
     assert "CRC_MISMATCH" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="There are examples of databus"):
+    with pytest.raises(SystemExit, match="There are examples of kafka_log, databus"):
         demo.main(["avro2"])
 
 
@@ -76,6 +76,22 @@ def test_a_consumer_at_work(spark: SparkSession, demo: ModuleType, capsys: pytes
     demo.show_consumer(spark)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|1040")]
     assert [[cell.strip() for cell in line.strip("|").split("|")[:3]] for line in lines] == [["1040", "5", "1"]]
+
+
+def test_committed_records(spark: SparkSession, demo: ModuleType) -> None:
+    """What the view in SQL has is what the log's own index of aborted transactions leaves."""
+    example = demo.EXAMPLE_FILES[0]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    for query in example.statements:
+        if query.is_view:
+            spark.sql(query.sql)
+    [query] = [query for query in example.statements if query.title.startswith("What it does not get")]
+    found = {row["is_transactional"]: (row["records"], row["committed"]) for row in spark.sql(query.sql).collect()}
+    assert (
+        found[False][0]
+        == found[False][1] + spark.table("orders").where("NOT is_transactional AND offset >= 396").count()
+    )
+    assert 0 < found[True][1] < found[True][0]
 
 
 def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:

@@ -251,10 +251,15 @@ class Source:
         return _readonly(self._held)
 
     def _fill(self, position: int, out: Bytes) -> None:
-        self._input.seek(position)
         done = 0
         while done < len(out):
-            count = self._input.readinto(out[done:].data)
+            try:
+                self._input.seek(position + done)
+                count = self._input.readinto(out[done:].data)
+            except OSError as error:
+                raise OSError(
+                    f"{self.file.name} cannot be read at byte {position + done}: {_first_line(error)}"
+                ) from error
             if not count:
                 raise ValueError(
                     f"{self.file.name} had {self.size} bytes when it was listed and ends at {position + done} now: "
