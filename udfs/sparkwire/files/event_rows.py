@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sparkwire.files.databus import Query
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
+_OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
 
 
 class Part(NamedTuple):
@@ -53,9 +54,12 @@ def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
         position, previous, window = part.start, part.previous, part.window
         stop = min(part.stop, source.size)
         while len((rows := events.rows(position, stop, previous)).kinds):
-            found = windows_of(rows, window, partial(reader.ahead, rows))
-            yield reader.batch(rows, found)
-            window, position, previous = found.after, rows.stop, rows.previous
+            windows = None
+            if reader.needs_windows:
+                windows = windows_of(rows, window, partial(reader.ahead, rows))
+                window = windows.after
+            yield reader.batch(rows, windows)
+            position, previous = rows.stop, rows.previous
 
 
 class _Reader:
@@ -65,6 +69,7 @@ class _Reader:
         self.asked = asked
         self.part = part
         self._beside = beside
+        self.needs_windows = asked.start is not None or not _OF_WINDOWS.isdisjoint(asked.columns)
         self._needs_ends = asked.start is not None or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
         self._known: tuple[int, Ending] | None = None
 
@@ -76,7 +81,7 @@ class _Reader:
             self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
         return self._known[1]
 
-    def batch(self, rows: Rows, windows: Windows) -> pa.RecordBatch:
+    def batch(self, rows: Rows, windows: Windows | None) -> pa.RecordBatch:
         asked = self.asked
         checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
         errors = rows.checked() if checked else rows.errors
@@ -90,24 +95,30 @@ class _Reader:
         batch = pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
         return batch if kept.all() else batch.filter(pa.array(kept))
 
-    def _own(self, rows: Rows, windows: Windows, errors: npt.NDArray[np.int8]) -> dict[str, Callable[[], pa.Array]]:
+    def _own(
+        self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8]
+    ) -> dict[str, Callable[[], pa.Array]]:
         """The columns that are not the event's own fields."""
         count = len(rows.kinds)
         starts, sizes = rows.ends[:-1].astype(np.int64), np.diff(rows.ends).astype(np.int64)
-        return {
+        own: dict[str, Callable[[], pa.Array]] = {
             "stream": lambda: pa.repeat(pa.scalar(self.part.stream), count),
             "file": lambda: pa.repeat(pa.scalar(self.part.file.name), count),
             "position": lambda: primitive(starts + rows.position),
-            "window": lambda: primitive(windows.number),
-            "window_start_scn": lambda: primitive(windows.start_scn, windows.start_scn != NO_SCN),
-            "window_scn": lambda: primitive(windows.scn, windows.scn != NO_SCN),
             "status": lambda: from_codes(status_codes(errors), STATUSES),
             "error": lambda: from_codes(errors, ERRORS),
             "is_valid": lambda: primitive(errors == OK),
             "event": lambda: gather(rows.data, starts, sizes, pa.binary()),
         }
+        if windows is not None:
+            own |= {
+                "window": lambda: primitive(windows.number),
+                "window_start_scn": lambda: primitive(windows.start_scn, windows.start_scn != NO_SCN),
+                "window_scn": lambda: primitive(windows.scn, windows.scn != NO_SCN),
+            }
+        return own
 
-    def _kept(self, rows: Rows, windows: Windows, errors: npt.NDArray[np.int8], events: Events) -> Bools:
+    def _kept(self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
         """Which rows are asked for."""
         asked, is_data = self.asked, rows.kinds == DATA
         kept: Bools = np.ones(len(rows.kinds), np.bool_)
@@ -116,7 +127,7 @@ class _Reader:
         if asked.sources is not None:
             wanted = np.isin(events.header.fields["src_id"], list(asked.sources))
             kept &= ~is_data | wanted
-        if asked.start is not None:
+        if asked.start is not None and windows is not None:
             scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
             its = scn == asked.start.scn
             kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
