@@ -1,10 +1,12 @@
 """Files as tables: `kafka_log` and `databus` against the same files as cells, and against Parquet of what is in them.
 
-The files are made once, in a directory that goes with the run. What `cp` takes is measured beside.
+The files are made once, in a directory that goes with the run; where there are many of one content, they are one under many
+names. What `cp` takes is measured beside.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import tempfile
@@ -26,8 +28,8 @@ CELL = 4 << 20  # [bytes]
 CELLS = 256
 SEGMENTS = 2
 CORES = 2
-EVENTS = 250_000  # that a file of events repeats
-EVENT_TIMES = 16
+EVENTS = 250_000  # of a file
+EVENT_FILES = 16  # of one content
 RECORDS = "SELECT count(*), sum(length(r.value)) FROM cells LATERAL VIEW inline(kafka_records(content)) r"
 FUNCTIONS = (
     "SELECT count(dbus_opcode(value)), count(dbus_sequence(value)), count(dbus_src_id(value)), count(dbus_key(value))"
@@ -134,24 +136,22 @@ def totals(spark: SparkSession, path: str, columns: str, total: str, **options: 
 
 def databus_rows(spark: SparkSession, folder: Path) -> list[Row]:
     events = databus.events(EVENTS)
-    size, count = EVENTS * EVENT_TIMES * databus.SIZE, EVENTS * EVENT_TIMES
+    size, count = EVENTS * EVENT_FILES * databus.SIZE, EVENTS * EVENT_FILES
+    for kind in ("stream", "table"):
+        (folder / kind).mkdir()
+    (folder / "stream" / "0.bin").write_bytes(events.buffers()[2])
     table = pa.table({"value": events})
-    with (
-        (folder / "events.bin").open("wb") as out,
-        parquet.ParquetWriter(
-            folder / "events.parquet", table.schema, compression="none", use_dictionary=False
-        ) as writer,
-    ):
-        for _ in range(EVENT_TIMES):
-            out.write(events.buffers()[2])
-            writer.write_table(table, row_group_size=EVENTS // 2)
-    spark.read.parquet(f"{folder}/events.parquet").createOrReplaceTempView("events")
+    parquet.write_table(table, folder / "table" / "0.parquet", compression="none", use_dictionary=False)
+    for k in range(1, EVENT_FILES):
+        for first in (folder / "stream" / "0.bin", folder / "table" / "0.parquet"):
+            os.link(first, first.with_stem(str(k)))
+    spark.read.parquet(f"{folder}/table").createOrReplaceTempView("events")
     columns = "opcode, sequence, src_id, key"
     counts = [f"count({column})" for column in columns.split(", ")]
 
     def by_source() -> object:
-        reader = spark.read.format("databus").options(columns=columns, maxSplitBytes="64m")
-        return reader.load(f"{folder}/events.bin").selectExpr(*counts).collect()
+        reader = spark.read.format("databus").option("columns", columns)
+        return reader.load(f"{folder}/stream").selectExpr(*counts).collect()
 
     def by_functions() -> object:
         return spark.sql(f"{FUNCTIONS} FROM events").collect()
