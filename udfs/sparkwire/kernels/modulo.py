@@ -5,6 +5,7 @@ A residue is a ``uint32`` with the coefficient of x^0 in its highest bit, as che
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Modulus(NamedTuple):
     """P, in 33 bits"""
 
 
+@functools.cache
 def modulus(p: int) -> Modulus:
     return Modulus(np.uint64(gf2.reflect(gf2.divide(1 << 64, p)[0], 33)), np.uint64(gf2.reflect(p, 33)))
 
