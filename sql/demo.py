@@ -58,11 +58,17 @@ class Example(NamedTuple):
         assert found is not None
         return found[1]
 
+    @property
+    def folder(self) -> Path:
+        """Of the format's own files, or of those of another whose name its comment tells."""
+        other = re.search(r"those of the (\w+) examples", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
+        return sparkwire.samples() / (other[1] if other else self.name)
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """A directory by its source; else one file a row: path STRING, content BINARY."""
         if self.name == SOURCE:
             return spark.read.format(SOURCE).load(f"{sparkwire.samples()}/kafka/orders-0")
-        folder = sparkwire.samples() / self.name
+        folder = self.folder
         files = [str(file) for file in folder.iterdir() if file.is_file() and file.name != "README.md"]
         return spark.read.format("binaryFile").load(files).select("path", "content")
 

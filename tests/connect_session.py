@@ -11,6 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import sparkwire
+from sparkwire import avro
 from sparkwire import sql_functions as W
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -52,6 +53,13 @@ def main() -> None:
         print(row[0])
     for count in sources(spark):
         print(count)
+    record = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+    avro.register(spark, "record_of", record)
+    data = spark.sql("SELECT named_struct('a', 21) AS r").select(avro.encode("r", record).alias("value"))
+    typed = data.selectExpr("value", "record_of(value).a AS given")
+    answered = avro.rows(typed.selectExpr("*", "1 AS id"), "value", {1: record}, by="id").first()
+    assert answered is not None
+    assert answered.asDict() == {"given": 21, "id": 1, "a": 21, "_error_": None}
     with pytest.raises(PythonException) as refused:
         spark.sql("SELECT dbus_opcode('text')").collect()
     # The sentence is the last line, after which Connect adds Spark's own code.

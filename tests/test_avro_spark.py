@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkwire import avro, databus
+from sparkwire.spark import avro as spark_avro
 from tests.databus_cases import golden_events
 from tests.test_avro_rows import STREAMS, decoded, schemas, write_folder
 
@@ -26,6 +27,9 @@ ORDER = {
 }
 ROW = """named_struct('id', 7L, 'at', TIMESTAMP '2024-01-02 03:04:05.678', 'total', CAST(-12.34 AS DECIMAL(9, 2)),
     'tags', map('a', array('x', 'y')), 'either', named_struct('member0', CAST(NULL AS STRING), 'member1', 1.5D))"""
+
+ROW_TYPE = """STRUCT<id: BIGINT, at: TIMESTAMP, total: DECIMAL(9, 2), tags: MAP<STRING, ARRAY<STRING>>,
+    either: STRUCT<member0: STRING, member1: DOUBLE>>"""
 
 
 DELETES = 3  # without a payload, among the stream's persons and orders
@@ -50,6 +54,31 @@ def test_there_and_back(spark: SparkSession) -> None:
         "tags": {"a": ["x", "y"]},
         "either": 1.5,
     }
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """Before Spark 4.1 there is nothing else: the same rows, whatever the session's clock."""
+    monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    avro.register(spark, "order_of_pandas", ORDER)
+    given = spark.sql(f"SELECT {ROW} AS r UNION ALL SELECT CAST(NULL AS {ROW_TYPE})")
+    bytes_of = given.select("r", avro.encode("r", ORDER).alias("value"))
+    rows = bytes_of.selectExpr("r", "value", "order_of_pandas(value) AS o").collect()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert [row.o.asDict(True) if row.r else row.o.id for row in rows] == [row.r and row.r.asDict(True) for row in rows]
+    assert [row.value is None for row in rows] == [False, True]
+
+
+def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that is no STRUCT, integers that pandas makes floating point of."""
+    monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
+    avro.register(spark, "number_of", ["null", "int"])
+    df = spark.sql("SELECT * FROM VALUES (1, 7), (2, NULL) t(k, n)").coalesce(1)
+    found = (
+        df.select("k", avro.encode("n", ["null", "int"]).alias("v")).selectExpr("v", "number_of(v) AS n").orderBy("k")
+    )
+    assert [(bytes(row.v), row.n) for row in found.collect()] == [(b"\2\x0e", 7), (b"\0", None)]
 
 
 def test_a_reader_schema(spark: SparkSession) -> None:

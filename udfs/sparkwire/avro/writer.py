@@ -112,6 +112,9 @@ class _Encoder(Assembler):
     def _members(self, schema: Schema, others: list[int], column: pa.Array, where: str, ends: list[int]) -> None:
         """The first member that is not NULL."""
         names = [f"member{k}" for k in range(len(others))]
+        if pa.types.is_null(column.type):
+            self.emit(ops.W_FAIL)  # where every item is NULL, no type says so
+            return
         if not pa.types.is_struct(column.type) or [field.name for field in column.type] != names:
             raise SchemaError(f"{where} is {sql_name(column.type)}: a union takes a STRUCT of {', '.join(names)}")
         for k, member in zip(others, column.flatten(), strict=True):

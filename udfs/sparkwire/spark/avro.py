@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
@@ -28,6 +27,8 @@ from sparkwire.payloads import (
     reader,
 )
 from sparkwire.spark.frames import check_binary, check_names, others
+from sparkwire.spark.memory import told_of_memory
+from sparkwire.spark.udf import best_interface, session_time_zone
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -44,29 +45,25 @@ class TypedCall:
 
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, value):  # type: ignore[no-untyped-def]
-        return self.decoder.decode(value, self.__name__)
+        with told_of_memory(self.__name__):
+            return self.decoder.decode(value, self.__name__)
 
 
 class PandasTypedCall(TypedCall):
     """The same over pandas."""
 
     def __call__(self, value):  # type: ignore[no-untyped-def]
-        answer = self.decoder.decode(pa.Array.from_pandas(value), self.__name__)
-        if pa.types.is_struct(answer.type):
-            columns = zip(answer.type, answer.flatten(), strict=True)
-            return pd.DataFrame({field.name: _series(column) for field, column in columns})
-        return _series(answer)
+        from sparkwire.series import to_pandas  # a worker of the Arrow interface need not load pandas
 
-
-def _series(answer: pa.Array) -> pd.Series:
-    return answer.to_pandas(integer_object_nulls=True, maps_as_pydicts="lossy")
+        with told_of_memory(self.__name__):
+            return to_pandas(self.decoder.decode(pa.Array.from_pandas(value), self.__name__))
 
 
 def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
     """See ``sparkwire.avro.register``."""
     decoder = typed(schema, reader_schema)
     returns = from_arrow_type(decoder.type)
-    if hasattr(F, "arrow_udf"):
+    if best_interface(spark) == "arrow":
         spark.udf.register(name, F.arrow_udf(TypedCall(name, decoder), returns))
     else:
         spark.udf.register(name, F.pandas_udf(PandasTypedCall(name, decoder), returns))
@@ -84,7 +81,8 @@ def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str |
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            columns, errors = read.rows(payloads(*batch.columns[:given]))
+            with told_of_memory("rows"):
+                columns, errors = read.rows(payloads(*batch.columns[:given]))
             beside = batch.columns[given:]
             yield pa.RecordBatch.from_arrays([*beside, *columns, errors], names=[*kept.names, *own.names])
 
@@ -148,21 +146,26 @@ class EncodeCall:
         self.schema = schema
 
     def __call__(self, column):  # type: ignore[no-untyped-def]
-        return encoded(column, self.schema)
+        with told_of_memory(self.__name__):
+            return encoded(column, self.schema)
 
 
 class PandasEncodeCall(EncodeCall):
     """The same over pandas."""
 
     def __call__(self, column):  # type: ignore[no-untyped-def]
-        given = pa.Table.from_pandas(column, preserve_index=False).to_struct_array().combine_chunks()
-        return _series(encoded(given, self.schema))
+        from sparkwire import series
+
+        place = series.Place(self.__name__, "the column", session_time_zone())
+        with told_of_memory(self.__name__):
+            given = series.column(column, typed(self.schema).type, place)
+            return series.to_pandas(encoded(given, self.schema))
 
 
 def encode(struct: Column | str, schema: Any) -> Column:
     """See ``sparkwire.avro.encode``."""
     text = checked(schema)
-    if hasattr(F, "arrow_udf"):
+    if best_interface() == "arrow":
         found: Column = F.arrow_udf(EncodeCall(text), BinaryType())(struct)
     else:
         found = F.pandas_udf(PandasEncodeCall(text), BinaryType())(struct)

@@ -82,10 +82,10 @@ class PandasCall(Call):
         from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
 
         with told_of_memory(self.__name__):
-            return call(self.function, args, named, _session_time_zone())
+            return call(self.function, args, named, session_time_zone())
 
 
-def _session_time_zone() -> str | None:
+def session_time_zone() -> str | None:
     """As the query set it; None where the session has never set it."""
     context = TaskContext.get()
     return None if context is None else context.getLocalProperty(TIME_ZONE)
