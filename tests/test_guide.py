@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import sparkwire
@@ -49,3 +52,30 @@ def test_queries_answer(spark: SparkSession) -> None:
             spark.catalog.dropTempView(created[1])  # of the same name, from another test of this session
         answer = spark.sql(query)
         assert created or answer.take(1), f"{page}: {query}"
+
+
+def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:
+    """As the page on input says; the data source reads what it finds."""
+    segment = sparkwire.samples() / "kafka" / "orders-0" / "00000000000000000000.log"
+    for name in ("__consumer_offsets-0", "orders-0"):
+        (tmp_path / name).mkdir()
+        shutil.copy(segment, tmp_path / name)
+    files = spark.read.format("binaryFile")
+    assert files.option("recursiveFileLookup", True).load(str(tmp_path)).count() == 1
+    assert files.load(f"{tmp_path}/*/*.log").count() == 2
+    topics = spark.read.format("kafka_log").load(str(tmp_path)).select("topic").distinct().collect()
+    assert {row["topic"] for row in topics} == {"__consumer_offsets", "orders"}
+
+
+def test_compressed_files_are_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "relay.bin.gz").write_bytes(gzip.compress((sparkwire.samples() / "databus/relay_v1.bin").read_bytes()))
+    rows = spark.read.format("binaryFile").load(str(tmp_path)).selectExpr("inline(dbus_events(content))").collect()
+    assert [row["error"] for row in rows] == ["BAD_MAGIC"]
+
+
+def test_functions_are_of_one_session(spark: SparkSession) -> None:
+    other, query = spark.newSession(), "SELECT dbus_opcode(X'00')"
+    with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
+        other.sql(query)
+    sparkwire.register(other)
+    assert other.sql(query).collect() == [(None,)]

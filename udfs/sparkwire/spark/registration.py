@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 from pyspark.sql import SparkSession
@@ -20,15 +21,22 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
         spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
-    for name in FUNCTIONS:
-        spark.udf.register(name, udf(name, chosen))
+    # A session's first source makes Spark start a Python process that looks for others: the rest is done meanwhile.
+    with ThreadPoolExecutor(1) as meanwhile:
+        sources = meanwhile.submit(_register_sources, spark)
+        for name in FUNCTIONS:
+            spark.udf.register(name, udf(name, chosen))
+        _view(spark, FUNCTIONS_VIEW, _described())
+        samples = ", ".join(f"X'{sample.hex()}' AS {name}" for name, sample in SAMPLES.items())
+        _view(spark, SAMPLES_VIEW, f"SELECT {samples}")
+        sources.result()
+
+
+def _register_sources(spark: SparkSession) -> None:
     if find_spec("pyspark.sql.datasource"):  # from 4.0 on
         from sparkwire.spark import sources
 
         sources.register(spark)
-    _view(spark, FUNCTIONS_VIEW, _described())
-    samples = ", ".join(f"X'{sample.hex()}' AS {name}" for name, sample in SAMPLES.items())
-    _view(spark, SAMPLES_VIEW, f"SELECT {samples}")
 
 
 def _described() -> str:
