@@ -77,21 +77,43 @@ def scale_rows(spark: SparkSession, folder: Path) -> list[Row]:
     length = "sum(length(value))"
     times = interleave(
         {
+            "blocks": blocks(spark, f"{one}/{0:020}.log"),
             "one": totals(spark, one, columns, length),
             "ten": totals(spark, f"{folder}/broker", columns, length),
-            "batch": lambda: (
-                spark.read.format("kafka_log").option("columns", columns).load(one)
-                .write.format("noop").mode("overwrite").save()
-            ),
+            "batch": batch(spark, one, columns),
             "stream": stream(spark, one, columns),
+            "batch of nothing": batch(spark, f"{folder}/empty-0", columns),
+            "stream of nothing": stream(spark, f"{folder}/empty-0", columns),
         },
         rounds=3,
-    )  # fmt: skip
+    )
     ten = Timing(tuple(taken / PARTITIONS for taken in times["ten"].samples))
+    work = "1 GB of segments of 1 KB records, two cores: offset, key, value"
     return [
+        no_slower(work, times["one"], "a source that decodes nothing", times["blocks"], 1.5),
         no_slower("10 GB in ten files, a tenth of the time", ten, "1 GB in one", times["one"], 1.15),
         no_slower("a streaming backlog of 1 GB, AvailableNow", times["stream"], "as a batch", times["batch"], 1.3),
+        no_slower(
+            "the same, without what a query over nothing takes",
+            _without(times["stream"], times["stream of nothing"]),
+            "as a batch, likewise",
+            _without(times["batch"], times["batch of nothing"]),
+            1.3,
+        ),
     ]
+
+
+def _without(whole: Timing, start: Timing) -> Timing:
+    """What is left of a query without its start."""
+    return Timing(tuple(taken - start.median for taken in whole.samples))
+
+
+def batch(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
+    def run() -> None:
+        frame = spark.read.format("kafka_log").option("columns", columns).load(path)
+        frame.write.format("noop").mode("overwrite").save()
+
+    return run
 
 
 def stream(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
@@ -115,7 +137,7 @@ def memory_rows(spark: SparkSession, folder: Path) -> list[Row]:
     A worker's peak only grows, so what comes first needs the least.
     """
     one, large = f"{folder}/broker/orders-0/{0:020}.log", f"{folder}/large.log"
-    spark.read.format("identity_blocks").load(large).selectExpr("sum(length(value))").collect()
+    blocks(spark, large)()
     floor = worker_peak()
     peaks = []
     for path in (one, large):
@@ -126,6 +148,13 @@ def memory_rows(spark: SparkSession, folder: Path) -> list[Row]:
         below("8 GiB in one file: worker memory over a source that decodes nothing", above_floor, "MiB", 300),
         below("8 GiB in one file: worker memory over that of 1 GiB", growth, "MiB", 16),
     ]
+
+
+def blocks(spark: SparkSession, path: str) -> Callable[[], object]:
+    """The same bytes as rows by `Identity`."""
+    return lambda: (
+        spark.read.format("identity_blocks").load(path).selectExpr("count(*)", "sum(length(value))").collect()
+    )
 
 
 def worker_peak() -> float:
