@@ -7,6 +7,7 @@ plain data and the names of this package's classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,9 @@ from pyspark.sql.types import StructType
 from sparkwire.files import databus, follow, follow_events, kafka_log
 from sparkwire.spark.comments import commented
 from sparkwire.spark.stream_sources import Follower, stream_reader
+
+# Before Spark 4.2 it is UTC in any case.
+_IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def register(spark: SparkSession) -> None:
@@ -41,7 +45,7 @@ class Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, files: ModuleType, asked: Any, schema: StructType) -> None:
         self.files = files
         self.asked = asked
-        self.types = to_arrow_schema(schema, timezone="UTC")
+        self.types = to_arrow_schema(schema, **_IN_UTC)
 
     @property
     def pushFilters(self) -> _Pushed:  # noqa: N802
