@@ -5,7 +5,8 @@
 --         a deleted key stays, marked, so that an older change that comes late does not bring it back
 -- Gives   current_rows, the keys that are not deleted
 --
--- Run the MERGE in foreachBatch, with `batch` the view of the batch. A batch that comes twice changes nothing.
+-- Run the MERGE in foreachBatch, in the batch's own session, with `batch` the view of the batch:
+-- batch.createOrReplaceTempView("batch"); batch.sparkSession.sql(merge). A batch that comes twice changes nothing.
 
 -- Once
 CREATE TABLE IF NOT EXISTS current_versions (
