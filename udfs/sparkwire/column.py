@@ -147,8 +147,9 @@ def arrays(block: type[Block], n: int) -> Block:
 
 @functools.cache
 def _dtypes(block: type[Any]) -> list[np.dtype[Any]]:
-    # NDArray[np.int8] is ndarray[shape, dtype[int8]]
-    return [np.dtype(get_args(get_args(declared)[1])[0]) for declared in get_type_hints(block).values()]
+    # NDArray[np.int8] is ndarray[shape, dtype[int8]]; from NumPy 2.5 on it is itself, with int8 alone.
+    last = [get_args(declared)[-1] for declared in get_type_hints(block).values()]
+    return [np.dtype(get_args(item)[0] if get_args(item) else item) for item in last]
 
 
 def part(block: Block, start: int, stop: int) -> Block:
