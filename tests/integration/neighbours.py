@@ -88,7 +88,7 @@ def main() -> None:
         spark.sql(f"CREATE TABLE {shop}.{way} (id INT, amount BIGINT) USING {format}")
 
     messages = spark.sql(MESSAGES).coalesce(1)
-    messages.orderBy("n").coalesce(1).write.option("maxRecordsPerFile", 40).parquet(f"{directory}/arriving")
+    messages.orderBy("n").coalesce(1).write.option("maxRecordsPerFile", 100).parquet(f"{directory}/arriving")
     arrived = spark.read.parquet(f"{directory}/arriving")
     merge(arrived, f"{shop}.batch")
 
