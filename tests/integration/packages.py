@@ -21,7 +21,8 @@ class Package(NamedTuple):
 
 DELTA = Package("io.delta:delta-spark_4.2_2.13:4.4.0", "4.2.1")
 ICEBERG = Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "4.1.4")
-KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", "4.2.1")
+# Of later versions Maven Central has the connector and not the token provider that it needs.
+KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "4.0.5")
 
 
 def run_python(package: Package, *arguments: str) -> str:
