@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.arrow import ask
 from tests.databus_cases import golden_events
@@ -24,6 +26,9 @@ def test_batch_and_stream(broker: Broker, tmp_path: Path) -> None:
         "databus": [event for _, event in golden_events("window_stream")] * 20,
         "datahub": [case.data for case in cases() if len(case.data) < LARGEST],
     }
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in messages]).values():
+        made.result()
     producer = Producer({"bootstrap.servers": broker.address})
     for topic, values in messages.items():
         for value in values:
