@@ -12,6 +12,7 @@ from tests.client_frames import SCHEMA, rows
 from tests.client_streams import window
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_TESTING"] = "1"  # PySpark then takes any free port: tests run in two processes
 
 
 class Local(Consumer):

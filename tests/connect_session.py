@@ -15,6 +15,7 @@ from sparkwire import avro
 from sparkwire import sql_functions as W
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_TESTING"] = "1"  # PySpark then takes any free port: tests run in two processes
 
 
 def sources(spark: SparkSession) -> list[int]:

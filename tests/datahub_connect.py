@@ -11,6 +11,7 @@ import sparkwire
 from tests import datahub_cases
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_TESTING"] = "1"  # PySpark then takes any free port: tests run in two processes
 
 
 def main() -> None:
