@@ -53,7 +53,7 @@ import pyarrow as pa
 from sparkwire.spark.udf import Call
 from sparkwire.catalogue import SAMPLES
 
-column = pa.array([SAMPLES["segment"]] * 3000, pa.binary())
+column = pa.array([SAMPLES["segment"]] * 60_000, pa.binary())
 records = Call("kafka_records")
 records(column[:2])  # with everything loaded
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
@@ -67,5 +67,5 @@ except MemoryError as refused:
 
 def test_a_worker_with_little_memory() -> None:
     """A process of its own, whose address space is bounded as Spark bounds a worker's."""
-    assert run_python("-c", LITTLE, "4000") == "3000\n"
+    assert run_python("-c", LITTLE, "4000") == "60000\n"
     assert run_python("-c", LITTLE, "1").startswith("kafka_records was refused memory for a batch")
