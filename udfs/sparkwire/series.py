@@ -65,7 +65,7 @@ class ArrowColumn(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # panda
     """An answer as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
 
     def map(self, mapper: Any, na_action: Any = None) -> ArrowColumn:
-        return _Converted(self._pa_array)
+        return _Converted(self.__arrow_array__())
 
     def __arrow_array__(self, type: pa.DataType | None = None) -> pa.ChunkedArray:
         column = super().__arrow_array__()
