@@ -44,7 +44,7 @@ class Environment(NamedTuple):
 ORACLES = ("xxhash", "zstandard")
 # With the oldest of everything that pyproject.toml allows.
 OLDEST = Environment(
-    "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "numba==0.62.*", "cramjam==2.9.*")
+    "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "numba==0.62.*", "cramjam==2.11.*")
 )
 ENVIRONMENTS = (
     OLDEST,
