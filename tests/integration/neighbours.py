@@ -52,6 +52,8 @@ _ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalog.tables": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.tables.type": "hadoop",
+    # A stream's batches have a session, and a catalog, of their own: this one would show its tables as it made them.
+    "spark.sql.catalog.tables.cache-enabled": "false",
 }
 SETTINGS: Mapping[str, dict[str, str]] = {"delta": _DELTA, "iceberg": _ICEBERG}
 NAMESPACES = {"delta": "shop", "iceberg": "tables.shop"}
