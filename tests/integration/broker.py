@@ -7,11 +7,11 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -24,6 +24,9 @@ PROPERTIES = Path(__file__).parent / "server.properties"
 _CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in base64
 _FROM_SPARK = ("scala-library", "slf4j-api", "log4j-api", "log4j-core", "log4j-slf4j2-impl")
 _STARTS_WITHIN = 60  # [s]
+_TRIES = 50
+
+Answer = TypeVar("Answer")
 
 
 class Broker(NamedTuple):
@@ -56,6 +59,26 @@ def running(workspace: Path) -> Iterator[Broker]:
         finally:
             process.terminate()
             process.wait(timeout=60)
+
+
+def segments(broker: Broker, topic: str, suffix: str = ".log") -> list[Path]:
+    """A topic's files of one kind, in the order of partitions and offsets."""
+    return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
+
+
+def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> Answer:
+    """What ``read`` gives while no segment of a topic goes or is replaced by a compacted one; new ones may come."""
+    for _ in range(_TRIES):
+        before = segments(broker, topic)
+        try:
+            found = read()
+        except (OSError, ValueError) as error:
+            if f"{broker.directory}/" not in str(error):
+                raise
+            continue  # the file that it names has gone meanwhile
+        if [path for path in segments(broker, topic) if path <= before[-1]] == before:
+            return found
+    raise AssertionError(f"{topic} has changed under {_TRIES} readers")
 
 
 def dump(*files: Path, options: Sequence[str] = ()) -> str:

@@ -48,6 +48,7 @@ def consume(address: str, topic: str, isolation: Isolation) -> Seen:
             "group.id": f"reads {topic}",
             "isolation.level": isolation,
             "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",  # where retention has just taken the first segment: what is left
             "enable.partition.eof": True,
             "check.crcs": True,
         }

@@ -11,11 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.files import kafka_log
-from tests.integration.broker import Broker
+from tests.integration.broker import Broker, while_unchanged
 from tests.integration.consumers import LEVELS, Isolation, Record, between, consume, differences, once, records
 from tests.integration.traffic import STEADY, TOPICS, Traffic
-
-_TRIES = 10
 
 every_level = pytest.mark.parametrize("isolation", LEVELS)
 
@@ -26,17 +24,6 @@ def read(path: Path, isolation: Isolation) -> list[Record]:
     asked = kafka_log.query(options)
     batches = [batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task)]
     return records(pa.Table.from_batches(batches).select(Record._fields))
-
-
-def read_what_changes(path: Path, isolation: Isolation) -> list[Record]:
-    """The same where files are deleted and cut while they are read: that is an error that names the file, so once more."""
-    for _ in range(_TRIES):
-        try:
-            return read(path, isolation)
-        except (OSError, ValueError) as error:
-            if f"{path.parent}/" not in str(error):
-                raise
-    raise AssertionError(f"{path} has changed under {_TRIES} readers")
 
 
 @every_level
@@ -60,7 +47,7 @@ def test_the_levels_differ_in_aborted_records(broker: Broker, busy: Traffic) -> 
 def test_topics_that_lose_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
     """What compaction or retention takes meanwhile may be there or not: a consumer before saw it, one after does not."""
     before = consume(broker.address, topic, isolation)
-    found = once(read_what_changes(broker.directory / f"{topic}-*", isolation))
+    found = once(while_unchanged(broker, topic, lambda: read(broker.directory / f"{topic}-*", isolation)))
     after = consume(broker.address, topic, isolation)
     kept = between(found, after.begins, before.ends)
     assert differences(kept, kept & before.records) == []

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.arrow import ask
-from tests.integration.broker import Broker
+from tests.integration.broker import Broker, segments, while_unchanged
 from tests.integration.consumers import Record, between, consume, differences
 from tests.integration.traffic import STEADY, TOPICS, Traffic
-
-
-def segments(broker: Broker, topic: str, suffix: str) -> list[Path]:
-    """A topic's files of one kind, in the order of partitions and offsets."""
-    return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
 
 
 def read(broker: Broker, topic: str) -> set[Record]:
     """All data records of a topic's segments."""
     found = set()
-    for path in segments(broker, topic, ".log"):
+    for path in segments(broker, topic):
         partition = int(path.parent.name.rpartition("-")[2])
         for row in ask("kafka_records", [path.read_bytes()])[0]:
             if row["error"] is None and not row["is_control"]:
@@ -47,7 +41,7 @@ def test_files_are_what_consumers_see(broker: Broker, busy: Traffic, topic: str)
 def test_files_that_lose_records(broker: Broker, busy: Traffic, topic: str) -> None:
     """What goes while the files are read may be there or not: a consumer before saw it, one after does not."""
     before = consume(broker.address, topic, "read_uncommitted")
-    found = read(broker, topic)
+    found = while_unchanged(broker, topic, lambda: read(broker, topic))
     after = consume(broker.address, topic, "read_uncommitted")
     kept = between(found, after.begins, before.ends)
     assert differences(kept, kept & before.records) == []
