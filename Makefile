@@ -30,9 +30,9 @@ imports: $(READY)
 unit: $(READY) java
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
-# Against real servers and clusters; it fetches what they need from Maven Central and PyPI.
+# Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through.
 integration: $(READY) java
-	$(BIN)/python -m pytest tests/integration
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -rP --durations=10 tests/integration
 
 # MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java

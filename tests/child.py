@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 
 def run_python(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
@@ -21,3 +25,11 @@ def run_python(*arguments: str, environment: Mapping[str, str] | None = None) ->
     if child.returncode != 0:
         raise AssertionError(f"exit {child.returncode}: {child.stderr[-2000:]}")
     return child.stdout
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Of all processes of this machine that come here with this name, one is inside."""
+    with Path(tempfile.gettempdir(), f"sparkwire-tests-{os.getuid()}-{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.child import one_at_a_time
+
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".venv" / "matrix"
 
@@ -83,7 +85,12 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
 
 
 def install(environment: Environment) -> str | None:
-    """Make the environment, once; a sentence where it cannot be had."""
+    """Make the environment, once, whoever else wants it; a sentence where it cannot be had."""
+    with one_at_a_time(environment.path.name):
+        return _install(environment)
+
+
+def _install(environment: Environment) -> str | None:
     ready = environment.path / f".ready-{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()[:16]}"
     if ready.exists():
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.child import run_python
+from tests.child import one_at_a_time, run_python
 
 _RESOLVER = """
 import sys
@@ -31,7 +31,8 @@ def resolve(*coordinates: str) -> tuple[Path, ...]:
     """
     wanted = ",".join(coordinates)
     try:
-        listed = run_python("-c", _RESOLVER, wanted)
+        with one_at_a_time("resolver"):  # they share Ivy's cache
+            listed = run_python("-c", _RESOLVER, wanted)
     except AssertionError as error:
         pytest.fail(f"make integration could not get {wanted} from Maven Central: {_reason(str(error))}", pytrace=False)
     return tuple(Path(url.removeprefix("file:")) for url in listed.strip().split(","))
