@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pyspark.sql.functions as F
 from pyspark import TaskContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 
@@ -22,6 +23,7 @@ Interface = Literal["arrow", "pandas"]
 
 TIME_ZONE = "spark.sql.session.timeZone"
 _ARROW_SINCE = (4, 1)
+_PIPELINES_SINCE = (4, 1)
 
 
 def best_interface(spark: SparkSession | None = None) -> Interface:
@@ -37,7 +39,13 @@ def best_interface(spark: SparkSession | None = None) -> Interface:
 
 def _version(spark: SparkSession) -> tuple[int, ...]:
     """Of the server, which on Connect may be another than this PySpark's."""
-    return tuple(int(number) for number in re.findall(r"\d+", spark.version)[:2])
+    try:
+        version = spark.version
+    except AnalysisException as error:
+        if "IN_PIPELINE_QUERY_FUNCTION" not in str(error):
+            raise
+        return _PIPELINES_SINCE  # which do not let their functions ask the server
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def udf(name: str, interface: Interface) -> Any:
