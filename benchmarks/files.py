@@ -1,7 +1,7 @@
 """Files as tables: `kafka_log` and `databus` against the same files as cells, and against Parquet of what is in them.
 
 The files are made once, in a directory that goes with the run; where there are many of one content, they are one under many
-names. What `cp` takes is measured beside.
+names. What `cp` takes is measured beside, and what Spark takes for as many rows of a source that decodes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from benchmarks import databus
+from benchmarks.constant import Constant, constant
 from benchmarks.kafka import log
 from benchmarks.report import Row, above, faster, no_slower
 from benchmarks.sql import local_spark
@@ -26,6 +27,7 @@ from benchmarks.timing import Timing, interleave
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
+SPLIT = 128 << 20  # maxSplitBytes where it is not given [bytes]
 SEGMENTS = 2
 CORES = 2
 EVENTS = 250_000  # of a file
@@ -40,6 +42,7 @@ def rows() -> list[Row]:
     """The claims about files."""
     with local_spark() as spark, tempfile.TemporaryDirectory() as name:
         sparkwire.register(spark)
+        spark.dataSource.register(Constant)
         folder = Path(name)
         return kafka_rows(spark, folder) + databus_rows(spark, folder)
 
@@ -48,11 +51,13 @@ def rows() -> list[Row]:
 
 
 def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
-    size, small, small_records = write_files(folder)
+    size, count, small, small_records = write_files(folder)
     segments = f"{folder}/segments"
     spark.read.format("binaryFile").load(f"{folder}/cells").createOrReplaceTempView("cells")
     write_parquet(spark, segments, folder)
     length = "sum(length(value))"
+    tasks, batches = -(-size // SPLIT), size // CELL
+    values, keys = "offset BIGINT, key BINARY, value BINARY", "offset BIGINT, key BINARY"
     times = interleave(
         {
             "cells": lambda: spark.sql(RECORDS).collect(),
@@ -62,6 +67,10 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "key": totals(spark, segments, "offset, key", "sum(length(key))"),
             "batches": totals(spark, segments, "record_count", "sum(record_count)", rows="batches"),
             "small": totals(spark, small, "offset, key, value", length),
+            "constant value": constant(spark, values, ["count(*)", length], count, tasks, batches),
+            "constant key": constant(spark, keys, ["count(*)", "sum(length(key))"], count, tasks, batches),
+            "constant row": constant(spark, "record_count INT", ["count(*)", "sum(record_count)"], 1, 1, 1),
+            "constant small": constant(spark, values, ["count(*)", length], small_records, tasks, batches, value=100),
         },
         rounds=3,
     )
@@ -77,11 +86,18 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
         faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
         above("100 B records, offset, key, value, a core", records, "M records/s", 3),
+        # What is left of a query when nothing is read or decoded: no source in Python can be faster.
+        no_slower(f"{work}offset, key, value", value, "as many constant rows", times["constant value"], 1.5),
+        no_slower(f"{work}offset, key", times["key"], "as many constant rows", times["constant key"], 2),
+        no_slower(f"{work}rows => batches", times["batches"], "one constant row", times["constant row"], 2),
+        no_slower(
+            "100 B records, offset, key, value", times["small"], "as many constant rows", times["constant small"], 1.5
+        ),
     ]
 
 
-def write_files(folder: Path) -> tuple[int, str, int]:
-    """`cells`, a file for each, and `segments`, the same bytes in few files; how many they are [bytes].
+def write_files(folder: Path) -> tuple[int, int, str, int]:
+    """`cells`, a file for each, and `segments`, the same bytes in few files; how many they are [bytes], and records.
 
     And a segment of records of 100 bytes, and how many it has.
     """
@@ -93,7 +109,7 @@ def write_files(folder: Path) -> tuple[int, str, int]:
         write_segment(folder / "segments" / f"orders-{k}", cell, records, CELLS // SEGMENTS)
     small, small_records = log(CELL, 100)
     write_segment(folder / "small-0", small, small_records, CELLS)
-    return CELLS * len(cell), str(folder / "small-0"), CELLS * small_records
+    return CELLS * len(cell), CELLS * records, str(folder / "small-0"), CELLS * small_records
 
 
 def write_segment(folder: Path, cell: bytes, records: int, times: int) -> Path:
@@ -125,7 +141,7 @@ def totals(spark: SparkSession, path: str, columns: str, total: str, **options: 
     """A query that looks at every row of the chosen columns."""
 
     def run() -> object:
-        reader = spark.read.format("kafka_log").options(columns=columns, maxSplitBytes="64m", **options)
+        reader = spark.read.format("kafka_log").options(columns=columns, **options)
         return reader.load(path).selectExpr("count(*)", total).collect()
 
     return run
@@ -156,10 +172,13 @@ def databus_rows(spark: SparkSession, folder: Path) -> list[Row]:
     def by_functions() -> object:
         return spark.sql(f"{FUNCTIONS} FROM events").collect()
 
-    times = interleave({"source": by_source, "functions": by_functions}, rounds=3)
+    types = "opcode STRING, sequence BIGINT, src_id INT, key BINARY"
+    floor = constant(spark, types, counts, count, EVENT_FILES // 2, size // CELL)
+    times = interleave({"source": by_source, "functions": by_functions, "constant": floor}, rounds=3)
     work, peer = f"4 M events of 260 B: {columns}, counted", "a Parquet scan and the functions"
     rate = Timing(tuple(count / CORES / taken / 1e6 for taken in times["source"].samples))
     return [
         faster(work, times["source"], peer, times["functions"], 3, size, "B"),
         above(f"{work}, a core", rate, "M events/s", 2),
+        no_slower(work, times["source"], "as many constant rows", times["constant"], 1.5),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sparkwire.files import decode, headers, kafka_log, log, splits
+from sparkwire.files.plan import packed
 from sparkwire.files.storage import Source
 from tests import kafka_cases as golden
 from tests.arrow import ask, whole
@@ -72,7 +73,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None) -> None:
     assert records(rows(path, **ALL)) == expected(case.data)
     assert records(rows(path, maxSplitBytes="2000", **ALL)) == expected(case.data)
     assert records(rows(path, maxSplitBytes="2000", rows="batches")) == ask("kafka_batches", [case.data])[0]
-    assert by_headers(path) == by_headers(path, 2000) == unchecked(case.data)
+    assert by_headers(path) == by_headers(path, 2000 // kafka_log.HEADERS_SPAN) == unchecked(case.data)
 
 
 @every_damage
@@ -95,7 +96,7 @@ def test_rows_do_not_depend_on_splits(seed: int, tmp_path: Path, tiny: None) -> 
     want = expected(data)
     for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(6))):
         assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
-    assert by_headers(path, size) == unchecked(data)
+    assert by_headers(path, size // kafka_log.HEADERS_SPAN + 1) == unchecked(data)
 
 
 def test_compressed_copies_are_read(tmp_path: Path) -> None:
@@ -127,3 +128,21 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
     found = rows(path, rows="batches", columns="base_offset, record_count")
     assert found == [{"base_offset": 100 * n, "record_count": 100} for n in range(80)]
     assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100
+
+
+def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> None:
+    """A task of less than `LEAST_TASK` is none; one that reads headers alone spans `HEADERS_SPAN` times as much."""
+    many = packed(list(range(1000)), [1 << 20] * 1000, 128 << 20)
+    assert [len(task) for task in many] == [64] * 15 + [40]
+    assert len(packed(list(range(20)), [128 << 20] * 20, 128 << 20)) == 20
+
+    path = tmp_path / "file.log"
+    path.write_bytes(b"".join(batch(record(bytes(1000)), base=n) for n in range(160)))
+    size = str(path.stat().st_size // 16 + 1)
+
+    def parts(columns: str) -> int:
+        asked = kafka_log.query({"path": str(path), "rows": "batches", "columns": columns, "maxSplitBytes": size})
+        return sum(len(task) for task in kafka_log.plan(asked))
+
+    assert parts("record_count, error") == 16
+    assert parts("record_count") == 16 // kafka_log.HEADERS_SPAN

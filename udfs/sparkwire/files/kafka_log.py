@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sparkwire.builders import Column
 from sparkwire.files import options
-from sparkwire.files.log_rows import OF_FILE, batch_rows, record_rows
+from sparkwire.files.log_rows import OF_FILE, batch_rows, is_checked, record_rows
 from sparkwire.files.naming import Segment, in_order, segments
 from sparkwire.files.options import Comparison, Option
 from sparkwire.files.plan import END, FIRST, Bounds, Part, Wanted, parts, tasks
@@ -29,6 +29,8 @@ from sparkwire.sqltype import arrow_type
 NAME: Final = "kafka_log"
 RECORDS, BATCHES = "records", "batches"
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
+HEADERS_SPAN: Final = 8
+"""times the bytes of `maxSplitBytes` that a task passes over where it reads headers alone"""
 
 OPTIONS: Final = (
     *PATHS,
@@ -179,7 +181,13 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
-    return tasks(parts(found, bounds, wanted, asked.committed, asked.max_split_bytes), asked.max_split_bytes)
+    size = split_bytes(asked)
+    return tasks(parts(found, bounds, wanted, asked.committed, size), size)
+
+
+def split_bytes(asked: Query) -> int:
+    """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
+    return asked.max_split_bytes * (HEADERS_SPAN if asked.rows == BATCHES and not is_checked(asked) else 1)
 
 
 def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:

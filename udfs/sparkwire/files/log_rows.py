@@ -48,7 +48,7 @@ def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
 def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
     needed = {*_decoded(asked), "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
-    checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+    checked = is_checked(asked)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with Source(part.segment.file) as source:
         log, stop = Log(source, asked.verify), min(part.stop, source.size)
@@ -58,6 +58,11 @@ def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
             kept = _kept_batches(asked, part, columns)
             chosen = {name: columns[name] for name in _decoded(asked)}
             yield _finished(asked, part, chosen, len(columns["position"]), kept)
+
+
+def is_checked(asked: Query) -> bool:
+    """Whether rows of batches need more than headers."""
+    return asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
 
 
 def _decoded(asked: Query) -> tuple[str, ...]:

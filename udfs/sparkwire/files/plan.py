@@ -21,8 +21,10 @@ from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.formats.kafka.layout import NO_TIMESTAMP
 from sparkwire.formats.kafka.payloads import OffsetRange
 
-FILE_COST = 4 << 20
+FILE_COST = 1 << 20
 """what opening a file counts for, when small parts are put together into one task [bytes]"""
+LEAST_TASK = 64 << 20
+"""below it Spark takes longer to start a task than the task to run [bytes]"""
 _LEAST_TASKS = 32
 FIRST, END = -(2**63), 2**63 - 1
 """offsets of all that there is"""
@@ -270,7 +272,7 @@ Item = TypeVar("Item")
 
 def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
     """Items put together, in their order, so that some cost up to ``most``, and there is work for every core."""
-    bound = min(most, max(4 * FILE_COST, sum(costs) // _LEAST_TASKS))
+    bound = min(most, max(LEAST_TASK, sum(costs) // _LEAST_TASKS))
     out: list[list[Item]] = []
     room = 0
     for item, cost in zip(items, costs, strict=True):
