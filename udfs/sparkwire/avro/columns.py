@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,18 +11,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import STACK, Memory, Program, run
+from sparkwire.avro.machine import STACK, Block, Memory, Program, run
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
+from sparkwire.avro.straight import ROWS, is_straight, run_straight
 from sparkwire.avro.targets import Slots, Target, target_of
 from sparkwire.column import INT32_MAX, Spans, bitmap, empty
 from sparkwire.errors import OK, TOO_LARGE
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
-from sparkwire.kernels.slots import table_of
 
 _LEAST_ROOM: Final = 1024  # [bytes or items] that a buffer begins with
+_ALIGNED: Final = 64  # [bytes] as Arrow likes its buffers
 _SPARE: Final = 1 << 26  # [bytes] that buffers begin with at most, beyond what the data need
 
 
@@ -33,6 +35,8 @@ class Plan(NamedTuple):
     program: Program
     entries: NDArray[np.int32]
     """where the program of each writer's schema begins"""
+    straight: Bools
+    """which of these `straight` can run"""
     nothing: int
     """where the program of a NULL begins"""
 
@@ -61,33 +65,58 @@ def plan(writers: Sequence[Schema], reader: Schema) -> Plan:
     nothing = resolver.here
     resolver.nothing(target)
     resolver.emit(ops.END)
-    return Plan(target, slots, resolver.program(), np.array(entries, np.int32), nothing)
+    program = resolver.program()
+    straight = np.array([is_straight(program.code, entry) for entry in entries], np.bool_)
+    return Plan(target, slots, program, np.array(entries, np.int32), straight, nothing)
 
 
 def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
     """Read every row, by the program of the schema of that number; by the first one where ``chosen`` is None."""
     rows = len(spans.starts)
-    entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
     errors = empty(rows, np.int8)
     buffers = _Buffers(plan.slots, rows, int(np.maximum(spans.sizes, 0).sum()))
-    sizes = spans.sizes.copy()
-    too_large: list[int] = []
-    first = 0
-    while True:
-        memory = buffers.memory()
-        first = run(plan.program, memory, spans.data, spans.starts, sizes, entries, plan.nothing, first, errors)
-        if first == rows:
-            break
-        number, needed = memory.wanted.tolist()
-        if needed > INT32_MAX:
-            # No Arrow column holds more: the row is NULL, and those after it may fit.
-            too_large.append(first)
-            sizes[first] = -1
-        else:
-            buffers.grow(number, needed)
-    errors[too_large] = TOO_LARGE
+    _fill(buffers, plan, spans, chosen, errors)
     valid = (errors == OK) & (spans.sizes >= 0)
     return Decoded(buffers.column(plan.target, rows, valid), errors)
+
+
+def _fill(
+    buffers: _Buffers, plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None, errors: NDArray[np.int8]
+) -> None:
+    """Read all rows: a block at a time where all have one program that can be, row by row what is left by that."""
+    data, starts, sizes = spans
+    rows, first, several = len(starts), 0, ROWS
+    straight, entries = _straight(plan, chosen), None
+    too_large: list[int] = []
+    while first < rows:
+        memory = buffers.memory()
+        if straight >= 0:
+            first = run_straight(plan.program, memory, data, starts, sizes, straight, first, errors)
+            if first == rows:
+                break
+        if entries is None:
+            entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
+        # More each time: where every block has a damaged row, reading it twice would not pay.
+        last = min(first + several, rows) if straight >= 0 else rows
+        several *= 2
+        first = run(plan.program, memory, data, starts, sizes, entries, plan.nothing, first, last, errors)
+        if first == last:
+            continue
+        number, needed = memory.wanted.tolist()
+        if needed <= INT32_MAX:
+            buffers.grow(number, needed)
+        else:
+            # No Arrow column holds more: the row is NULL, and those after it may fit.
+            too_large.append(first)
+            sizes = np.where(np.arange(rows) == first, -1, sizes)
+    if too_large:
+        errors[too_large] = TOO_LARGE
+
+
+def _straight(plan: Plan, chosen: NDArray[np.int32] | None) -> int:
+    """Where the one program begins that all rows have, if `straight` can run it, else -1."""
+    number = 0 if chosen is None else int(chosen[0]) if len(chosen) and (chosen == chosen[0]).all() else -1
+    return int(plan.entries[number]) if number >= 0 and plan.straight[number] else -1
 
 
 class _Buffers:
@@ -98,36 +127,39 @@ class _Buffers:
         texts = sum(slot.level < 0 for slot in self.slots)
         # All texts together are no larger than the data, but for defaults and symbols; untouched pages cost nothing.
         each = max(size if size * texts <= _SPARE else size // max(texts, 1), _LEAST_ROOM)
-        items = [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1)
-        self.room = np.array([each if slot.level < 0 else 0 for slot in self.slots] + items, np.int64)
+        self.room = [each if slot.level < 0 else 0 for slot in self.slots]
+        self.room += [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1)
         self.used = np.zeros(len(self.room), np.int64)
-        self.counters = np.flatnonzero(self.room)
-        self.arrays = [self._new(k) for k in range(len(self.slots))]
+        # One piece of memory for all: to ask for a dozen takes longer than to fill one.
+        sizes = [self._size(k) for k in range(len(self.slots))]
+        starts = [0, *accumulate(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]
+        whole = pa.allocate_buffer(max(starts[-1], 1))
+        self.buffers = list(map(whole.slice, starts[:-1], sizes))
+        bytes = np.frombuffer(whole, np.uint8)
+        for start, slot in zip(starts, self.slots, strict=False):
+            bytes[start : start + slot.extra * slot.width] = 0  # offsets begin with 0
 
-    def _new(self, number: int) -> NDArray[np.uint8]:
-        slot = self.slots[number]
-        if slot.level < 0:
-            return empty(int(self.room[number]), np.uint8, COPY_SLACK)
-        items = int(self.room[len(self.slots) + slot.level]) + slot.extra
-        array = empty(items * slot.width, np.uint8)
-        array[: slot.extra * slot.width] = 0  # offsets begin with 0
-        return array
+    def _size(self, number: int) -> int:
+        """Of a buffer, by the room of its level [bytes]."""
+        level, width, extra = self.slots[number]
+        return self.room[number] + COPY_SLACK if level < 0 else (self.room[len(self.slots) + level] + extra) * width
 
     def memory(self) -> Memory:
+        addresses = [(buffer.address, buffer.size) for buffer in self.buffers]
         stack, wanted = np.empty(STACK, np.int64), np.zeros(2, np.int64)
-        return Memory(
-            table_of(self.arrays), self.used, self.room, self.counters, np.zeros_like(self.counters), stack, wanted
-        )
+        block = Block(*np.empty((4, ROWS), np.int64))
+        counters = np.array([k for k, room in enumerate(self.room) if room], np.int64)
+        table, room = np.array(addresses, np.int64).reshape(-1), np.array(self.room, np.int64)
+        return Memory(table, self.used, room, counters, np.empty_like(counters), stack, block, wanted)
 
     def grow(self, number: int, needed: int) -> None:
         """Twice the room, or what is needed if that is more."""
-        self.room[number] = min(max(needed, 2 * int(self.room[number])), INT32_MAX)
-        level = number - len(self.slots)
-        for k, slot in enumerate(self.slots):
-            if k == number or (level >= 0 and slot.level == level):
-                old = self.arrays[k]
-                self.arrays[k] = self._new(k)
-                self.arrays[k][: len(old)] = old
+        self.room[number] = min(max(needed, 2 * self.room[number]), INT32_MAX)
+        for k, old in enumerate(self.buffers):
+            size = self._size(k)
+            if size > old.size:
+                self.buffers[k] = pa.allocate_buffer(size)
+                np.frombuffer(self.buffers[k], np.uint8)[: old.size] = np.frombuffer(old, np.uint8)
 
     def column(self, target: Target, rows: int, valid: Bools | None = None) -> pa.Array:
         """What the machine has filled in."""
@@ -141,13 +173,13 @@ class _Buffers:
             children = [self.column(child, rows) for child in target.children]
             return pa.Array.from_buffers(target.type, rows, [validity], children=children)
         if target.kind == "scalar":
-            values = self.arrays[target.slot]
-            if pa.types.is_boolean(target.type):
-                values = np.packbits(self._values(target.slot, rows, np.uint8), bitorder="little")
-            return pa.Array.from_buffers(target.type, rows, [validity, pa.py_buffer(values)])
-        offsets = pa.py_buffer(self._values(target.slot, rows + 1, np.int32))
+            values = self.buffers[target.slot]
+            if target.schema.kind == "boolean":
+                values = pa.py_buffer(np.packbits(self._values(target.slot, rows, np.uint8), bitorder="little"))
+            return pa.Array.from_buffers(target.type, rows, [validity, values])
+        offsets = self.buffers[target.slot]
         if target.kind == "text":
-            data = pa.py_buffer(self.arrays[target.slot + 1][: self.used[target.slot + 1]])
+            data = self.buffers[target.slot + 1].slice(0, int(self.used[target.slot + 1]))
             return pa.Array.from_buffers(target.type, rows, [validity, offsets, data])
         return self._collection(target, rows, validity, offsets)
 
@@ -161,5 +193,4 @@ class _Buffers:
         return pa.Array.from_buffers(target.type, rows, [validity, pa.py_buffer(ends)], children=[entries])
 
     def _values(self, number: int, items: int, dtype: Any) -> NDArray[Any]:
-        values: NDArray[Any] = self.arrays[number].view(dtype)
-        return values[:items]
+        return np.frombuffer(self.buffers[number], dtype, items)

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, clear, pushed_together, read_varint, store_decimal
+from sparkwire.avro.readers import (
+    HIGH_BITS,
+    LONGEST,
+    MOST_EMPTY_ITEMS,
+    clear,
+    pushed_together,
+    read_varint,
+    store_decimal,
+)
 from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 from sparkwire.kernels.blocks import BLOCK, high_bytes, lowest
@@ -29,7 +37,6 @@ Ints = NDArray[np.int64]
 NO_ROOM: Final = 99
 """not an error of the data: a buffer has to grow"""
 STACK: Final = 4096  # words: 2048 arrays within each other, or calls
-_HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 _FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
 
 
@@ -43,6 +50,17 @@ class Program(NamedTuple):
     spans: Ints
     """start and size in ``constants`` of each text; a size of -1 is an error to read"""
     constants: Bytes
+
+
+class Block(NamedTuple):
+    """What `straight` keeps of each row of a block."""
+
+    places: Ints
+    ends: Ints
+    values: Ints
+    """what has been read last: a number, a branch, a size"""
+    words: Ints
+    """the eight bytes at each place"""
 
 
 class Memory(NamedTuple):
@@ -59,6 +77,7 @@ class Memory(NamedTuple):
     saved: Ints
     """what was there before the row"""
     stack: Ints
+    block: Block
     wanted: Ints
     """what was too small, as an index into ``used``, and how much it needs"""
 
@@ -73,9 +92,10 @@ def run(
     entries: NDArray[np.int32],
     nothing: int,
     first: int,
+    last: int,
     errors: NDArray[np.int8],
 ) -> int:
-    """Read the rows from ``first`` on; the row for which there is no room, or how many rows there are.
+    """Read the rows from ``first`` to before ``last``; the row for which there is no room, or ``last``.
 
     A row's program begins at its ``entries``; ``nothing`` is the one that fills in a row that is NULL or cannot be read.
     """
@@ -83,7 +103,7 @@ def run(
     table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
     counters, saved = memory.counters, memory.saved
     slots = table.size // 2
-    for row in range(first, starts.size):
+    for row in range(first, last):
         for k in range(counters.size):
             saved[k] = used[counters[k]]
         error, failed = OK, OK
@@ -99,9 +119,9 @@ def run(
                     value = int64(u8(data, pos))
                     value = (value >> 1) ^ -(value & 1)
                     pos += 1
-                elif pos + 8 <= end and ~i64(data, pos, True) & _HIGH_BITS != 0:
+                elif pos + 8 <= end and ~i64(data, pos, True) & HIGH_BITS != 0:
                     word = i64(data, pos, True)
-                    size = lowest(uint64(~word & _HIGH_BITS)) + 1
+                    size = lowest(uint64(~word & HIGH_BITS)) + 1
                     value = pushed_together(uint64(word), size)
                     pos += size >> 3
                 else:
@@ -332,4 +352,4 @@ def run(
                 return row
             pc, at, depth, failed, error = nothing, int64(row), 0, error, OK
         errors[row] = failed
-    return int64(starts.size)
+    return int64(last)

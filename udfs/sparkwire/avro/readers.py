@@ -13,6 +13,7 @@ LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes
 MOST_EMPTY_ITEMS: Final = 1024
 """items without any bytes (of type null, records without fields) in one datum: nothing else bounds them"""
 DIGITS: Final = 38  # of a DECIMAL
+HIGH_BITS: Final = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 
 _SEVENS: Final[Any] = (
     *(np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00)),

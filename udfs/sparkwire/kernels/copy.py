@@ -36,7 +36,7 @@ def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
     elif n <= SHORT and si + n + (CHUNK - 1) <= src.size:
         done = 0
         while done < n:
-            _copy_chunk(dst, di + done, src, si + done)
+            copy_chunk(dst, di + done, src, si + done)
             done += CHUNK
     else:
         _copy_exact(dst, di, src, si, n)
@@ -61,7 +61,7 @@ def _copier(size: int) -> Callable[[Bytes, Int, Bytes, Int], None]:
 
 
 _copy_word = _copier(WORD)
-_copy_chunk = _copier(CHUNK)
+copy_chunk = _copier(CHUNK)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
