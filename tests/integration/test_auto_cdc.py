@@ -42,7 +42,7 @@ def dry_run(folder: Path, recipe: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join(path for path in sys.path if path)
     program, spec = str(SPARK / "bin" / "spark-pipelines"), str(folder / "pipeline.yml")
     command = [program, "dry-run", "--spec", spec, "--remote", "local[2]"]
-    environment = {"SPARK_HOME": str(SPARK), "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {"SPARK_HOME": str(SPARK), "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_TESTING": "1"}
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 

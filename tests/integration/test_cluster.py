@@ -217,7 +217,7 @@ def test_an_artifact_of_connect(bare: Path, wheel: Path, tmp_path: Path) -> None
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     client = subprocess.run(
         [sys.executable, "-c", ARTIFACT, str(zipped), *paths],
-        env=environment | {"PYSPARK_PYTHON": str(bare)},
+        env=environment | {"PYSPARK_PYTHON": str(bare), "SPARK_TESTING": "1"},  # and take any free port
         capture_output=True,
         text=True,
         check=False,
