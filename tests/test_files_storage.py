@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,6 +111,27 @@ def test_a_file_that_shrinks_under_the_reader(planned: Any) -> None:
         file.truncate(900)
     with pytest.raises(ValueError, match=f"{path} had .* and ends at 900 now: it was cut while it was read"):
         list(batches)
+
+
+def test_an_index_that_shrinks_under_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a broker cuts that of an active segment when it rolls: the headers do."""
+    path = tmp_path / NAME
+    path.write_bytes(SEGMENT)
+    asked = kafka_log.query({"path": str(path), "startingOffset": "150"})
+    want = everything(kafka_log, asked, kafka_log.plan(asked))
+    index, view, cut = path.with_suffix(".index"), Source.view, []
+
+    def view_of_what_is_cut(source: Source, position: int, size: int) -> Any:
+        if source.file.name == str(index) and size:
+            os.truncate(index, 8)
+            cut.append(size)
+        return view(source, position, size)
+
+    monkeypatch.setattr(Source, "view", view_of_what_is_cut)
+    index.write_bytes(bytes(5000))
+    assert everything(kafka_log, asked, kafka_log.plan(asked)) == want
+    assert want
+    assert 5000 in cut
 
 
 def test_a_file_that_is_gone_under_the_reader(planned: Any) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sparkwire.files.log import Log
 from sparkwire.files.naming import Segment
-from sparkwire.files.storage import Source
+from sparkwire.files.storage import Cut, Source
 from sparkwire.formats.kafka.framing import entry_end
 from sparkwire.formats.kafka.layout import BATCH, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
 from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
@@ -136,14 +136,17 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
 
 
 def beside(segment: Segment, suffix: str) -> bytes:
-    """The segment's file of another suffix; empty where there is none, or it cannot be read, or is too large."""
+    """The segment's file of another suffix; empty where there is none, or it cannot be read, or is too large.
+
+    Or is cut just now: an active segment's index is larger than its entries, until the segment rolls.
+    """
     if segment.base_offset is None:
         return b""
     stem = segment.file.basename.partition(".")[0]
     try:
         with Source(segment.file.beside(stem + suffix)) as source:
             return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
-    except OSError:  # without an index there are the headers
+    except (OSError, Cut):  # without an index there are the headers
         return b""
 
 

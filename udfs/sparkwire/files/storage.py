@@ -181,6 +181,10 @@ def _exists(place: Place, path: str) -> bool:
 # -- reading
 
 
+class Cut(ValueError):
+    """A file that was longer when it was listed."""
+
+
 class Source:
     """Ranges of one file. Keeps the bytes that it read last, so that what a next view shares with them is not read again.
 
@@ -232,7 +236,7 @@ class Source:
 
         Raises
         ------
-        ValueError
+        Cut
             where the file has become shorter than it was when it was listed.
         """
         size = max(0, min(size, self.size - position))
@@ -261,7 +265,7 @@ class Source:
                     f"{self.file.name} cannot be read at byte {position + done}: {_first_line(error)}"
                 ) from error
             if not count:
-                raise ValueError(
+                raise Cut(
                     f"{self.file.name} had {self.size} bytes when it was listed and ends at {position + done} now: "
                     "it was cut while it was read"
                 )
