@@ -43,7 +43,7 @@ from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange, payloads
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
-PIECE_BYTES = 2 << 20  # of log bytes, still in the cache when they are parsed
+PIECE_BYTES = 4 << 20  # of log bytes: few enough for the cache, enough for what is done once a piece
 
 
 class Records:
