@@ -131,10 +131,10 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> None:
-    """A task of less than `LEAST_TASK` is none; one that reads headers alone spans `HEADERS_SPAN` times as much."""
-    many = packed(list(range(1000)), [1 << 20] * 1000, 128 << 20)
-    assert [len(task) for task in many] == [64] * 15 + [40]
-    assert len(packed(list(range(20)), [128 << 20] * 20, 128 << 20)) == 20
+    """A task that reads headers alone spans `HEADERS_SPAN` times as much."""
+    many = packed(list(range(300)), [1 << 20] * 300, 128 << 20)
+    assert [len(task) for task in many] == [128, 128, 44]
+    assert packed([0, 1, 2], [128 << 20] * 3, 128 << 20) == [(0,), (1,), (2,)]
 
     path = tmp_path / "file.log"
     path.write_bytes(b"".join(batch(record(bytes(1000)), base=n) for n in range(160)))
