@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -24,9 +24,12 @@ class Constant(DataSource):  # type: ignore[misc]  # PySpark is not typed
     def schema(self) -> str:
         return str(self.options["ddl"])
 
-    def reader(self, schema: StructType) -> DataSourceReader:
+    def reader(self, schema: StructType) -> ConstantReader:
         sizes = (int(self.options[name]) for name in ("tasks", "batches", "rows", "valueSize"))
         return ConstantReader(to_arrow_schema(schema), *sizes)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return ConstantStream(self.reader(schema))
 
 
 class ConstantReader(DataSourceReader):  # type: ignore[misc]
@@ -52,6 +55,25 @@ class ConstantReader(DataSourceReader):  # type: ignore[misc]
         return pa.Array.from_buffers(
             field.type, self.rows, [None, pa.py_buffer(offsets), pa.py_buffer(bytes(size * self.rows))]
         )
+
+
+class ConstantStream(DataSourceStreamReader):  # type: ignore[misc]
+    """The same rows once."""
+
+    def __init__(self, rows: ConstantReader) -> None:
+        self.rows = rows
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"read": 0}
+
+    def latestOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"read": 1}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return self.rows.partitions() if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.rows.read(partition)
 
 
 def constant(

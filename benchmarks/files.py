@@ -1,7 +1,8 @@
 """Files as tables: `kafka_log` and `databus` against the same files as cells, and against Parquet of what is in them.
 
 The files are made once, in a directory that goes with the run; where there are many of one content, they are one under many
-names. What `cp` takes is measured beside, and what Spark takes for as many rows of a source that decodes nothing.
+names. What `cp` takes is measured beside, and what Spark takes for as many rows of a source that decodes nothing. All read
+in tasks of one size: with the 128 MB that both Spark and the sources take by default, much of the time goes into starts of tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from benchmarks.timing import Timing, interleave
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
-SPLIT = 128 << 20  # maxSplitBytes where it is not given [bytes]
+TASK = 288 << 20  # what one task reads, whoever reads: of 1 GB four, two for each core [bytes]
 SEGMENTS = 2
 CORES = 2
 EVENTS = 250_000  # of a file
@@ -43,6 +44,7 @@ def rows() -> list[Row]:
     with local_spark() as spark, tempfile.TemporaryDirectory() as name:
         sparkwire.register(spark)
         spark.dataSource.register(Constant)
+        spark.conf.set("spark.sql.files.maxPartitionBytes", str(TASK))
         folder = Path(name)
         return kafka_rows(spark, folder) + databus_rows(spark, folder)
 
@@ -56,7 +58,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
     spark.read.format("binaryFile").load(f"{folder}/cells").createOrReplaceTempView("cells")
     write_parquet(spark, segments, folder)
     length = "sum(length(value))"
-    tasks, batches = -(-size // SPLIT), size // CELL
+    tasks, batches = -(-size // TASK), size // CELL
     values, keys = "offset BIGINT, key BINARY, value BINARY", "offset BIGINT, key BINARY"
     times = interleave(
         {
@@ -141,7 +143,7 @@ def totals(spark: SparkSession, path: str, columns: str, total: str, **options: 
     """A query that looks at every row of the chosen columns."""
 
     def run() -> object:
-        reader = spark.read.format("kafka_log").options(columns=columns, **options)
+        reader = spark.read.format("kafka_log").options(columns=columns, maxSplitBytes=str(TASK), **options)
         return reader.load(path).selectExpr("count(*)", total).collect()
 
     return run
@@ -166,14 +168,14 @@ def databus_rows(spark: SparkSession, folder: Path) -> list[Row]:
     counts = [f"count({column})" for column in columns.split(", ")]
 
     def by_source() -> object:
-        reader = spark.read.format("databus").option("columns", columns)
+        reader = spark.read.format("databus").options(columns=columns, maxSplitBytes=str(TASK))
         return reader.load(f"{folder}/stream").selectExpr(*counts).collect()
 
     def by_functions() -> object:
         return spark.sql(f"{FUNCTIONS} FROM events").collect()
 
     types = "opcode STRING, sequence BIGINT, src_id INT, key BINARY"
-    floor = constant(spark, types, counts, count, EVENT_FILES // 2, size // CELL)
+    floor = constant(spark, types, counts, count, -(-size // TASK), size // CELL)
     times = interleave({"source": by_source, "functions": by_functions, "constant": floor}, rounds=3)
     work, peer = f"4 M events of 260 B: {columns}, counted", "a Parquet scan and the functions"
     rate = Timing(tuple(count / CORES / taken / 1e6 for taken in times["source"].samples))

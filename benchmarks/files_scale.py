@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 import sparkwire
-from benchmarks.files import CELL, CELLS, totals, write_segment
+from benchmarks.constant import Constant
+from benchmarks.files import CELL, CELLS, TASK, totals, write_segment
 from benchmarks.kafka import log
 from benchmarks.report import Row, below, no_slower
 from benchmarks.sql import local_spark
@@ -25,7 +26,6 @@ from benchmarks.timing import Timing, interleave
 
 PARTITIONS = 10
 LARGE = 8  # times the segment in one file
-SPLIT = 64 << 20  # [bytes]
 VALUE = 1024  # of a row of the identity source [bytes]
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 OFFSETS = "SELECT max(offset) FROM {} WHERE partition = 7 AND offset = 77777"
@@ -36,6 +36,7 @@ def rows() -> list[Row]:
     with local_spark() as spark, tempfile.TemporaryDirectory() as name:
         sparkwire.register(spark)
         spark.dataSource.register(Identity)
+        spark.dataSource.register(Constant)
         folder = Path(name)
         write_files(folder)
         return [*memory_rows(spark, folder), *seek_rows(spark, folder), *scale_rows(spark, folder)]
@@ -84,6 +85,7 @@ def scale_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "stream": stream(spark, one, columns),
             "batch of nothing": batch(spark, f"{folder}/empty-0", columns),
             "stream of nothing": stream(spark, f"{folder}/empty-0", columns),
+            "stream of a row": constant_stream(spark),
         },
         rounds=3,
     )
@@ -99,6 +101,9 @@ def scale_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "as a batch, likewise",
             _without(times["batch"], times["batch of nothing"]),
             1.3,
+        ),
+        no_slower(
+            "the start of a stream", times["stream of nothing"], "with one constant row", times["stream of a row"], 1.5
         ),
     ]
 
@@ -119,13 +124,20 @@ def batch(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
 def stream(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
     """All there is as a stream that begins anew each time."""
 
-    def run() -> None:
-        with tempfile.TemporaryDirectory() as checkpoint:
-            frame = spark.readStream.format("kafka_log").option("columns", columns).load(path)
-            writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
-            writer.trigger(availableNow=True).start().awaitTermination()
+    return lambda: run_stream(spark.readStream.format("kafka_log").option("columns", columns).load(path))
 
-    return run
+
+def constant_stream(spark: SparkSession) -> Callable[[], object]:
+    """What Spark takes to start a stream over a source in Python, and to end it."""
+    options = {"ddl": "offset BIGINT", "tasks": 1, "batches": 1, "rows": 1, "valueSize": 0}
+    return lambda: run_stream(spark.readStream.format("constant_rows").options(**options).load())
+
+
+def run_stream(frame: DataFrame) -> None:
+    """All there is, to nowhere."""
+    with tempfile.TemporaryDirectory() as checkpoint:
+        writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        writer.trigger(availableNow=True).start().awaitTermination()
 
 
 # -- memory
@@ -196,12 +208,12 @@ class IdentityReader(DataSourceReader):  # type: ignore[misc]
         self.path = path
 
     def partitions(self) -> list[InputPartition]:
-        return [InputPartition(start) for start in range(0, Path(self.path).stat().st_size, SPLIT)]
+        return [InputPartition(start) for start in range(0, Path(self.path).stat().st_size, TASK)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         with Path(self.path).open("rb", buffering=0) as file:
             file.seek(partition.value)
-            for _ in range(SPLIT // CELL):
+            for _ in range(TASK // CELL):
                 block = file.read(CELL)
                 rows = len(block) // VALUE
                 offsets = np.arange(rows + 1, dtype=np.int32) * VALUE
