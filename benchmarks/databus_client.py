@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
+from pyspark.sql import SparkSession
 
 from benchmarks.report import Row, below, faster, no_slower
 from benchmarks.sql import local_spark
@@ -228,18 +229,26 @@ def callback_rows() -> Iterator[Row]:
 
 def in_spark() -> Iterator[Row]:
     """`callbacks(df)` over Parquet, a file a stream, every row written to nowhere."""
-    events = split(stream(STREAM, 10, 8))[0].cast(pa.binary())
-    position = pa.array(np.arange(len(events)))
-    with tempfile.TemporaryDirectory() as folder, local_spark() as spark:
-        for k in range(STREAMS):
-            names = pa.repeat(f"stream {k}", len(events))
-            table = pa.table({"stream": names, "position": position, "event": events})
-            parquet.write_table(table, str(Path(folder) / f"{k}.parquet"))
-        rows = callbacks(spark.read.parquet(folder), tasks=4)
-        made = rows.count()
-        taken = interleave({"rows": lambda: rows.write.format("noop").mode("overwrite").save()}, rounds=3)["rows"]
-    work = "a row of callbacks(df), windows of ten changes, local[2] (1 M rows/s are 1 us)"
-    yield below(work, taken.per(made / 1e6), "us", 1.0)
+    with local_spark() as spark:
+        for window, size in ((10, 8), (1000, 200)):
+            with tempfile.TemporaryDirectory() as folder:
+                write_streams(Path(folder), split(stream(STREAM, window, size))[0].cast(pa.binary()))
+                yield callbacks_row(spark, folder, f"windows of {window} changes of {size} B")
+
+
+def write_streams(folder: Path, events: pa.Array) -> None:
+    for k in range(STREAMS):
+        names, position = pa.repeat(f"stream {k}", len(events)), pa.array(np.arange(len(events)))
+        table = pa.table({"stream": names, "position": position, "event": events})
+        parquet.write_table(table, str(folder / f"{k}.parquet"))
+
+
+def callbacks_row(spark: SparkSession, folder: str, windows: str) -> Row:
+    rows = callbacks(spark.read.parquet(folder), tasks=4)
+    made = rows.count()
+    taken = interleave({"rows": lambda: rows.write.format("noop").mode("overwrite").save()}, rounds=3)["rows"]
+    work = f"a row of callbacks(df), {windows}, local[2] (1 M rows/s are 1 us)"
+    return below(work, taken.per(made / 1e6), "us", 1.0)
 
 
 def rows() -> list[Row]:
