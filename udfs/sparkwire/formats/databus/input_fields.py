@@ -35,6 +35,9 @@ class InputFields:
         self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
         self._present: dict[str, Bools] = {}
         self._numbers: dict[str, Ints] = {}
+        # Shared by all fields that are not given, which most are not.
+        self._nowhere, self._zeros = np.zeros(self.rows, np.bool_), np.zeros(self.rows, np.int64)
+        self._nowhere.flags.writeable = self._zeros.flags.writeable = False
 
     def array(self, field: str) -> pa.Array[Any] | None:
         """The field as it is given, None if it is not."""
@@ -44,7 +47,7 @@ class InputFields:
         """In which rows the field is not NULL."""
         if field not in self._present:
             array = self.array(field)
-            self._present[field] = np.zeros(self.rows, np.bool_) if array is None else _validity(array)
+            self._present[field] = self._nowhere if array is None else _validity(array)
         return self._present[field]
 
     def numbers(self, field: str, low: int, high: int) -> Ints:
@@ -61,14 +64,14 @@ class InputFields:
     def _int64(self, field: str) -> Ints:
         array = self.array(field)
         if array is None:
-            return np.zeros(self.rows, np.int64)
+            return self._zeros
         whole = array if array.type == pa.int64() else array.cast(pa.int64())
         return np.asarray(whole.fill_null(0) if whole.null_count else whole)
 
     def flags(self, field: str) -> Bools:
         """A BOOLEAN, False for NULL."""
         array = self.array(field)
-        return np.zeros(self.rows, np.bool_) if array is None else bools_of(array.fill_null(False))
+        return self._nowhere if array is None else bools_of(array.fill_null(False))
 
     def codes(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
         """The place of a word in its vocabulary, -1 for NULL."""

@@ -233,6 +233,8 @@ def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
     values = inputs.numbers(name, *_LONG)
     for table, rows in ((layout.V1, ~is_v2), (layout.V2, is_v2)):
         placed = table.get(name)
+        if not rows.any():
+            continue
         if placed is None:
             refuse(rows & inputs.has(name), f"no {name} in {table.name}", values)
         else:
