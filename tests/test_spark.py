@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -67,6 +68,19 @@ def test_example(examples: dict[str, str | None], function: Function) -> None:
 def test_functions_view(spark: SparkSession) -> None:
     rows = spark.table("sparkwire_functions").collect()
     assert [tuple(row) for row in rows] == [(f.name, f.signature, f.doc, f.example) for f in sparkwire.functions()]
+
+
+def test_register_asks_for_two_statements_and_each_function_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session's start waits for each: one statement for each view, one call for each function, no query run."""
+    statements, udf = Mock(wraps=spark.sql), Mock(wraps=spark.udf)
+    monkeypatch.setattr(spark, "sql", statements)
+    monkeypatch.setattr(type(spark), "udf", property(lambda _: udf))
+    sparkwire.register(spark)
+    views = [f"CREATE OR REPLACE TEMPORARY VIEW {name}" for name in ("sparkwire_functions", "sparkwire_samples")]
+    assert [call.args[0].split(" AS ")[0] for call in statements.call_args_list] == views
+    assert [call.args[0] for call in udf.register.call_args_list] == list(FUNCTIONS)
 
 
 def test_register_twice(spark: SparkSession) -> None:
