@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sparkwire.files.kafka_log import Query, find, split_bytes
+from sparkwire.files.kafka_log import Query, find, part_bytes
 from sparkwire.files.log import Log
 from sparkwire.files.naming import Segment
 from sparkwire.files.plan import END, FIRST, Bounds, Part, Partition, tasks
@@ -96,7 +96,7 @@ class Follower:
             begin, stop = _place(start, name), Place(*end[name])
             if begin != stop:
                 parts += self._parts(name, logs.get(name, []), begin, stop)
-        return tasks(parts, split_bytes(self.asked))
+        return tasks(parts, self.asked.max_split_bytes)
 
     def _logs(self) -> dict[str, list[Segment]]:
         found = find(self.asked.paths)
@@ -157,7 +157,7 @@ class Follower:
                 ended = segment._replace(file=segment.file._replace(size=last))
                 first = begin.offset if begin is not None and at_first and begin.offset >= 0 else FIRST
                 first = max(first, FIRST if self.asked.starting_offset is None else self.asked.starting_offset)
-                size = split_bytes(self.asked)
+                size = part_bytes(self.asked)
                 places = [
                     start,
                     *(() if segment.file.compressed else cuts(seeker.log, start, last, size, seeker.offsets)),

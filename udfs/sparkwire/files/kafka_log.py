@@ -181,11 +181,10 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
-    size = split_bytes(asked)
-    return tasks(parts(found, bounds, wanted, asked.committed, size), size)
+    return tasks(parts(found, bounds, wanted, asked.committed, part_bytes(asked)), asked.max_split_bytes)
 
 
-def split_bytes(asked: Query) -> int:
+def part_bytes(asked: Query) -> int:
     """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
     return asked.max_split_bytes * (HEADERS_SPAN if asked.rows == BATCHES and not is_checked(asked) else 1)
 
