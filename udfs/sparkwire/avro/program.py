@@ -1,4 +1,7 @@
-"""From a writer's schema and a reader's column to a program: schema resolution, done once and not for each row."""
+"""From a writer's schema and a reader's column to a program: schema resolution, done once and not for each row.
+
+A bit long, as it is the specification's list of cases, one method each.
+"""
 
 from __future__ import annotations
 
