@@ -83,7 +83,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
     return [
         faster(f"{work}offset, key, value", value, peer, times["cells"], 3.5, size, "B"),
         above(f"{work}offset, key, value, a core", rate, "GB/s", 0.35),
-        no_slower(f"{work}offset, key, value", value, "cp of the files", times["cp"], 1),
+        no_slower(f"{work}offset, key, value", value, "cp of the files", times["cp"], 3),
         no_slower(f"{work}offset, key, value", value, "offset, key, value from Parquet", times["parquet"], 3),
         faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
         faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
