@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,20 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_is_compiled_again(directory: Path) -> None:
     assert run_python("-c", ANSWERS, str(directory)) == "True\n"
+
+
+# In a namespace of its own the directory is mounted again, for reading only.
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && ! touch "$1/x" 2>&1 && exec "$2" -c "$3" "$1"'
+
+
+def test_nothing_is_compiled_from_a_read_only_directory(directory: Path) -> None:
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "sh", str(directory), sys.executable]
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    run = subprocess.run([*command, ANSWERS], env=os.environ | paths, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    refused, _, answers = run.stdout.partition("\n")
+    assert "Read-only file system" in refused
+    assert answers == "True\n"
 
 
 def test_usage() -> None:
