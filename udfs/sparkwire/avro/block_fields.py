@@ -9,7 +9,7 @@ import numpy as np
 
 from sparkwire.avro import ops
 from sparkwire.avro.machine import Ints, Memory, Program
-from sparkwire.avro.readers import HIGH_BITS, clear, pushed_together, read_varint, store_decimal
+from sparkwire.avro.readers import HIGH_BITS, clear, pushed_together, read_varint, store_decimal, store_item
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 from sparkwire.kernels.blocks import high_bytes, lowest
 from sparkwire.kernels.copy import CHUNK, copy_chunk
@@ -33,19 +33,19 @@ def read_varints(data: Bytes, places: Ints, ends: Ints, values: Ints, words: Int
     # Without a branch in them: so these loops do eight rows at once.
     spare, longest = int64(0), int64(0)
     for k in range(rows if together & 128 == 0 else 0):  # one byte each, as branches, symbols and short sizes are
-        there = places[k] >= 0
-        number = words[k] & 127 if there else 0
-        places[k] += 1 if there else 0
+        present = places[k] >= 0
+        number = words[k] & 127 if present else 0
+        places[k] += 1 if present else 0
         values[k] = (number >> 1) ^ -(number & 1)
-        spare = min(spare, ends[k] - places[k] if there else 0)
+        spare = min(spare, ends[k] - places[k] if present else 0)
     for k in range(rows if together & 128 else 0):
         stops = uint64(~words[k] & HIGH_BITS)
         size = min(lowest(stops) + 1, 64)
-        there = places[k] >= 0
-        places[k] += size >> 3 if there else 0
-        values[k] = pushed_together(uint64(words[k]), size) if there else 0
-        spare = min(spare, ends[k] - places[k] if there else 0)
-        longest = max(longest, int64(stops == uint64(0) and there))
+        present = places[k] >= 0
+        places[k] += size >> 3 if present else 0
+        values[k] = pushed_together(uint64(words[k]), size) if present else 0
+        spare = min(spare, ends[k] - places[k] if present else 0)
+        longest = max(longest, int64(stops == uint64(0) and present))
     for k in range(rows if longest else 0):
         if places[k] >= 0 and ~words[k] & HIGH_BITS == 0:
             values[k], places[k] = read_varint(data, places[k] - 8, ends[k])
@@ -221,16 +221,8 @@ def skip(size: int, places: Ints, ends: Ints, values: Ints, rows: int) -> bool:
 @kernel
 def fill(code: Ints, pc: int, out: Bytes, places: Ints, first: int, rows: int) -> None:
     """A constant, zero in a row that is NULL."""
-    width = code[pc + 2]
     for k in range(rows):
-        at = first + k
         if places[k] < 0:
-            clear(out, at, width)
-        elif width == 1:
-            store_u8(out, at, np.uint8(code[pc + 3]))
-        elif width == 4:
-            store_i32(out, at << 2, code[pc + 3], True)
+            clear(out, first + k, code[pc + 2])
         else:
-            store_i64(out, at * width, code[pc + 3], True)
-            if width == 16:
-                store_i64(out, (at << 4) + 8, code[pc + 4], True)
+            store_item(out, first + k, code[pc + 2], code[pc + 3], code[pc + 4])

@@ -24,6 +24,7 @@ from sparkwire.avro.readers import (
     pushed_together,
     read_varint,
     store_decimal,
+    store_item,
 )
 from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
@@ -217,16 +218,7 @@ def run(
                     used[bytes_slot] = place + size
                     store_i32(slot(table, bytes_slot - 1), (at + 1) << 2, place + size, True)
             elif op == ops.SET:
-                buffer = slot(table, code[pc + 1])
-                width = code[pc + 2]
-                if width == 1:
-                    store_u8(buffer, at, np.uint8(code[pc + 3]))
-                elif width == 4:
-                    store_i32(buffer, at << 2, code[pc + 3], True)
-                else:
-                    store_i64(buffer, at * width, code[pc + 3], True)
-                    if width == 16:
-                        store_i64(buffer, (at << 4) + 8, code[pc + 4], True)
+                store_item(slot(table, code[pc + 1]), at, code[pc + 2], code[pc + 3], code[pc + 4])
             elif op == ops.JUMP:
                 pc = code[pc + 1]
                 continue

@@ -59,16 +59,22 @@ def pushed_together(word: int, size: int) -> int:
 
 
 @kernel
+def store_item(out: Bytes, at: int, width: int, low: int, high: int) -> None:
+    """Store item ``at`` of a column of numbers; ``high`` only where they are 16 bytes wide."""
+    if width == 1:
+        store_u8(out, at, np.uint8(low))
+    elif width == 4:
+        store_i32(out, at << 2, low, True)
+    else:
+        store_i64(out, at * width, low, True)
+        if width == 16:
+            store_i64(out, (at << 4) + 8, high, True)
+
+
+@kernel
 def clear(out: Bytes, at: int, width: int) -> None:
     """Store zero as item ``at``."""
-    if width == 1:
-        store_u8(out, at, np.uint8(0))
-    elif width == 4:
-        store_i32(out, at << 2, 0, True)
-    else:
-        store_i64(out, at * width, 0, True)
-        if width == 16:
-            store_i64(out, (at << 4) + 8, 0, True)
+    store_item(out, at, width, int64(0), int64(0))
 
 
 @kernel
