@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.arrow import ask
-from tests.integration.broker import Broker, dump
+from tests.integration.broker import Broker, dump, segments
 from tests.integration.traffic import STEADY, Traffic
 from tests.kafka_storage_files import dump_lines
 from tests.test_kafka_storage import aborted, as_dumped, ask_pairs, without_derived
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 def copied(broker: Broker, suffix: str, folder: Path) -> list[Path]:
     """Files of the transactional topic, as they are now."""
     found = []
-    for path in sorted(broker.directory.glob(f"payments-*/*{suffix}")):
+    for path in segments(broker, "payments", suffix):
         found.append(folder / f"{path.parent.name}-{path.name}" / path.name)
         found[-1].parent.mkdir()
         shutil.copyfile(path, found[-1])
@@ -60,7 +60,7 @@ def test_leader_epochs(broker: Broker, busy: Traffic) -> None:
 def records(broker: Broker, topic: str) -> list[Row]:
     """All records of an internal topic."""
     found: list[Row] = []
-    for path in sorted(broker.directory.glob(f"{topic}-*/*.log")):
+    for path in segments(broker, topic):
         found += ask("kafka_records", [path.read_bytes()])[0]
     return [row for row in found if row["error"] is None and not row["is_control"]]
 
