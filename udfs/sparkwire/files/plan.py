@@ -270,7 +270,7 @@ Item = TypeVar("Item")
 def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
     """Items put together, in their order, as many as cost up to ``most``.
 
-    Nothing is kept small for the sake of more tasks: Spark takes about 0.1 s to start one, in which 50 MB are read.
+    Nothing is kept small for the sake of more tasks: in the time that Spark takes to start one, tens of MB are read.
     """
     out: list[list[Item]] = []
     room = 0
