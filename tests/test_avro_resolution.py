@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -148,6 +149,18 @@ def test_what_cannot_be_resolved_is_one_sentence(writer: Any, reader: Any, sente
     with pytest.raises(ValueError, match=r".") as refused:
         plan([parse(writer)], parse(reader))
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("unscaled", [12345, -12345, 1 << 70, -(1 << 70)])
+@pytest.mark.parametrize("among", [[], [field("more", INTS, default=[])]])
+def test_defaults_that_are_decimals(unscaled: int, among: list[Any]) -> None:
+    """As their bytes, by the machine for blocks, and beside an array by that for single rows."""
+    size = 10
+    type = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}
+    default = unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
+    rows: list[bytes | None] = [oracle.encode(parse(record(field("a", "int"))), {"a": k}) for k in range(3)]
+    found = values(record(field("a", "int")), rows, record(field("new", type, default=default), *among))
+    assert [row["new"] for row in found] == [Decimal(unscaled).scaleb(-2)] * 3
 
 
 def test_defaults_that_are_none() -> None:
