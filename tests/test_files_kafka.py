@@ -130,6 +130,23 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100
 
 
+def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
+    """Where no offset goes on from the one before, sizes lead on all the same: not to the end of the file each time."""
+    monkeypatch.setattr(headers, "ROOM", 4096)
+    read: list[int] = []
+    alone = Source.read
+
+    def counted(self: Source, position: int, size: int) -> bytes:
+        read.append(position)
+        return alone(self, position, size)
+
+    monkeypatch.setattr(Source, "read", counted)
+    path = tmp_path / "file.log"
+    path.write_bytes(b"".join(batch(record(bytes(200))) for _ in range(300)))
+    assert len(rows(path, rows="batches", columns="base_offset")) == 300
+    assert 0 < len(read) < 300 * 20
+
+
 def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> None:
     """A task that reads headers alone spans `HEADERS_SPAN` times as much."""
     many = packed(list(range(300)), [1 << 20] * 300, 128 << 20)

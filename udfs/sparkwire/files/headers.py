@@ -18,16 +18,18 @@ from sparkwire.files.log import Log
 from sparkwire.files.seek import entry_numbers
 from sparkwire.formats.kafka.batches import Batches, batches_of
 from sparkwire.formats.kafka.framing import FrameBlock, entry_end, frame_error, reach_of
-from sparkwire.formats.kafka.layout import BATCH_SIZE
+from sparkwire.formats.kafka.layout import BATCH_SIZE, ENTRY, OVERHEAD
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 LARGE = 16 << 10
-"""after an entry beyond that the next header is read alone [bytes]"""
+"""after an entry beyond that headers are read alone [bytes]"""
 NEAR = 256 << 10
 """what is read at once where entries are small [bytes]"""
 ROOM = 4096
+_FEW = 16  # headers that are read alone before they are checked, at first
 _FURTHEST = 2**31  # that offsets go on by: what compaction takes away leaves smaller gaps in a segment
 _UNKNOWN = -(2**63)
+_SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
 
 _DONE, _MORE, _DOUBT = range(3)
 
@@ -50,20 +52,21 @@ class _Headers(NamedTuple):
 
 @kernel
 def hop(
-    data: Bytes, position: int, size: int, stop: int, last: int, count: int, out: _Headers
+    data: Bytes, alone: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
 ) -> tuple[int, int, int, int]:
-    """Add the headers that lie in ``data``, the bytes from ``position`` on of a file of ``size``, of entries before ``stop``.
+    """Add the headers that lie in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
+
+    ``alone``: each header is followed by the next; else by its entry's bytes.
 
     Returns why it ended, how many headers there are, where the next is, and the last offset before it.
     """
-    pos = int64(0)
+    pos, at = int64(0), int64(position)
     while count < out.positions.size:
-        at = position + pos
         if at == size:
             return _DONE, count, at, last
-        if at + min(BATCH_SIZE, size - at) > position + data.size:
+        if pos + min(BATCH_SIZE, size - at) > data.size:
             return _MORE, count, at, last
-        if frame_error(data, pos, size - position) != OK:
+        if frame_error(data, pos, pos + size - at) != OK:
             return _DOUBT, count, at, last
         first, following, _ = entry_numbers(data, pos)
         if last != _UNKNOWN and not 0 < first - last <= _FURTHEST:
@@ -73,12 +76,14 @@ def hop(
         begin = count * BATCH_SIZE
         for k in range(min(BATCH_SIZE, data.size - pos)):
             out.data[begin + k] = data[pos + k]
+        length = entry_end(data, pos) - pos
         out.positions[count] = at
-        pos = entry_end(data, pos)
-        out.stops[count] = position + pos
+        at += length
+        out.stops[count] = at
+        pos += BATCH_SIZE if alone else length
         last = following
         count += 1
-    return _MORE, count, position + pos, last
+    return _MORE, count, at, last
 
 
 def batch_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
@@ -95,10 +100,13 @@ def header_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
         return
     headers = _Headers(empty(ROOM * BATCH_SIZE, np.uint8), empty(ROOM, np.int64), empty(ROOM, np.int64))
     count, last, size = 0, _UNKNOWN, log.source.size
-    window = BATCH_SIZE
+    window, few = BATCH_SIZE, _FEW
     while position < stop or count:
-        data = log.source.view(position, window)
-        why, count, after, last = (int(n) for n in hop(data, position, size, stop, last, count, headers))
+        alone = count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
+        data = _alone(log, position, stop, min(few, ROOM - count)) if alone else log.source.view(position, window)
+        why, count, after, last = (int(n) for n in hop(data, alone, position, size, stop, last, count, headers))
+        if alone:  # where a header is wrong, those that it led to were read in vain: no more than were found before it
+            few = _FEW if why == _DOUBT else min(2 * few, ROOM)
         # The latest is believed when the next agrees.
         believed = count if why == _DONE else count - 1
         if believed > 0 and (why != _MORE or count == ROOM):
@@ -114,7 +122,22 @@ def header_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
             for found in batch_pieces(log, at, at + 1):
                 position = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
                 yield found
-        window = BATCH_SIZE if count and headers.stops[count - 1] - headers.positions[count - 1] > LARGE else NEAR
+        window = NEAR
+
+
+def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:
+    """The header at ``position`` and those that follow by their sizes, which nothing but the next header confirms.
+
+    Up to the first at ``stop`` or later, or after an entry that is not large.
+    """
+    headers = [log.source.read(position, BATCH_SIZE)]
+    while position < stop and len(headers) < most:
+        size = OVERHEAD + int.from_bytes(headers[-1][_SIZE], "big", signed=True)
+        position += size
+        if size <= LARGE or position >= log.source.size:
+            break
+        headers.append(log.source.read(position, BATCH_SIZE))
+    return np.frombuffer(b"".join(headers), np.uint8)
 
 
 def _found(headers: _Headers, count: int) -> Found:

@@ -254,6 +254,18 @@ class Source:
         self._start, self._held = position, self._buffer[:size]
         return _readonly(self._held)
 
+    def read(self, position: int, size: int) -> bytes:
+        """Likewise, but bytes of their own, of which nothing is kept: for a few that lie far from others."""
+        size = max(0, min(size, self.size - position))
+        try:
+            data: bytes = self._input.read_at(size, position)
+        except OSError as error:
+            raise self._unreadable(position, error) from error
+        if len(data) < size:
+            raise self._cut(position + len(data))
+        self.bytes_read += size
+        return data
+
     def _fill(self, position: int, out: Bytes) -> None:
         done = 0
         while done < len(out):
@@ -261,16 +273,20 @@ class Source:
                 self._input.seek(position + done)
                 count = self._input.readinto(out[done:].data)
             except OSError as error:
-                raise OSError(
-                    f"{self.file.name} cannot be read at byte {position + done}: {_first_line(error)}"
-                ) from error
+                raise self._unreadable(position + done, error) from error
             if not count:
-                raise Cut(
-                    f"{self.file.name} had {self.size} bytes when it was listed and ends at {position + done} now: "
-                    "it was cut while it was read"
-                )
+                raise self._cut(position + done)
             done += count
         self.bytes_read += done
+
+    def _unreadable(self, position: int, error: OSError) -> OSError:
+        return OSError(f"{self.file.name} cannot be read at byte {position}: {_first_line(error)}")
+
+    def _cut(self, position: int) -> Cut:
+        return Cut(
+            f"{self.file.name} had {self.size} bytes when it was listed and ends at {position} now: "
+            "it was cut while it was read"
+        )
 
 
 def _readonly(data: Bytes) -> Bytes:
