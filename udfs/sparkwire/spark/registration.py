@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pyspark.sql import SparkSession
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.spark.discovery import finds_sources
 from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
 
 FUNCTIONS_VIEW = "sparkwire_functions"
@@ -21,7 +22,7 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
         spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
-    # A session's first source makes Spark start a Python process that looks for others: the rest is done meanwhile.
+    # To register a first source takes Spark a second, in which it looks for others: the rest is done meanwhile.
     with ThreadPoolExecutor(1) as meanwhile:
         sources = meanwhile.submit(_register_sources, spark)
         for name in FUNCTIONS:
@@ -33,7 +34,7 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
 
 
 def _register_sources(spark: SparkSession) -> None:
-    if find_spec("pyspark.sql.datasource"):  # from 4.0 on
+    if find_spec("pyspark.sql.datasource") and not finds_sources(spark):  # from 4.0 on
         from sparkwire.spark import sources
 
         sources.register(spark)

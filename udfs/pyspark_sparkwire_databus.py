@@ -1,0 +1,6 @@
+"""Where Spark looks for sources by itself: with the package installed `databus` is there without ``register``."""
+
+from sparkwire.spark.discovery import OFFERED
+
+if OFFERED:
+    from sparkwire.spark.sources import Databus as DefaultSource  # noqa: F401  # Spark asks for this name
