@@ -22,15 +22,19 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
         spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
-    # To register a first source takes Spark a second, in which it looks for others: the rest is done meanwhile.
-    with ThreadPoolExecutor(1) as meanwhile:
-        sources = meanwhile.submit(_register_sources, spark)
+    # Each of the three mostly waits for Spark.
+    with ThreadPoolExecutor() as meanwhile:
+        others = [meanwhile.submit(_register_sources, spark), meanwhile.submit(_create_views, spark)]
         for name in FUNCTIONS:
             spark.udf.register(name, udf(name, chosen))
-        _view(spark, FUNCTIONS_VIEW, _described())
-        samples = ", ".join(f"X'{sample.hex()}' AS {name}" for name, sample in SAMPLES.items())
-        _view(spark, SAMPLES_VIEW, f"SELECT {samples}")
-        sources.result()
+        for other in others:
+            other.result()
+
+
+def _create_views(spark: SparkSession) -> None:
+    _view(spark, FUNCTIONS_VIEW, _described())
+    samples = ", ".join(f"X'{sample.hex()}' AS {name}" for name, sample in SAMPLES.items())
+    _view(spark, SAMPLES_VIEW, f"SELECT {samples}")
 
 
 def _register_sources(spark: SparkSession) -> None:
