@@ -12,9 +12,8 @@ from sparkwire.client.page import END_OF_PERIOD, SCN_REGRESS, Columns, kinds_of
 from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout, stream
-from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
-from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
+from sparkwire.formats.databus.parts import PartSpans, one_row
 from sparkwire.kernels import Bytes, Ints, crc32_raw, field_reader, int64, kernel, u8, variant_of
 
 UNSEEN: Final = -1
@@ -133,8 +132,7 @@ def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
     ends, scns, timestamps = (empty(most + 1, np.int64) for _ in range(3))
     src_ids, partitions = empty(most, np.int32), empty(most, np.int16)
     columns = (scns, src_ids, partitions, timestamps)
-    scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
-    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, scratch)
+    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, one_row())
     events = pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(ends[: count + 1]), buffer])
     return Split(events, Columns(*(column[:count] for column in columns)), error)
 

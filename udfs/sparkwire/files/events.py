@@ -17,10 +17,9 @@ from sparkwire.column import empty
 from sparkwire.errors import OK, TRUNCATED
 from sparkwire.files.storage import Source
 from sparkwire.formats.databus import event
-from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import END_OF_PERIOD, NO_VARIANT, SCN_REGRESS, V1, V2
-from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
-from sparkwire.formats.databus.stream import body_error, next_header, stream_header_error, stream_variant
+from sparkwire.formats.databus.parts import PartSpans, one_row
+from sparkwire.formats.databus.stream import body_error, next_header, stream_header, stream_variant
 from sparkwire.kernels import Bytes, Ints, i16, i32, i64, int64, kernel
 from sparkwire.kernels.crc import CRC32_RAW
 from sparkwire.kernels.range_crc import RangeSums, range_sums
@@ -71,8 +70,7 @@ class Rows(NamedTuple):
     def checked(self) -> npt.NDArray[np.int8]:
         """The errors, those of the bodies too."""
         errors = self.errors.copy()
-        scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
-        check_bodies(self.data, self.ends, errors, scratch)
+        check_bodies(self.data, self.ends, errors, one_row())
         return errors
 
 
@@ -99,8 +97,7 @@ def frame_rows(
     ends[0] = 0
     while pos < size and pos < stop and count < kinds.size:
         left = size - pos
-        variant = stream_variant(data, pos, left, previous)
-        error = stream_header_error(data, pos, left, variant, sums)
+        variant, error = stream_header(data, pos, left, previous, sums)
         if error != OK and left < ahead and not final:
             return count, previous, int64(ahead)
         if error == TRUNCATED and not final:

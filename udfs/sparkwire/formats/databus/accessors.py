@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.builders import Column
-from sparkwire.column import build, from_codes, gather, primitive, timestamps
+from sparkwire.column import build, empty, from_codes, gather, primitive, timestamps
 from sparkwire.errors import ERRORS, OK, TRUNCATED
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.keys import measure_keys, write_keys
 from sparkwire.formats.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
-from sparkwire.formats.databus.parts import DIGEST, KEY, NO_NUMBER, VERSION
+from sparkwire.formats.databus.parts import DIGEST, NO_NUMBER, VERSION
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Ints
 from sparkwire.wire import described
@@ -132,12 +132,12 @@ def key_long(events: Events) -> pa.Array:
 
 def key_text(events: Events) -> pa.Array:
     """A LONG in decimal, other keys as UTF-8, NULL where they are not."""
-    spans, longs = events.spans, events.header.fields["key_long"]
-    sizes = np.empty(events.rows, np.int64)
-    measure_keys(events.data, spans.starts[KEY], spans.sizes[KEY], longs, events.long_keys, sizes)
+    (starts, found), longs = events.keys, events.header.fields["key_long"]
+    sizes = empty(events.rows, np.int64)
+    measure_keys(events.data, starts, found, longs, events.long_keys, sizes)
 
     def write(offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
-        write_keys(events.data, spans.starts[KEY], longs, events.long_keys, sizes, offsets, out)
+        write_keys(events.data, starts, longs, events.long_keys, sizes, offsets, out)
 
     return build(sizes, write, pa.string())
 

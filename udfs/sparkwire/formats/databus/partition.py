@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from sparkwire.column import empty, primitive
 from sparkwire.errors import refusal
-from sparkwire.formats.databus.parts import KEY
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
 from sparkwire.kernels.json_text import malformed_size
@@ -38,9 +37,8 @@ def key_partition(column: pa.Array[Any], n: pa.Array[Any]) -> pa.Array[Any]:
     if len(counts) and counts.min() < 1:
         raise refusal("dbus_key_partition", "n of at least 1", counts.min())
     events = Events(column)
-    spans, longs = events.spans, events.header.fields["key_long"]
+    (starts, sizes), longs = events.keys, events.header.fields["key_long"]
     partitions, valid = empty(events.rows, np.int32), empty(events.rows, np.bool_)
-    starts, sizes = spans.starts[KEY], spans.sizes[KEY]
     find_partitions(events.data, starts, sizes, longs, events.long_keys, counts, _digits(), partitions, valid)
     return primitive(partitions, valid)
 

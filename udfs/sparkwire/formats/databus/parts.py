@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.event import UNKNOWN, header_end, is_little, is_v2, key_type, total_length
 from sparkwire.formats.databus.layout import (
@@ -43,6 +45,11 @@ class PartSpans(NamedTuple):
     """(SPANS, rows) [bytes]"""
     numbers: Ints
     """(NUMBERS, rows)"""
+
+
+def one_row() -> PartSpans:
+    """Room for one row, with nothing found."""
+    return PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
 
 
 @kernel
@@ -106,18 +113,18 @@ def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, found
 
 
 @kernel
+def read_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> None:
+    """Note where the key of one event lies, where it has bytes, and with it what `read_parts` would note of it."""
+    if is_v2(variant):
+        if size >= _V2_ATTRIBUTES + 2:
+            _read_v2_key(data, start, size, variant, row, found)
+    else:
+        _read_v1_key(data, start, size, variant, row, found)
+
+
+@kernel
 def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
-    value = header_end(data, start, size, variant)
-    if value == V1_BYTES_HEADER:
-        if size < V1_BYTES_HEADER:
-            return False
-        key_size = int64(i32(data, start + V1_KEY, is_little(variant)))
-        if key_size < 0:
-            return False
-        if value + key_size <= size:
-            found.starts[KEY, row] = start + value
-            found.sizes[KEY, row] = key_size
-        value += key_size
+    value = _read_v1_key(data, start, size, variant, row, found)
     length = total_length(data, start, size, variant)
     if value == UNKNOWN or length < value:
         return False
@@ -126,6 +133,23 @@ def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, f
         found.starts[VALUE, row] = start + value
         found.sizes[VALUE, row] = length - value
     return True
+
+
+@kernel
+def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> int:
+    """Where the key ends, ``UNKNOWN`` where nothing says it."""
+    value = header_end(data, start, size, variant)
+    if value != V1_BYTES_HEADER:
+        return value
+    if size < V1_BYTES_HEADER:
+        return int64(UNKNOWN)
+    key_size = int64(i32(data, start + V1_KEY, is_little(variant)))
+    if key_size < 0:
+        return int64(UNKNOWN)
+    if value + key_size <= size:
+        found.starts[KEY, row] = start + value
+        found.sizes[KEY, row] = key_size
+    return value + key_size
 
 
 @kernel

@@ -12,9 +12,10 @@ import pyarrow as pa
 from sparkwire.column import binary_of, empty
 from sparkwire.errors import OK
 from sparkwire.formats.databus import event, layout, parts
+from sparkwire.formats.databus.attributes import find_opcodes, key_kinds
 from sparkwire.formats.databus.event import UNKNOWN
-from sparkwire.formats.databus.layout import BYTES_KEY, FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
-from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans
+from sparkwire.formats.databus.layout import FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
+from sparkwire.formats.databus.parts import KEY, NUMBERS, SPANS, PartSpans, one_row
 from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch, variant_of
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
@@ -113,6 +114,28 @@ def read_spans(
 
 
 @kernel
+def read_keys(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    variants: npt.NDArray[np.int8],
+    starts: Ints,
+    sizes: Ints,
+    scratch: PartSpans,
+) -> None:
+    """Where the key of every event lies, where it has bytes; ``scratch`` has room for one row."""
+    for row in range(variants.size):
+        scratch.starts[KEY, 0] = 0
+        scratch.sizes[KEY, 0] = UNKNOWN
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        variant = int64(variants[row])
+        if variant != NO_VARIANT:
+            parts.read_key(data, start, size, variant, 0, scratch)
+        starts[row] = scratch.starts[KEY, 0]
+        sizes[row] = scratch.sizes[KEY, 0]
+
+
+@kernel
 def find_errors(
     data: Bytes,
     offsets: npt.NDArray[Any],
@@ -131,13 +154,6 @@ def find_errors(
             length = event.total_length(data, start, size, variant)
             error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
         errors[row] = error
-
-
-def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
-    """The kind of key by the attributes: V1 has a bit, V2 a number."""
-    v1 = np.where(bits & layout.V1_BYTES_KEY, BYTES_KEY, LONG_KEY)
-    v2 = ((bits >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
-    return np.where(is_v2, v2, v1).astype(np.int8)
 
 
 class Header(NamedTuple):
@@ -192,6 +208,13 @@ class Events:
         read_spans(self.data, self.offsets, self.header.variants, found, bounded)
         return found, bounded
 
+    @cached_property
+    def keys(self) -> tuple[Ints, Ints]:
+        """Where the key's bytes lie, as in `spans`: starts and sizes. More ask for it than for any other part."""
+        starts, sizes = empty(self.rows, np.int64), empty(self.rows, np.int64)
+        read_keys(self.data, self.offsets, self.header.variants, starts, sizes, one_row())
+        return starts, sizes
+
     @property
     def spans(self) -> PartSpans:
         """Where key, value, metadata and digests lie."""
@@ -220,11 +243,10 @@ class Events:
 
     @cached_property
     def opcodes(self) -> npt.NDArray[np.int8]:
-        """Index into ``OPCODES``, -1 for none: V1 has two bits, of which UPSERT wins; V2 a number, of which 3 is no opcode."""
-        bits = self.header.fields["attributes"] & layout.V2_OPCODE_MASK
-        v1 = np.array([-1, 0, 1, 0], np.int8)[bits]
-        v2 = np.array([-1, 0, 1, -1], np.int8)[bits]
-        return np.asarray(np.where(self.is_v2, v2, v1))
+        """Index into ``OPCODES``, -1 for none."""
+        opcodes = empty(self.rows, np.int8)
+        find_opcodes(self.header.fields["attributes"], self.header.variants, opcodes)
+        return opcodes
 
     @cached_property
     def key_types(self) -> npt.NDArray[np.int8]:

@@ -22,7 +22,6 @@ from sparkwire.column import binary_of, empty, from_codes, gather, lists, primit
 from sparkwire.errors import ERRORS, OK
 from sparkwire.formats.databus import event, layout
 from sparkwire.formats.databus.accessors import status_codes
-from sparkwire.formats.databus.event import UNKNOWN
 from sparkwire.formats.databus.layout import (
     MIN_LENGTH,
     NO_VARIANT,
@@ -34,7 +33,7 @@ from sparkwire.formats.databus.layout import (
     V2_BIG,
     V2_KEY,
 )
-from sparkwire.formats.databus.parts import NUMBERS, SPANS, PartSpans, clear_row, read_parts
+from sparkwire.formats.databus.parts import PartSpans, clear_row, one_row, read_parts
 from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
 from sparkwire.kernels.crc import CRC32_RAW
 from sparkwire.kernels.range_crc import RangeSums, begin_row, range_crc, range_sums
@@ -73,8 +72,20 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
 
 
 @kernel
-def stream_header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeSums) -> int:
-    """The first thing wrong with the header at a place of a stream; ``OK``: its length can be trusted."""
+def stream_header(data: Bytes, start: int, size: int, previous: int, sums: RangeSums) -> tuple[int, int]:
+    """The variant at a place of a stream, and the first thing wrong with the header there; ``OK``: its length can be trusted."""
+    if size < 1 or u8(data, start) != 0:
+        variant = stream_variant(data, start, size, previous)
+        return variant, _header_error(data, start, size, variant, sums)
+    # As `stream_variant` does, whose checksum says what is wrong as well.
+    in_big, in_little = event.orders_checked(data, start, size, V1_BIG)
+    little = event.is_little(previous) if in_big == in_little else in_little
+    variant = V1_BIG + 1 if little else V1_BIG
+    return variant, event.header_error(data, start, size, variant, in_little if little else in_big)
+
+
+@kernel
+def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeSums) -> int:
     error = event.header_error(data, start, size, variant, 1)
     if error != OK:
         return error
@@ -90,10 +101,9 @@ def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSum
     """The first place after ``start`` where an event begins beyond doubt, ``end`` if there is none."""
     for pos in range(start + 1, end):
         version, size = u8(data, pos), end - pos
-        if (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums)):
-            variant = stream_variant(data, pos, size, previous)
-            if stream_header_error(data, pos, size, variant, sums) == OK:
-                return int64(pos)
+        may_be = (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums))
+        if may_be and stream_header(data, pos, size, previous, sums)[1] == OK:
+            return int64(pos)
     return int64(end)
 
 
@@ -148,8 +158,7 @@ def split_events(
         pos, previous = first, NO_VARIANT
         while pos < end:
             size = end - pos
-            variant = stream_variant(data, pos, size, previous)
-            error = stream_header_error(data, pos, size, variant, sums)
+            variant, error = stream_header(data, pos, size, previous, sums)
             if error == OK:
                 after = min(pos + event.total_length(data, pos, size, variant), end)
                 error = body_error(data, pos, size, variant, scratch)
@@ -192,9 +201,8 @@ class Stream:
         most = most_rows(np.diff(offsets).astype(np.int64))
         # Room for the most rows there can be: what is not written takes no memory.
         rows = Rows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
-        scratch = PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
         sums = range_sums(CRC32_RAW, int(offsets[0]), source.longest)
-        split_events(self.data, offsets, sums, self._ends, rows, scratch)
+        split_events(self.data, offsets, sums, self._ends, rows, one_row())
         count = int(self._ends[-1])
         self.rows = Rows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
 

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from sparkwire.column import Spans, binary_of, bools_of, build, empty, plain_value, spans_of
 from sparkwire.formats.databus import layout
+from sparkwire.formats.databus.attributes import key_kinds
 from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, write_events
 from sparkwire.formats.databus.input_fields import InputFields, refuse
 from sparkwire.formats.databus.layout import (
@@ -55,7 +56,6 @@ from sparkwire.formats.databus.parts import (
     VALUE,
     VERSION,
 )
-from sparkwire.formats.databus.scan import key_kinds
 from sparkwire.kernels import Bools, Ints
 
 _SHORT: Final = (-(2**15), 2**15 - 1)
