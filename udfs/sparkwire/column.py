@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.kernels.copy import COPY_SLACK
-from sparkwire.kernels.gather import gather_rows, place_words, texts_of, write_words
+from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
 from sparkwire.kernels.load import Bools, Bytes, Ints
 from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 from sparkwire.sqltype import TIMESTAMP
@@ -86,7 +86,7 @@ def binary_of(array: pa.Array) -> Binary:
     """View a binary, large_binary, string, large_string or null array, sliced or whole."""
     n = len(array)
     if pa.types.is_null(array.type):
-        return Binary(_readonly(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
+        return Binary(read_only(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
     large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
     if not (large or pa.types.is_binary(array.type) or pa.types.is_string(array.type)):
         raise TypeError(f"a column of bytes is expected, got {array.type}")
@@ -98,18 +98,18 @@ def binary_of(array: pa.Array) -> Binary:
 def _data(buffer: pa.Buffer | None) -> Bytes:
     # A kernel may form the address of row 0 even where no row has a byte.
     if buffer is None or buffer.size == 0:
-        return _readonly(np.zeros(1, np.uint8))
-    return _readonly(np.frombuffer(buffer, np.uint8))
+        return read_only(np.zeros(1, np.uint8))
+    return read_only(np.frombuffer(buffer, np.uint8))
 
 
 def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.integer[Any]]) -> Offsets:
     if buffer is None or buffer.size == 0:
         return np.zeros(n + 1, dtype)
-    return _readonly(np.frombuffer(buffer, dtype)[start : start + n + 1])
+    return read_only(np.frombuffer(buffer, dtype)[start : start + n + 1])
 
 
-def _readonly(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    # One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come.
+def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come."""
     values.flags.writeable = False
     return values
 
@@ -183,6 +183,13 @@ def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Arr
     write_words(codes, words, offsets, out)
     buffers = [bitmap(codes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
     return pa.Array.from_buffers(pa.string(), len(codes), buffers)
+
+
+def to_codes(array: pa.Array, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
+    """The place of each STRING in a fixed list, -1 for what is not in it and for NULL."""
+    codes = empty(len(array), np.int8)
+    find_words(*spans_of(array), _texts_of(tuple(vocabulary)), codes)
+    return codes
 
 
 def strings(texts: Sequence[str]) -> pa.Array:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Ints
+from sparkwire.kernels.load import Bytes, Ints, u8
 from sparkwire.kernels.number import int64
 
 
@@ -67,3 +67,23 @@ def write_words(
     for i in range(codes.size):
         if codes[i] >= 0:
             write_text(out, int64(offsets[i]), words, int64(codes[i]), True)
+
+
+@kernel
+def find_words(data: Bytes, starts: Ints, sizes: Ints, words: Texts, codes: npt.NDArray[np.int8]) -> None:
+    """Which of the words each ``data[start:start + size]`` is, -1 for none."""
+    for i in range(codes.size):
+        codes[i] = -1
+        for word in range(words.sizes.size):
+            if words.sizes[word] == sizes[i] and _is_text(data, int64(starts[i]), words, word):
+                codes[i] = word
+                break
+
+
+@kernel
+def _is_text(data: Bytes, start: int, texts: Texts, which: int) -> bool:
+    """Whether a text begins at ``data[start:]``, which is as long."""
+    for k in range(texts.sizes[which]):
+        if u8(data, start + k) != texts.data[texts.starts[which] + k]:
+            return False
+    return True

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.formats.databus import layout
-from sparkwire.formats.databus.event import is_little, is_v2
+from sparkwire.formats.databus.event import header_end, header_first, is_little, is_v2
 from sparkwire.formats.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -17,7 +17,6 @@ from sparkwire.formats.databus.layout import (
     MD5_SIZE,
     NO_KEY,
     PART_SIZE,
-    V1_BYTES_HEADER,
     V1_KEY,
     V2_KEY,
 )
@@ -54,15 +53,16 @@ FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)
 """The fixed fields that are written from columns: all but those that the kernels here write themselves."""
 
 _V1_CRC = layout.V1["header_crc"].offset
-_V1_COVERED = layout.V1["length"].offset
 _V1_SCHEMA_ID = layout.V1["schema_id"].offset
 _V1_VALUE_CRC = layout.V1["value_crc"].offset
 _V2_MAGIC = layout.V2["magic"].offset
 _V2_HEADER_LENGTH = layout.V2["header_length"].offset
 _V2_CRC = layout.V2["header_crc"].offset
-_V2_COVERED = layout.V2["value_crc"].offset
 _V2_VALUE_CRC = layout.V2["value_crc"].offset
 
+
+_TOGETHER: Final = 2
+"""rows that are written before their checksums; of more the processor would wait for memory, and compute later"""
 
 _write_fixed = field_writer(
     (
@@ -111,47 +111,64 @@ def write_events(
 ) -> None:
     """Write every event that has a size to ``out[offsets[row]:offsets[row + 1]]``.
 
-    Rows are written one after the other, front to back: a copy may run over into what is not written yet.
+    Rows are written one after the other, front to back: a copy may run over into what is not written yet. Checksums come a row
+    later: the processor waits where bytes are read that were only just written.
     """
-    for row in range(variants.size):
-        start, end = int64(offsets[row]), int64(offsets[row + 1])
-        if end > start:
-            variant = int64(variants[row])
-            _write_fixed(out, start, variant, fixed, row)
-            if is_v2(variant):
-                _write_v2(out, start, end, is_little(variant), int64(kinds[row]), parts, row)
-            else:
-                _write_v1(out, start, end, is_little(variant), int64(kinds[row]), parts, row)
+    for first in range(0, variants.size, _TOGETHER):
+        stop = min(first + _TOGETHER, variants.size)
+        for row in range(first, stop):
+            start, end = int64(offsets[row]), int64(offsets[row + 1])
+            if end > start:
+                variant = int64(variants[row])
+                _write_fixed(out, start, variant, fixed, row)
+                if is_v2(variant):
+                    _write_v2(out, start, is_little(variant), int64(kinds[row]), parts, row)
+                else:
+                    _write_v1(out, start, is_little(variant), int64(kinds[row]), parts, row)
+        for row in range(first, stop):
+            if offsets[row + 1] > offsets[row]:
+                _write_value_crc(out, int64(offsets[row]), int64(offsets[row + 1]), int64(variants[row]))
+        for row in range(first, stop):
+            if offsets[row + 1] > offsets[row]:
+                _write_header_crc(out, int64(offsets[row]), int64(offsets[row + 1]), int64(variants[row]))
 
 
 @kernel
-def _write_v1(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+def _write_value_crc(out: Bytes, start: int, end: int, variant: int) -> None:
+    body = start + header_end(out, start, end - start, variant)
+    at = start + (_V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC)
+    store_i32(out, at, crc32_raw(out, body, end - body), is_little(variant))
+
+
+@kernel
+def _write_header_crc(out: Bytes, start: int, end: int, variant: int) -> None:
+    """Over the value's, too."""
+    first, last = header_first(variant), header_end(out, start, end - start, variant)
+    at = start + (_V2_CRC if is_v2(variant) else _V1_CRC)
+    store_i32(out, at, crc32_raw(out, start + first, last - first), is_little(variant))
+
+
+@kernel
+def _write_v1(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+    """All but the checksums."""
     store_u8(out, start, 0)
     _write_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
     if parts.sizes[DIGEST, row] < 0:
         store_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
-    key_end = _write_key(out, start + V1_KEY, little, kind, parts, row)
-    _write_data(out, key_end, parts, row, VALUE)
-    header_end = start + V1_BYTES_HEADER if kind == BYTES_KEY else key_end
-    store_i32(out, start + _V1_VALUE_CRC, crc32_raw(out, header_end, end - header_end), little)
-    covered = start + _V1_COVERED
-    store_i32(out, start + _V1_CRC, crc32_raw(out, covered, header_end - covered), little)
+    _write_data(out, _write_key(out, start + V1_KEY, little, kind, parts, row), parts, row, VALUE)
 
 
 @kernel
-def _write_v2(out: Bytes, start: int, end: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+def _write_v2(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row: int) -> None:
+    """All but the checksums."""
     store_u8(out, start, 2)
     store_i32(out, start + _V2_MAGIC, MAGIC, little)
-    body = _write_key(out, start + V2_KEY, little, kind, parts, row)
-    store_i32(out, start + _V2_HEADER_LENGTH, body - start, little)
-    at = body
+    at = _write_key(out, start + V2_KEY, little, kind, parts, row)
+    store_i32(out, start + _V2_HEADER_LENGTH, at - start, little)
     if parts.sizes[METADATA, row] >= 0:
         at = _write_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
     if parts.sizes[VALUE, row] >= 0:
         _write_part(out, at, little, parts, row, VALUE, DIGEST, VERSION)
-    store_i32(out, start + _V2_VALUE_CRC, crc32_raw(out, body, end - body), little)
-    covered = start + _V2_COVERED
-    store_i32(out, start + _V2_CRC, crc32_raw(out, covered, body - covered), little)
 
 
 @kernel

@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sparkwire.column import Spans, bools_of, plain_value, spans_of
+from sparkwire.column import Spans, bools_of, plain_value, spans_of, to_codes
 from sparkwire.errors import refusal
 from sparkwire.kernels import Bools, Ints
 
@@ -78,7 +77,7 @@ class InputFields:
         array = self.array(field)
         if array is None:
             return np.full(self.rows, -1, np.int8)
-        places = np.asarray(pc.index_in(array, pa.array(vocabulary, array.type)).fill_null(-1)).astype(np.int8)
+        places = to_codes(array, vocabulary)
         refuse((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
         return places
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.column import Spans, binary_of, bools_of, build, empty, plain_value, spans_of
+from sparkwire.column import Spans, binary_of, bools_of, build, empty, plain_value, read_only, spans_of
 from sparkwire.formats.databus import layout
 from sparkwire.formats.databus.attributes import key_kinds
 from sparkwire.formats.databus.encode import FIXED, Parts, measure_events, write_events
@@ -70,6 +70,7 @@ _SOURCE_IDS: Final = {
     "CHECKPOINT": layout.CHECKPOINT,
     "SCN_REGRESS": layout.SCN_REGRESS,
 }
+Codes = npt.NDArray[np.int8]
 _NO_BYTES: Final = binary_of(pa.nulls(0)).data
 
 
@@ -98,7 +99,7 @@ def _is_v2(inputs: InputFields) -> Bools:
 # -- the key
 
 
-def _kinds(inputs: InputFields, is_v2: Bools) -> npt.NDArray[np.int8]:
+def _kinds(inputs: InputFields, is_v2: Bools) -> Codes:
     """The kind of every key."""
     kinds = key_kinds(inputs.numbers("attributes", *_BITS), is_v2)
     if not inputs.has("attributes").all():
@@ -111,7 +112,7 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> npt.NDArray[np.int8]:
     return kinds
 
 
-def _derived_kinds(inputs: InputFields) -> npt.NDArray[np.int8]:
+def _derived_kinds(inputs: InputFields) -> Codes:
     """The kind of key by `key_type` or, where it is NULL, the key's own fields."""
     derived = inputs.codes("key_type", layout.KEY_TYPES)
     shown = np.where(inputs.has("key_bytes") | inputs.has("key"), BYTES_KEY, LONG_KEY)
@@ -124,7 +125,7 @@ def _has_key_schema(inputs: InputFields) -> Bools:
     return inputs.has("key_schema_id") | inputs.has("key_schema_version")
 
 
-def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
+def _refuse_key(kinds: Codes, rows: Bools, field: str) -> None:
     if rows.any():
         kind = kinds[rows.argmax()]
         takes = "no key with attributes that have none"
@@ -133,7 +134,7 @@ def _refuse_key(kinds: npt.NDArray[np.int8], rows: Bools, field: str) -> None:
         refuse(rows, takes, field)
 
 
-def _long_keys(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Ints:
+def _long_keys(inputs: InputFields, kinds: Codes) -> Ints:
     values, texts = inputs.numbers("key_long", *_LONG), inputs.array("key")
     derived = inputs.has("key") & ~inputs.has("key_long") & (kinds == LONG_KEY)
     if texts is not None and derived.any():
@@ -153,7 +154,7 @@ def _decimal(texts: pa.Array[Any]) -> Ints:
         raise
 
 
-def _key_bytes(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Spans | None:
+def _key_bytes(inputs: InputFields, kinds: Codes) -> Spans | None:
     stored, texts = inputs.array("key_bytes"), inputs.array("key")
     derived = inputs.has("key") & ~inputs.has("key_bytes") & (kinds != LONG_KEY)
     if texts is None or not derived.any():
@@ -164,7 +165,7 @@ def _key_bytes(inputs: InputFields, kinds: npt.NDArray[np.int8]) -> Spans | None
 # -- the parts
 
 
-def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Parts:
+def _parts(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Parts:
     spans = {
         KEY: _key_bytes(inputs, kinds),
         VALUE: inputs.spans("value"),
@@ -178,7 +179,7 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Pa
     for k, span in spans.items():
         if span is not None:
             data[k], starts[k], sizes[k] = span
-    _refuse_digests(sizes, is_v2)
+    _refuse_digests(inputs, sizes, is_v2)
     _announce(inputs, sizes[VALUE], "schema")
     _announce(inputs, sizes[METADATA], "metadata_schema")
     refuse((sizes[METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
@@ -189,11 +190,12 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Pa
     return Parts(tuple(data), starts, sizes, versions)
 
 
-def _refuse_digests(sizes: Ints, is_v2: Bools) -> None:
+def _refuse_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
     names = {DIGEST: "schema_id", METADATA_DIGEST: "metadata_schema_id", KEY_DIGEST: "key_schema_id"}
     for k, name in names.items():
-        unknown = (sizes[k] >= 0) & (sizes[k] != MD5_SIZE) & ~(is_v2 & (sizes[k] == CRC32_SIZE))
-        refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
+        if inputs.array(name) is not None:
+            unknown = (sizes[k] >= 0) & (sizes[k] != MD5_SIZE) & ~(is_v2 & (sizes[k] == CRC32_SIZE))
+            refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
 
 
 def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
@@ -211,10 +213,8 @@ def _versions(inputs: InputFields, field: str, is_v2: Bools) -> Ints:
 # -- the fixed fields
 
 
-def _fixed(
-    inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts, sizes: Ints
-) -> tuple[Ints, ...]:
-    """The columns of `put.FIXED`."""
+def _fixed(inputs: InputFields, is_v2: Bools, kinds: Codes, parts: Parts, sizes: Ints) -> tuple[Ints, ...]:
+    """The columns of `FIXED`."""
     physical, logical = _partitions(inputs, is_v2)
     columns = {
         "length": sizes,
@@ -225,7 +225,8 @@ def _fixed(
         "src_id": _source_ids(inputs, is_v2),
         "key_long": _long_keys(inputs, kinds),
     }
-    return tuple(np.stack([columns[name] if name in columns else _stored(inputs, is_v2, name) for name in FIXED]))
+    stored = (columns[name] if name in columns else _stored(inputs, is_v2, name) for name in FIXED)
+    return tuple(read_only(column.view()) for column in stored)
 
 
 def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
@@ -246,7 +247,7 @@ def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
     return values
 
 
-def _attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], parts: Parts) -> Ints:
+def _attributes(inputs: InputFields, is_v2: Bools, kinds: Codes, parts: Parts) -> Ints:
     bits, stored = inputs.numbers("attributes", *_BITS), inputs.has("attributes")
     if not stored.all():
         bits = np.where(stored, bits, _derived_attributes(inputs, is_v2, kinds))
@@ -255,7 +256,7 @@ def _attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8], 
     return np.where(is_v2, bits & ~(layout.V2_METADATA | layout.V2_PAYLOAD) | announced, bits)
 
 
-def _derived_attributes(inputs: InputFields, is_v2: Bools, kinds: npt.NDArray[np.int8]) -> Ints:
+def _derived_attributes(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Ints:
     # V1's opcode bits and V2's opcode numbers are the same: 1 UPSERT, 2 DELETE.
     opcode = inputs.codes("opcode", layout.OPCODES).astype(np.int64) + 1
     trace, replicated = inputs.flags("is_trace"), inputs.flags("is_replicated")

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkwire.builders import Shared
-from sparkwire.column import binary_of, lists, primitive, strings, struct
+from sparkwire.column import binary_of, lists, primitive, struct, to_codes
 from sparkwire.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.formats.datahub import values
 from sparkwire.formats.datahub.images import Declared, Images
@@ -20,7 +19,7 @@ from sparkwire.formats.datahub.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json import ABSENT, OBJECT
 
-_OPS: Final = strings([operation.op for operation in OPERATIONS])
+_OPS: Final = tuple(operation.op for operation in OPERATIONS)
 _NEEDS: Final = {
     image: np.array([*(operation.image == image for operation in OPERATIONS), False]) for image in ("before", "after")
 }
@@ -59,7 +58,7 @@ class Messages:
     @cached_property
     def operations(self) -> npt.NDArray[np.int8]:
         """Which of ``OPERATIONS``, -1 for none of them."""
-        return np.asarray(pc.index_in(self.ops, _OPS).fill_null(-1), np.int8)
+        return to_codes(self.ops, _OPS)
 
     @cached_property
     def event_time(self) -> tuple[Ints, Bools]:
