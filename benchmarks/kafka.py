@@ -21,7 +21,7 @@ from sparkwire.column import binary_of
 from sparkwire.formats.kafka import inflate
 from sparkwire.formats.kafka.batch_headers import header_block
 from sparkwire.formats.kafka.codecs import planned_blocks
-from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.framing import IGNORED, frame_blocks, framing_of
 from sparkwire.formats.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.formats.kafka.messages import Messages
 from sparkwire.formats.kafka.payloads import EVERY_OFFSET, payloads_of
@@ -116,7 +116,7 @@ def library_calls(data: bytes) -> Callable[[], None]:
     calls: list[tuple[Callable[[memoryview, memoryview], int], memoryview, memoryview]] = []
     source = binary_of(pa.array([data], pa.binary()))
     whole = source.data.data
-    for frames in frame_blocks(source, verify=False):
+    for frames in frame_blocks(framing_of(source, IGNORED)):
         entries = header_block(source.data, frames)
         payloads = payloads_of(source.data, entries, EVERY_OFFSET)
         planned, ends = planned_blocks(source.data, entries, payloads)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.formats.kafka import framing, records
+from sparkwire.formats.kafka import parse
 from sparkwire.formats.kafka.framing import BLOCK_ENTRIES
 from tests import kafka_cases as golden
 from tests.arrow import ask, plain
@@ -147,8 +147,7 @@ def test_pieces_do_not_show(piece: int, monkeypatch: pytest.MonkeyPatch) -> None
     """However few bytes are found, checked and read at a time, and wherever room runs out or a codec begins."""
     rows = [mutated(random.Random(seed)) for seed in range(60)] + [log.data for log in golden.logs()]
     whole = ask("kafka_records", rows)
-    monkeypatch.setattr(framing, "_FIRST_BYTES", piece)
-    monkeypatch.setattr(records, "PIECE_BYTES", piece)
+    monkeypatch.setattr(parse, "CACHEFUL", piece)
     assert ask("kafka_records", rows) == whole
 
 

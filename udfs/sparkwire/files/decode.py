@@ -6,21 +6,30 @@ depends on neither the file nor what its compressed batches promise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.column import Binary, binary_of, empty, part
+from sparkwire.column import Binary, binary_of, empty
 from sparkwire.errors import CRC_MISMATCH
 from sparkwire.files.log import Damage, Log
 from sparkwire.formats.kafka.batches import Batches, batches_of
-from sparkwire.formats.kafka.framing import FrameBlock, entry_end, frame_blocks, reach_of
+from sparkwire.formats.kafka.framing import (
+    IGNORED,
+    THE_END,
+    FrameBlock,
+    Framing,
+    entry_end,
+    frame_blocks,
+    framing_of,
+    reach_of,
+)
 from sparkwire.formats.kafka.inflate import Inflater
 from sparkwire.formats.kafka.layout import LEAST_SIZE, OVERHEAD
 from sparkwire.formats.kafka.payloads import OffsetRange
-from sparkwire.formats.kafka.records import PIECE_BYTES, Records, records_of
+from sparkwire.formats.kafka.records import Records, damaged_records, records_of
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 DECODED = 8 << 20
@@ -31,9 +40,12 @@ Scan = TypeVar("Scan")
 
 
 class Decoder(NamedTuple, Generic[Scan]):
-    """How entries become rows: blocks of their frames, each entry a row of the column, to scans of some entries each."""
+    """How entries become rows."""
 
-    scans: Callable[[Binary, Iterable[FrameBlock]], Iterator[Scan]]
+    scans: Callable[[Binary, Framing], Iterator[Scan]]
+    """of a column, each entry a row of it; some entries each"""
+    damaged: Callable[[Binary, FrameBlock], Scan]
+    """of entries that cannot be read"""
 
 
 class Piece(NamedTuple, Generic[Scan]):
@@ -56,26 +68,11 @@ def find_begins(data: Bytes, out: Ints) -> int:
     return count
 
 
-class _Run:
-    """Whole entries that follow each other, as far as their checksums are right."""
-
-    def __init__(self, data: Bytes) -> None:
-        offsets = empty(len(data) // (OVERHEAD + LEAST_SIZE) + 2, np.int64)
-        count = find_begins(data, offsets)
-        # An entry is a row: what one becomes does not count against another.
-        self.source = Binary(data, offsets[: count + 1], None)
-        self.intact = len(data)
-        """where the first entry begins whose checksum is wrong [bytes]"""
-
-    def frames(self) -> Iterator[FrameBlock]:
-        for block in frame_blocks(self.source, verify=True, piece=PIECE_BYTES):
-            wrong = np.flatnonzero(block.error == CRC_MISMATCH)
-            if len(wrong):
-                self.intact = int(block.begin[wrong[0]])
-                if wrong[0]:
-                    yield part(block, 0, int(wrong[0]))
-                return
-            yield block
+def _entries(data: Bytes) -> Binary:
+    """Whole entries that follow each other, a row each: what one becomes does not count against another."""
+    offsets = empty(len(data) // (OVERHEAD + LEAST_SIZE) + 2, np.int64)
+    count = find_begins(data, offsets)
+    return Binary(data, offsets[: count + 1], None)
 
 
 def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterator[Piece[Scan]]:
@@ -85,11 +82,12 @@ def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterat
     """
     while position < stop:
         framed = log.framed(position, stop)
-        run = _Run(framed.data)
-        for scan in decoder.scans(run.source, run.frames()):
+        source = _entries(framed.data)
+        framing = framing_of(source, THE_END)
+        for scan in decoder.scans(source, framing):
             yield Piece(position, scan)
-        position += run.intact
-        if (run.intact < len(framed.data) or not len(framed.data)) and position < stop:
+        position += framing.position
+        if (framing.position < len(framed.data) or not len(framed.data)) and position < stop:
             damage = log.damage(position)
             for scan in _damaged(log, damage, decoder):
                 yield Piece(position, scan)
@@ -101,12 +99,10 @@ def _damaged(log: Log, damage: Damage, decoder: Decoder[Scan]) -> Iterator[Scan]
     believed = not log.verify and damage.error == CRC_MISMATCH and damage.whole
     framed = log.framed(damage.position, damage.position + 1) if believed else None
     if framed is not None and len(framed.data):
-        source = _Run(framed.data).source
-        blocks = list(frame_blocks(source, verify=False))
-        yield from decoder.scans(source, blocks)
+        source = _entries(framed.data)
+        yield from decoder.scans(source, framing_of(source, IGNORED))
         return
-    header = binary_of(_array(damage.header))
-    yield from decoder.scans(header, [_frame(damage)])
+    yield decoder.damaged(binary_of(_array(damage.header)), _frame(damage))
 
 
 def record_decoder(
@@ -114,20 +110,20 @@ def record_decoder(
 ) -> Decoder[Records]:
     """Entries become their records, as ``kafka_records`` reads them; see `scan_records`."""
 
-    def scans(source: Binary, frames: Iterable[FrameBlock]) -> Iterator[Records]:
+    def scans(source: Binary, framing: Framing) -> Iterator[Records]:
         inflater = Inflater(max_batch_bytes, _UNBOUNDED)
-        return records_of(source, frames, verify, inflater, columns, offsets, piece=DECODED)
+        return records_of(source, framing, verify, inflater, columns, offsets, piece=DECODED)
 
-    return Decoder(scans)
+    return Decoder(scans, damaged_records)
 
 
 def batch_decoder() -> Decoder[Batches]:
     """Entries become their headers, as ``kafka_batches`` reads them."""
 
-    def scans(source: Binary, frames: Iterable[FrameBlock]) -> Iterator[Batches]:
-        yield batches_of(source, frames)
+    def scans(source: Binary, framing: Framing) -> Iterator[Batches]:
+        yield batches_of(source, frame_blocks(framing))
 
-    return Decoder(scans)
+    return Decoder(scans, lambda source, frames: batches_of(source, [frames]))
 
 
 def record_positions(records: Records) -> Ints:

@@ -76,17 +76,23 @@ class HeaderBlock(NamedTuple):
 
 
 def header_block(data: Bytes, frames: FrameBlock) -> HeaderBlock:
-    """Read the headers of a block's entries, as far as their reach."""
-    entries = len(frames.begin)
-    block = HeaderBlock(frames, arrays(Fields, entries), empty(entries, np.int8))
-    read_headers(data, block)
+    """Read the headers of a block's entries."""
+    block = header_room(frames)
+    read_headers(data, block, 0, len(frames.begin))
     return block
 
 
+def header_room(frames: FrameBlock) -> HeaderBlock:
+    """Room for the headers of a block's entries."""
+    entries = len(frames.begin)
+    return HeaderBlock(frames, arrays(Fields, entries), empty(entries, np.int8))
+
+
 @kernel
-def read_headers(data: Bytes, block: HeaderBlock) -> None:
+def read_headers(data: Bytes, block: HeaderBlock, start: int, stop: int) -> None:
+    """The headers of entries, as far as their reach."""
     frames, fields = block.frames, block.fields
-    for i in range(frames.begin.size):
+    for i in range(start, stop):
         begin, reach = int64(frames.begin[i]), int64(frames.reach[i])
         magic = int64(i8(data, begin + MAGIC)) if reach > MAGIC else int64(-1)
         variant = magic if 0 <= magic <= 2 else int64(UNKNOWN)
@@ -110,7 +116,7 @@ class BatchHeaders:
 
     def __init__(self, source: Binary, blocks: Sequence[HeaderBlock]) -> None:
         self.source = source
-        self._blocks = [HeaderBlock(arrays(FrameBlock, 0), arrays(Fields, 0), empty(0, np.int8)), *blocks]
+        self._blocks = blocks or [header_room(arrays(FrameBlock, 0))]
 
     @cached_property
     def frames(self) -> FrameBlock:

@@ -11,7 +11,7 @@ from sparkwire.builders import Column
 from sparkwire.column import Binary, binary_of, from_codes, lists, primitive
 from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, Nullable, header_block
-from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks
+from sparkwire.formats.kafka.framing import FrameBlock, frame_blocks, framing_of
 from sparkwire.formats.kafka.layout import BATCH, CODECS, DELETE_HORIZON, NO_TIMESTAMP, TIMESTAMP_TYPES
 
 _NO_SEQUENCE = -1
@@ -87,7 +87,7 @@ def error(batches: Batches) -> pa.Array:
 def scan_batches(data: pa.Array) -> Batches:
     """All entries of a column of log bytes."""
     source = binary_of(data)
-    return batches_of(source, frame_blocks(source, verify=True))
+    return batches_of(source, frame_blocks(framing_of(source)))
 
 
 def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:

@@ -78,13 +78,14 @@ class GrowingColumns:
 
     def __init__(self, source: Binary) -> None:
         self._first, self._total = int(source.offsets[0]), int(source.offsets[-1] - source.offsets[0])
+        self.begin()
+
+    def begin(self) -> None:
+        """New columns, without records."""
         size = min(_FIRST_BYTES, self._total)
         self._room = dict.fromkeys(_DTYPES, 1)
         self._room[RECORDS] = size // SMALLEST_RECORD + 2 + COPY_SLACK
         self._room[KEY_BYTES] = self._room[VALUE_BYTES] = size + COPY_SLACK
-        self.columns = self._first_columns()
-
-    def _first_columns(self) -> RecordColumns:
         columns: dict[str, Any] = {
             name: empty(self._room[counter], dtype)
             for counter, names in _DTYPES.items()
@@ -94,7 +95,7 @@ class GrowingColumns:
             columns[name][0] = 0
         used = np.zeros(COUNTERS, np.int64)
         used[COMMON] = ALL_PRESENT
-        return RecordColumns(**columns, used=used)
+        self.columns = RecordColumns(**columns, used=used)
 
     @property
     def size(self) -> int:

@@ -26,7 +26,7 @@ from sparkwire.formats.kafka.batch_headers import MAGIC_2, UNKNOWN, header_block
 from sparkwire.formats.kafka.explain_batch import batch
 from sparkwire.formats.kafka.explain_entry import MOST_INFLATED, Entry, Errors, header
 from sparkwire.formats.kafka.explain_message import key_and_value, message
-from sparkwire.formats.kafka.framing import frame_blocks
+from sparkwire.formats.kafka.framing import frame_blocks, framing_of
 from sparkwire.formats.kafka.inflate import MAX_CELL_BYTES, Inflater
 from sparkwire.formats.kafka.layout import (
     BATCH,
@@ -68,7 +68,7 @@ def _log(dump: Dump, data: bytes) -> None:
     source = binary_of(column)
     errors = Errors(column)
     inflater = Inflater(MOST_INFLATED, MAX_CELL_BYTES)
-    blocks = (header_block(source.data, block) for block in frame_blocks(source, True))
+    blocks = (header_block(source.data, block) for block in frame_blocks(framing_of(source)))
     payloads = ((block, payloads_of(source.data, block, EVERY_OFFSET)) for block in blocks)
     inflated, number = 0, 0
     for opened in chain.from_iterable(inflater.opened(source, *found) for found in payloads):

@@ -11,12 +11,12 @@ magic is wrong, the size is believed, unless
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.column import Binary, arrays
+from sparkwire.column import Binary, arrays, part
 from sparkwire.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
 from sparkwire.formats.kafka.layout import (
     BATCH,
@@ -35,7 +35,10 @@ from sparkwire.kernels.range_crc import RangeSums, begin_row, range_crc, range_s
 
 BLOCK_ENTRIES = 1 << 14
 EVERYTHING = 1 << 62  # more bytes than there are
-_FIRST_BYTES = 1 << 16  # by the first block it is estimated what all will need
+
+# What a wrong checksum is: not looked for, but to find the way after other damage; an error; none where the size of its
+# entry is right, as one that lies would hide what follows; with any other damage the end.
+IGNORED, REPORTED, BELIEVED, THE_END = range(4)
 
 _SIZE_AT = ENTRY["size"].offset
 _MESSAGE_CRC = MESSAGE_ENTRY_0["crc"].offset
@@ -60,17 +63,6 @@ class FrameBlock(NamedTuple):
     error: npt.NDArray[np.int8]
 
 
-class Progress(NamedTuple):
-    """How far framing has come in a column."""
-
-    row: int
-    position: int
-    found: int
-    """where the last search for an intact entry ended, -1 before any"""
-    damaged: int
-    """the last row with damage, -1 before any"""
-
-
 class EntrySums(NamedTuple):
     """What a search for intact entries keeps of the row at hand."""
 
@@ -83,19 +75,49 @@ def entry_sums(row: int, longest: int) -> EntrySums:
     return EntrySums(range_sums(CRC32, row, longest), range_sums(CRC32C, row, longest))
 
 
-def frame_blocks(source: Binary, verify: bool, piece: int = EVERYTHING) -> Iterator[FrameBlock]:
-    """All entries of all rows in order, by blocks of about ``piece`` bytes, the first of them a smaller one.
+# What `Framing.progress` holds: the row, the position in the column's data, where the last search for an intact entry ended
+# and the last row with damage, -1 before any.
+_ROW, POSITION, _FOUND, _DAMAGED = range(4)
 
-    ``verify``: compute every checksum; else checksums only help to find the way after damage.
-    """
-    progress = Progress(0, int(source.offsets[0]), -1, -1)
-    sums = entry_sums(progress.position, source.longest)
-    room = arrays(FrameBlock, BLOCK_ENTRIES)
-    budget = min(_FIRST_BYTES, piece)
-    while progress.position < source.offsets[-1]:
-        count, progress = find_entries(source.data, source.offsets, verify, budget, progress, sums, room)
-        yield FrameBlock._make(column[:count].copy() for column in room)
-        budget = piece
+
+class Framing(NamedTuple):
+    """A column whose entries are found, and how far that has come."""
+
+    data: Bytes
+    offsets: Ints
+    wrong_crc: int
+    """what a wrong checksum is"""
+    progress: Ints
+    sums: EntrySums
+
+    @property
+    def position(self) -> int:
+        """Where the next entry begins."""
+        return int(self.progress[POSITION])
+
+    @property
+    def most_entries(self) -> int:
+        """Of the next block."""
+        return min(BLOCK_ENTRIES, int(self.offsets[-1]) - self.position)
+
+
+def framing_of(source: Binary, wrong_crc: int = REPORTED) -> Framing:
+    """Before the first entry of a column."""
+    first = int(source.offsets[0])
+    progress = np.array([0, first, -1, -1], np.int64)
+    # One type of offsets: what frames a column need not be compiled again for the other.
+    offsets = source.offsets.astype(np.int64, copy=False)
+    return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest))
+
+
+def frame_blocks(framing: Framing) -> Iterator[FrameBlock]:
+    """All entries of all rows in order."""
+    while room := framing.most_entries:
+        block = arrays(FrameBlock, room)
+        count = find_entries(framing, EVERYTHING, block, 0)
+        if not count:
+            return
+        yield part(block, 0, count)
 
 
 @kernel
@@ -196,32 +218,31 @@ def find_entry(
 
 
 @kernel
-def find_entries(
-    data: Bytes,
-    offsets: npt.NDArray[Any],
-    verify: bool,
-    budget: int,
-    progress: Progress,
-    sums: EntrySums,
-    out: FrameBlock,
-) -> tuple[int, Progress]:
-    """Fill ``out`` with the entries from ``progress`` on, about ``budget`` bytes of them; how many, and how far it came."""
-    row, pos, found, damaged = progress
+def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
+    """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then.
+
+    There are no more of them where none is left, or where damage is the end.
+    """
+    data, offsets, wrong_crc, progress, sums = framing
+    row, pos, found, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
     first = pos
-    count = 0
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
-        end = int64(offsets[row + 1])
+        end = offsets[row + 1]
         if pos >= end:
             row += 1
             begin_row(pos, sums.message)
             begin_row(pos, sums.batch)
             continue
         error, whole = frame_error(data, pos, end), True
-        if error == OK and (not verify or (damaged != row and crc_ok(data, pos))):
+        if error == OK and (wrong_crc == IGNORED or (damaged != row and crc_ok(data, pos))):
             stop = entry_end(data, pos)  # nearly all go this way, and without a call
+        elif wrong_crc == THE_END:
+            break
         else:
-            error, stop, whole, found = find_entry(data, pos, end, verify, found, damaged == row, sums)
+            error, stop, whole, found = find_entry(data, pos, end, wrong_crc != IGNORED, found, damaged == row, sums)
             damaged = row if error != OK else damaged
+            if error == CRC_MISMATCH and whole and wrong_crc == BELIEVED:
+                error = OK
         out.row[count] = row
         out.begin[count] = pos
         out.stop[count] = stop
@@ -230,4 +251,5 @@ def find_entries(
         out.error[count] = error
         count += 1
         pos = stop
-    return count, Progress(row, pos, found, damaged)
+    progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED] = row, pos, found, damaged
+    return count

@@ -2,12 +2,29 @@
 
 Parsers append to ``RecordColumns`` and count in ``used``; room has been made for the most that the bytes allow. What a
 parser does not finish it does not count, so the next one overwrites it.
+
+As long as nothing is compressed one kernel does all, from `framing` on, a cacheful at a time: bytes are parsed while they are
+still where their checksum brought them, and Python is not asked in between, which would take longer than parsing a cacheful.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.column import Binary, arrays, part
 from sparkwire.errors import BAD_RECORD, OK
-from sparkwire.formats.kafka.batch_headers import MAGIC_0, MAGIC_1, MAGIC_2, Fields
+from sparkwire.formats.kafka.batch_headers import (
+    MAGIC_0,
+    MAGIC_1,
+    MAGIC_2,
+    Fields,
+    HeaderBlock,
+    header_room,
+    read_headers,
+)
 from sparkwire.formats.kafka.columns import (
     HAS_OFFSET,
     HAS_TIME,
@@ -21,7 +38,8 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.inflate import Opened
+from sparkwire.formats.kafka.framing import POSITION, FrameBlock, Framing, find_entries
+from sparkwire.formats.kafka.inflate import Inflater, Opened
 from sparkwire.formats.kafka.layout import (
     BATCH,
     LEAST_SIZE,
@@ -35,23 +53,120 @@ from sparkwire.formats.kafka.layout import (
 )
 from sparkwire.formats.kafka.parse_batch import SMALLEST_HEADER, Batch, parse_batch
 from sparkwire.formats.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
-from sparkwire.kernels import Bytes, int64, kernel
+from sparkwire.formats.kafka.payloads import OffsetRange, Payloads, locate
+from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
+
+Rows = npt.NDArray[np.int32]
+
+CACHEFUL = 1 << 20  # of log bytes
+_OPENED = 4  # cachefuls with something compressed, for what Python does with them [cachefuls]
+_FIRST = 16  # how much less the first is, by which it is estimated what all will need
 
 _BATCH_ATTRIBUTES_END = BATCH["attributes"].end
 _ATTRIBUTES_END = MESSAGE_ENTRY_1["attributes"].end
 _TIMESTAMP_END = MESSAGE_ENTRY_1["timestamp"].end
 
 
-def parse_records(data: Bytes, opened: Opened, verify: bool, wanted: Wanted, growing: GrowingColumns) -> None:
-    """Append the records of opened entries."""
-    begins = opened.entries.frames.begin
-    start = 0
-    payload, records = most_of(opened, 0, len(begins))
+def parse_log(
+    source: Binary,
+    framing: Framing,
+    verify: bool,
+    inflater: Inflater,
+    wanted: Wanted,
+    offsets: OffsetRange,
+    growing: GrowingColumns,
+    piece: int,
+) -> Iterator[tuple[HeaderBlock, Rows]]:
+    """Append the records of all entries: some entries, and how many rows each of them became, until there are no more.
+
+    Some entries come to no more than ``piece`` bytes, or one to more.
+    """
+    data = source.data
+    while room := framing.most_entries:
+        entries, payloads = header_room(arrays(FrameBlock, room)), arrays(Payloads, room)
+        block, found = Opened(entries, payloads, data), 0
+        while found < room and framing.most_entries:
+            start = found
+            found, parsed, compressed = parse_plain(
+                framing, block, start, offsets, verify, wanted, growing.columns, CACHEFUL, piece - growing.size
+            )
+            if found == start:
+                return
+            if not compressed:
+                parse_records(data, block, parsed, found, verify, wanted, growing)
+                parsed = found
+            yield entries.part(start, parsed), payloads.rows[start:parsed]
+            if compressed:
+                for opened in inflater.opened(source, entries.part(parsed, found), part(payloads, parsed, found)):
+                    parse_records(data, opened, 0, len(opened.payloads.rows), verify, wanted, growing)
+                    yield opened.entries, opened.payloads.rows
+
+
+@kernel
+def parse_plain(
+    framing: Framing,
+    block: Opened,
+    found: int,
+    offsets: OffsetRange,
+    verify: bool,
+    wanted: Wanted,
+    out: RecordColumns,
+    cacheful: int,
+    most: int,
+) -> tuple[int, int, bool]:
+    """Find entries, about ``most`` bytes of them, and append their records, until one is compressed or there is no room.
+
+    Returns how many entries the block has now, after the ``found`` that it had, up to where they were parsed, and whether one
+    of the others is compressed.
+    """
+    entries, payloads, data = block
+    first = framing.progress[POSITION]
+    parsed = found
+    compressed = False
+    budget = 1 + cacheful // _FIRST
+    while framing.progress[POSITION] - first < most:
+        start = found
+        found = find_entries(framing, budget, entries.frames, start)
+        if found == start:
+            break
+        read_headers(data, entries, start, found)
+        compressed |= locate(data, entries, offsets, payloads, start, found)
+        if compressed:
+            if framing.progress[POSITION] - entries.frames.begin[parsed] >= _OPENED * cacheful:
+                break
+        elif not fits(block, start, found, wanted, out):
+            break
+        else:
+            parsed = parse_entries(data, block, verify, wanted, out, start, found)
+            if parsed < found:
+                break
+        budget = cacheful
+    return found, parsed, compressed
+
+
+@kernel
+def fits(opened: Opened, start: int, stop: int, wanted: Wanted, out: RecordColumns) -> bool:
+    """Whether there is room for all that entries can give, but for headers."""
+    payload, records = most_of(opened, start, stop)
+    return bool(
+        out.used[RECORDS] + records + 1 + COPY_SLACK <= out.offset.size
+        and out.used[KEY_BYTES] + payload * wanted.key + COPY_SLACK <= out.key.size
+        and out.used[VALUE_BYTES] + payload * wanted.value + COPY_SLACK <= out.value.size
+    )
+
+
+def parse_records(
+    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, wanted: Wanted, growing: GrowingColumns
+) -> None:
+    """Append the records of some of the entries."""
+    if start == stop:
+        return
+    payload, records = most_of(opened, start, stop)
     more = {RECORDS: records + 1, KEY_BYTES: payload * wanted.key, VALUE_BYTES: payload * wanted.value}
     while True:
-        growing.make_room(more, int(begins[start]))
-        start = parse_entries(data, opened, verify, wanted, growing.columns, start)
-        if start == len(begins):
+        growing.make_room(more, int(opened.entries.frames.begin[start]))
+        start = parse_entries(data, opened, verify, wanted, growing.columns, start, stop)
+        if start == stop:
             return
         payload, _ = most_of(opened, start, start + 1)
         more = {HEADERS: payload // SMALLEST_HEADER + 2, HEADER_KEY_BYTES: payload, HEADER_VALUE_BYTES: payload}
@@ -74,14 +189,16 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
 
 
 @kernel
-def parse_entries(data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out: RecordColumns, start: int) -> int:
-    """Append the records of the entries from ``start`` on, and say of each how many rows it became.
+def parse_entries(
+    data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out: RecordColumns, start: int, stop: int
+) -> int:
+    """Append the records of some of the entries, and say of each how many rows it became.
 
     Returns up to where entries were parsed: not all where the next has more headers than there is room for.
     """
     entries, payloads, arena = opened
     frames, fields = entries.frames, entries.fields
-    for i in range(start, frames.begin.size):
+    for i in range(start, stop):
         before = out.used[RECORDS]
         first, last = payloads.first[i], payloads.last[i]
         source = arena if payloads.inflated[i] else data
@@ -108,7 +225,7 @@ def parse_entries(data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out
         ):
             append_error(fields, i, magic, frames.reach[i], BAD_RECORD, out)
         payloads.rows[i] = out.used[RECORDS] - before
-    return frames.begin.size
+    return stop
 
 
 @kernel

@@ -64,8 +64,8 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
     """Append all records, which take all bytes, or those before the first that cannot be read, or, for want of room, none."""
     base_offset, base_time, attributes, base_sequence, missing = batch
     time_type = 1 if attributes & LOG_APPEND_TIME else 0
-    control = attributes & CONTROL != 0
-    # No call below takes `out`: handing on its arrays costs more than a record.
+    begin = pos
+    # No call in the loop takes `out`: handing on its arrays costs more than a record.
     first = out.used[RECORDS]
     row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
     headers = out.used[HEADERS]
@@ -137,8 +137,6 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
             prefetch(out.value, values + _AHEAD)
             prefetch(out.value, values + _AHEAD + 64)
         at = np.uint64(row)  # an index without a sign needs no look whether it counts from the end
-        if control:
-            out.control[at] = _control_type(source, key, key_size)
         out.offset[at] = base_offset + offset_delta
         out.timestamp[at] = time
         out.present[at] = present
@@ -154,9 +152,9 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
         out.timestamp_type[i] = time_type
         out.error[i] = OK
         out.sequence[i] = _sequence(base_sequence, out.offset[i] - base_offset)
-    if not control:
-        for i in range(first, row):
-            out.control[i] = NO_CODE
+        out.control[i] = NO_CODE
+    if attributes & CONTROL:
+        _parse_control_types(source, begin, end, first, row, out)
     out.used[RECORDS], out.used[KEY_BYTES], out.used[VALUE_BYTES] = row, keys, values
     out.used[HEADERS], out.used[HEADER_KEY_BYTES], out.used[HEADER_VALUE_BYTES] = headers, header_keys, header_values
     out.used[COMMON] = common
@@ -170,6 +168,19 @@ def _sequence(base: int, delta: int) -> int:
         return -1
     sequence = base + delta
     return sequence - _INT32_MAX - 1 if sequence > _INT32_MAX else sequence
+
+
+@kernel
+def _parse_control_types(source: Bytes, pos: int, end: int, first: int, last: int, out: RecordColumns) -> None:
+    """The types of records that have been parsed: asking each record of every batch for its own takes longer."""
+    for i in range(first, last):
+        size, pos = varint(source, pos, end)
+        stop = pos + size
+        _, pos = varlong(source, pos + 1, stop)
+        _, pos = varint(source, pos, stop)
+        key_size, key = varint(source, pos, stop)
+        out.control[i] = _control_type(source, key, key_size)
+        pos = stop
 
 
 @kernel

@@ -43,14 +43,16 @@ class Payloads(NamedTuple):
 def payloads_of(data: Bytes, entries: HeaderBlock, wanted: OffsetRange) -> Payloads:
     """The payloads of entries; entries that cannot be opened get their error."""
     payloads = arrays(Payloads, len(entries.variant))
-    locate(data, entries, wanted, payloads)
+    locate(data, entries, wanted, payloads, 0, len(entries.variant))
     return payloads
 
 
 @kernel
-def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads) -> None:
+def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads, start: int, stop: int) -> bool:
+    """The payloads of some of the entries; whether one is compressed."""
     frames, fields = entries.frames, entries.fields
-    for i in range(frames.begin.size):
+    compressed = False
+    for i in range(start, stop):
         out.codec[i] = NONE
         out.inflated[i] = False
         out.skipped[i] = False
@@ -62,6 +64,8 @@ def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads
                 frames.error[i] = _locate_batch(frames, fields, i, out)
             else:
                 frames.error[i] = _locate_message(data, frames, fields, i, out)
+            compressed |= out.codec[i] != NONE
+    return compressed
 
 
 @kernel

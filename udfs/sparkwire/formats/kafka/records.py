@@ -7,9 +7,8 @@ become Arrow's. What is the same for all records of an entry is kept once an ent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from sparkwire.builders import Column
 from sparkwire.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
-from sparkwire.errors import CRC_MISMATCH, ERRORS, OK, refusal
+from sparkwire.errors import ERRORS, refusal
 from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable, header_block
 from sparkwire.formats.kafka.columns import (
     COMMON,
@@ -34,16 +33,15 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.framing import EVERYTHING, FrameBlock, frame_blocks
-from sparkwire.formats.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
+from sparkwire.formats.kafka.framing import BELIEVED, EVERYTHING, REPORTED, FrameBlock, Framing, framing_of
+from sparkwire.formats.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater, Opened
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
-from sparkwire.formats.kafka.parse import parse_records
+from sparkwire.formats.kafka.parse import parse_log, parse_records
 from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange, payloads_of
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
-PIECE_BYTES = 4 << 20  # of log bytes: few enough for the cache, enough for what is done once a piece
 
 
 class Records:
@@ -252,46 +250,48 @@ def scan_records(
         if bound < 1:
             raise refusal("kafka_records", f"{name} BIGINT of 1 or more", bound)
     source = binary_of(data)
-    frames = frame_blocks(source, verify=True, piece=PIECE_BYTES)
-    if not verify_crc:
-        frames = map(_believed, frames)
+    framing = framing_of(source, REPORTED if verify_crc else BELIEVED)
     # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.
     content = INT32_MAX - int(source.offsets[-1] - source.offsets[0])
     inflater = Inflater(max_batch_bytes, max_cell_bytes, content, MAX_ANSWER_BYTES)
-    return next(records_of(source, frames, verify_crc, inflater, columns, EVERY_OFFSET))
-
-
-def _believed(frames: FrameBlock) -> FrameBlock:
-    """Entries with a wrong checksum as if it were right, where their sizes are: one that lies would hide what follows."""
-    frames.error[(frames.error == CRC_MISMATCH) & frames.whole] = OK
-    return frames
+    return next(records_of(source, framing, verify_crc, inflater, columns, EVERY_OFFSET))
 
 
 def records_of(
     source: Binary,
-    frames: Iterable[FrameBlock],
+    framing: Framing,
     verify_crc: bool,
     inflater: Inflater,
     columns: Collection[str],
     offsets: OffsetRange,
     piece: int = EVERYTHING,
 ) -> Iterator[Records]:
-    """The records of framed entries, by pieces that come to about ``piece`` bytes; the last may have none.
+    """The records of a column of log bytes, by pieces that come to about ``piece`` bytes; the last may have none.
 
     ``offsets``: entries without a record in this range are not opened, and give no row. A piece is valid until the next is
     asked for.
     """
     wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
-    headers = (header_block(source.data, block) for block in frames)
-    located = ((block, payloads_of(source.data, block, offsets)) for block in headers)
-    every = chain.from_iterable(inflater.opened(source, *found) for found in located)
-    more = True
-    while more:
-        growing, entries, rows, more = GrowingColumns(source), list[HeaderBlock](), [_NO_ROWS], False
-        for opened in every:
-            parse_records(source.data, opened, verify_crc, wanted, growing)
-            entries.append(opened.entries)
-            rows.append(opened.payloads.rows)
+    growing = GrowingColumns(source)
+    parsed = parse_log(source, framing, verify_crc, inflater, wanted, offsets, growing, piece)
+    while True:
+        entries, rows, more = list[HeaderBlock](), [_NO_ROWS], False
+        for some, rows_of_some in parsed:
+            entries.append(some)
+            rows.append(rows_of_some)
             if more := growing.size >= piece:
                 break
         yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+        if not more:
+            return
+        growing.begin()
+
+
+def damaged_records(source: Binary, frames: FrameBlock) -> Records:
+    """The rows of entries that cannot be read."""
+    growing = GrowingColumns(source)
+    entries = header_block(source.data, frames)
+    payloads = payloads_of(source.data, entries, EVERY_OFFSET)
+    opened = Opened(entries, payloads, source.data)
+    parse_records(source.data, opened, 0, len(payloads.rows), True, Wanted(False, False, False), growing)
+    return Records(source, BatchHeaders(source, [entries]), payloads.rows, growing.columns)
