@@ -14,11 +14,12 @@ from sparkwire.column import primitive
 from sparkwire.files.decode import pieces, record_decoder, record_positions
 from sparkwire.files.headers import batch_pieces, header_pieces
 from sparkwire.files.log import Log
-from sparkwire.files.plan import Part
+from sparkwire.files.plan import END, FIRST, Part
 from sparkwire.files.storage import Source
 from sparkwire.files.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.files.transactions import is_aborted
 from sparkwire.formats.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.formats.kafka.layout import CONTROL, TRANSACTIONAL
 from sparkwire.formats.kafka.payloads import OffsetRange
 from sparkwire.formats.kafka.records import RECORDS_TABLE, Records
 
@@ -93,26 +94,34 @@ def _finished(
 
 
 def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None:
-    """Which records are asked for, None for all."""
-    offsets, bad = records.offset(), pc.is_valid(records.error())
-    masks = []
+    """Which records are asked for, None for all: nearly always so, and then as little as can be is looked at."""
+    masks = list[pa.Array]()
+    if part.first_offset > FIRST or part.end_offset < END:
+        masks += _within(part, records)
+    if asked.mode == DROPMALFORMED:
+        masks.append(pc.invert(_is_bad(records)))
+    if not asked.control_records and records.entries.may_have(CONTROL):
+        masks.append(pc.or_(pc.invert(pc.fill_null(records.is_control(), False)), _is_bad(records)))
+    if part.aborted and records.entries.may_have(TRANSACTIONAL):
+        control = pc.fill_null(records.is_control(), False)
+        data = pc.and_(pc.fill_null(records.is_transactional(), False), pc.invert(control))
+        masks.append(pc.invert(pc.and_(data, _aborted(part, records.header_field("producer_id"), records.offset()))))
+    return _all(masks)
+
+
+def _within(part: Part, records: Records) -> Iterator[pa.Array]:
+    """Which records have offsets that are asked for; no mask where all have."""
+    offsets = records.offset()
     limits = pc.min_max(offsets)
     least, most = limits["min"].as_py(), limits["max"].as_py()
     if least is not None and least < part.first_offset:
-        masks.append(pc.fill_null(pc.or_(pc.greater_equal(offsets, part.first_offset), bad), True))
+        yield pc.fill_null(pc.or_(pc.greater_equal(offsets, part.first_offset), _is_bad(records)), True)
     if most is not None and most >= part.end_offset:
-        masks.append(pc.fill_null(pc.less(offsets, part.end_offset), True))
-    if asked.mode == DROPMALFORMED and pc.any(bad).as_py():
-        masks.append(pc.invert(bad))
-    # Said once for each entry, and true of few: what all keep is not copied to be kept.
-    has_control = records.entries.is_control().values.any()
-    if has_control and not asked.control_records:
-        masks.append(pc.or_(pc.invert(pc.fill_null(records.is_control(), False)), bad))
-    if part.aborted and records.entries.is_transactional().values.any():
-        control = pc.fill_null(records.is_control(), False)
-        data = pc.and_(pc.fill_null(records.is_transactional(), False), pc.invert(control))
-        masks.append(pc.invert(pc.and_(data, _aborted(part, records.header_field("producer_id"), offsets))))
-    return _all(masks)
+        yield pc.fill_null(pc.less(offsets, part.end_offset), True)
+
+
+def _is_bad(records: Records) -> pa.Array:
+    return pc.is_valid(records.error())
 
 
 def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:

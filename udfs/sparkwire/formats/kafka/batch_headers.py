@@ -174,6 +174,10 @@ class BatchHeaders:
         """A bit of a batch's attributes, False in magic 0 and 1."""
         return Nullable(self.is_batch & (self.attributes.values & bit != 0), self.is_message | self.attributes.valid)
 
+    def may_have(self, bit: int) -> bool:
+        """Whether any entry may have a bit of a batch's attributes; False is certain, and soon said."""
+        return any(bool((block.fields.attributes & bit).any()) for block in self._blocks)
+
     def is_transactional(self) -> Nullable:
         return self.flag(TRANSACTIONAL)
 
