@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from sparkwire.files import databus, events, follow, follow_events, kafka_log, log, splits
+from sparkwire.files.storage import Source
 from tests import kafka_cases as golden
 from tests.arrow import whole
 from tests.databus_cases import STREAMS, golden_bytes
@@ -71,6 +73,25 @@ def grown(path: Path, data: bytes, chance: random.Random, zeros: int = 0) -> Ite
         at = min(len(data), at + chance.randrange(1, 9000))
         path.write_bytes(data[:at] + bytes(max(0, zeros - at)))
         yield
+
+
+def test_zeros_that_are_cut_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a broker cuts what it has allocated in advance when it rolls a segment."""
+    path = tmp_path / "orders-0" / NAMES[0]
+    path.parent.mkdir()
+    path.write_bytes(FIRST)
+    want = kafka(tmp_path).batch()
+    path.write_bytes(FIRST + bytes(200_000))
+    stream, view = kafka(tmp_path), Source.view
+
+    def view_of_what_is_cut(source: Source, position: int, size: int) -> Any:
+        if source.file.path == str(path) and position + size > len(FIRST):
+            os.truncate(path, len(FIRST))
+        return view(source, position, size)
+
+    monkeypatch.setattr(Source, "view", view_of_what_is_cut)
+    assert stream.batch() == want
+    assert path.stat().st_size == len(FIRST)
 
 
 @pytest.mark.parametrize("seed", range(6))

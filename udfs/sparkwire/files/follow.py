@@ -17,7 +17,7 @@ from sparkwire.files.naming import Segment
 from sparkwire.files.plan import END, FIRST, Bounds, Part, Partition, tasks
 from sparkwire.files.seek import PAGE, Seeker, entry_numbers
 from sparkwire.files.splits import cuts
-from sparkwire.files.storage import Source
+from sparkwire.files.storage import Cut, Source
 from sparkwire.files.transactions import Aborted, Tracker
 from sparkwire.formats.kafka.framing import crc_ok, entry_end
 from sparkwire.formats.kafka.layout import BATCH_SIZE
@@ -115,13 +115,11 @@ class Follower:
     def _end(self, segments: Sequence[Segment], start: Place | None) -> Place:
         """After the last intact entry of the last segment."""
         last = segments[-1]
-        floor = start.position if start is not None and start.file == last.file.basename else 0
-        offset = start.offset if start is not None and floor else -1 if last.base_offset is None else last.base_offset
-        with Source(last.file) as source:
-            if last.file.compressed:
-                return Place(last.file.basename, source.size, -1)
-            position, following = intact_end(Seeker(Log(source, chunk=PAGE), last), min(floor, source.size))
-            return Place(last.file.basename, position, offset if following is None else following)
+        try:
+            return _end_of(last, start)
+        except Cut:  # a broker that rolls a segment takes back what it had allocated in advance
+            of_its_size_now = last.file.beside(last.file.basename)
+            return _end_of(last._replace(file=of_its_size_now), start)
 
     def _followed(self, name: str, segments: Sequence[Segment], end: Place) -> Tracker:
         """The transactions of a log up to ``end``, from where they were followed to the last time."""
@@ -187,6 +185,17 @@ class Follower:
                 f"{name} has lost {gone.file} from byte {gone.position} on, which the query still has to read: "
                 "failOnDataLoss false goes on with what is there"
             )
+
+
+def _end_of(segment: Segment, start: Place | None) -> Place:
+    file = segment.file
+    floor = start.position if start is not None and start.file == file.basename else 0
+    offset = start.offset if start is not None and floor else -1 if segment.base_offset is None else segment.base_offset
+    with Source(file) as source:
+        if file.compressed:
+            return Place(file.basename, source.size, -1)
+        position, following = intact_end(Seeker(Log(source, chunk=PAGE), segment), min(floor, source.size))
+        return Place(file.basename, position, offset if following is None else following)
 
 
 def intact_end(seeker: Seeker, floor: int) -> tuple[int, int | None]:
