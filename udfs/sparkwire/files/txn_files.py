@@ -22,7 +22,7 @@ from sparkwire.files.seek import PAGE, beside
 from sparkwire.files.transactions import ABORT, DATA, Aborted, transactional
 from sparkwire.formats.kafka.layout import BATCH, MAGIC
 from sparkwire.formats.kafka.producer_snapshot import Producers
-from sparkwire.formats.kafka.txn_index import TXN_INDEX, AbortedTxns
+from sparkwire.formats.kafka.txn_index import TXN_INDEX, aborted_txns
 from sparkwire.kernels import Bytes
 
 _NEWEST: Final = 8  # producers without an open transaction that are looked up, to see whose snapshot it is
@@ -58,7 +58,7 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
     # To look up more than the segment has is to read it.
     if not raw or len(raw) % TXN_INDEX.size or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
         return None
-    fields = AbortedTxns(_cell(raw)).fields
+    fields = aborted_txns(_cell(raw)).fields
     names = ("version", "producer_id", "first_offset", "last_offset")
     entries = list(zip(*(fields[name].tolist() for name in names), strict=True))
     markers = [segment.base_offset or 0, *(last for _, _, _, last in entries), end]

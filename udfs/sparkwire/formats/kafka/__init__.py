@@ -178,7 +178,7 @@ FUNCTIONS: Final = (
     rows_function(
         "kafka_txn_index(data BINARY)",
         txn_index.COLUMNS,
-        txn_index.AbortedTxns,
+        txn_index.aborted_txns,
         "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
         "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
         "[11 0 15, 22 32 40]",

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.builders import Column
-from sparkwire.column import Offsets, binary_of, empty, lists, primitive
-from sparkwire.formats.kafka.fixed_entries import Fields, entry_reader, spread
+from sparkwire.column import Offsets, binary_of, empty
+from sparkwire.formats.kafka.fixed_entries import Entries, Fields, entry_reader, spread, stored
 from sparkwire.formats.kafka.layout import OFFSET_INDEX, TIME_INDEX
 from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
 from sparkwire.wire import Layout
@@ -30,47 +30,37 @@ def count_entries(data: Bytes, offsets: Offsets, width: int, counts: Ints) -> No
         counts[row] = (last - start + width - 1) // width
 
 
-class IndexEntries:
-    """The entries of a column of index files; ``base_offset`` is where each file's segment begins."""
-
-    def __init__(
-        self, layout: Layout, read: Callable[[Bytes, Ints, Ints], Fields], data: pa.Array, base_offset: pa.Array
-    ) -> None:
-        source = binary_of(data)
-        counts = empty(source.rows, np.int64)
-        count_entries(source.data, source.offsets, layout.size, counts)
-        self._ends, starts = spread(source.offsets[:-1].astype(np.int64), counts, layout.size)
-        self._fields = read(source.data, starts, np.full(len(starts), layout.size))
-        bases = base_offset.fill_null(0).to_numpy(zero_copy_only=False)
-        self._bases = np.repeat(bases, counts)
-
-    def absolute_offset(self) -> pa.Array:
-        return primitive(self._bases + self._fields["relative_offset"])
-
-    def stored(self, name: str) -> pa.Array:
-        return primitive(self._fields[name])
-
-    def lists(self, found: pa.Array) -> pa.Array:
-        return lists(self._ends, found)
-
-
 _read_offset_index = entry_reader(OFFSET_INDEX)
 _read_time_index = entry_reader(TIME_INDEX)
 
 
-def offset_index(data: pa.Array, base_offset: pa.Array) -> IndexEntries:
-    return IndexEntries(OFFSET_INDEX, _read_offset_index, data, base_offset)
+def offset_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+    """The entries of a column of index files; ``base_offset`` is where each file's segment begins."""
+    return _entries(OFFSET_INDEX, _read_offset_index, data, base_offset)
 
 
-def time_index(data: pa.Array, base_offset: pa.Array) -> IndexEntries:
-    return IndexEntries(TIME_INDEX, _read_time_index, data, base_offset)
+def time_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+    """The same of time indexes."""
+    return _entries(TIME_INDEX, _read_time_index, data, base_offset)
 
 
-OFFSET_INDEX_COLUMNS: tuple[Column[IndexEntries], ...] = (
-    Column("offset", "BIGINT", "The last offset of the batch that begins at position.", IndexEntries.absolute_offset),
-    Column("position", "INT", "Where that batch begins in the segment [bytes].", lambda e: e.stored("position")),
+def _entries(
+    layout: Layout, read: Callable[[Bytes, Ints, Ints], Fields], data: pa.Array, base_offset: pa.Array
+) -> Entries:
+    source = binary_of(data)
+    counts = empty(source.rows, np.int64)
+    count_entries(source.data, source.offsets, layout.size, counts)
+    ends, starts = spread(source.offsets[:-1].astype(np.int64), counts, layout.size)
+    fields = read(source.data, starts, np.full(len(starts), layout.size))
+    bases = base_offset.fill_null(0).to_numpy(zero_copy_only=False)
+    return Entries(ends, fields | {"offset": np.repeat(bases, counts) + fields["relative_offset"]})
+
+
+OFFSET_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+    Column("offset", "BIGINT", "The last offset of the batch that begins at position.", stored("offset")),
+    Column("position", "INT", "Where that batch begins in the segment [bytes].", stored("position")),
 )
-TIME_INDEX_COLUMNS: tuple[Column[IndexEntries], ...] = (
-    Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", lambda e: e.stored("timestamp")),
-    Column("offset", "BIGINT", "The offset of the batch that has it.", IndexEntries.absolute_offset),
+TIME_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+    Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", stored("timestamp")),
+    Column("offset", "BIGINT", "The offset of the batch that has it.", stored("offset")),
 )
