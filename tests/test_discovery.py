@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def certain(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> pytest.Monk
     """The environment of a process in which it is certain that Spark finds the sources."""
     package = Path(sparkwire.__file__).parents[1]
     monkeypatch.setenv("PYTHONPATH", str(package))
-    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", spark.sparkContext.pythonExec)
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", os.environ["PYSPARK_PYTHON"])
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     discovery._imports_them.cache_clear()
     assert finds_sources(spark)
@@ -74,5 +75,5 @@ def test_a_package_elsewhere(spark: SparkSession, certain: pytest.MonkeyPatch, t
 
 
 def test_a_cluster(spark: SparkSession, certain: pytest.MonkeyPatch) -> None:
-    certain.setattr(spark.sparkContext, "master", "spark://driver:7077")
+    certain.setattr(type(spark.conf), "get", lambda conf, name: {"spark.master": "spark://driver:7077"}[name])
     assert not finds_sources(spark)

@@ -41,9 +41,9 @@ def finds_sources(spark: SparkSession) -> bool:
     """
     if not OFFERED or not isinstance(spark, SparkSession) or "PYSPARK_GATEWAY_PORT" in os.environ or _has_settings():
         return False
-    context = spark.sparkContext
-    python = os.environ.get("PYSPARK_DRIVER_PYTHON", os.environ.get("PYSPARK_PYTHON", "python3"))
-    return bool(context.master.startswith("local") and python == context.pythonExec) and _imports_them(python)
+    workers = os.environ.get("PYSPARK_PYTHON", "python3")
+    is_one = os.environ.get("PYSPARK_DRIVER_PYTHON", workers) == workers
+    return bool(is_one and spark.conf.get("spark.master").startswith("local")) and _imports_them(workers)
 
 
 def _has_settings() -> bool:
