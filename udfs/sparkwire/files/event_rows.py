@@ -100,15 +100,17 @@ class _Reader:
     ) -> dict[str, Callable[[], pa.Array]]:
         """The columns that are not the event's own fields."""
         count = len(rows.kinds)
-        starts, sizes = rows.ends[:-1].astype(np.int64), np.diff(rows.ends).astype(np.int64)
+        starts = rows.ends[:-1]
         own: dict[str, Callable[[], pa.Array]] = {
             "stream": lambda: pa.repeat(pa.scalar(self.part.stream), count),
             "file": lambda: pa.repeat(pa.scalar(self.part.file.name), count),
-            "position": lambda: primitive(starts + rows.position),
+            "position": lambda: primitive(starts.astype(np.int64) + rows.position),
             "status": lambda: from_codes(status_codes(errors), STATUSES),
             "error": lambda: from_codes(errors, ERRORS),
             "is_valid": lambda: primitive(errors == OK),
-            "event": lambda: gather(rows.data, starts, sizes, pa.binary()),
+            "event": lambda: gather(
+                rows.data, starts.astype(np.int64), np.diff(rows.ends).astype(np.int64), pa.binary()
+            ),
         }
         if windows is not None:
             own |= {

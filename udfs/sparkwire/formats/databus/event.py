@@ -164,17 +164,6 @@ def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
 
 
 @kernel
-def orders_checked(data: Bytes, start: int, size: int, big: int) -> tuple[bool, bool]:
-    """The same in the byte orders of ``big`` and of ``big + 1``."""
-    big_end, little_end = header_end(data, start, size, big), header_end(data, start, size, big + 1)
-    computed = header_crc(data, start, size, big, big_end)
-    in_big = header_checks(data, start, size, big, big_end, computed) == 1
-    if little_end != big_end:  # nearly always both are the same bytes
-        computed = header_crc(data, start, size, big + 1, little_end)
-    return in_big, header_checks(data, start, size, big + 1, little_end, computed) == 1
-
-
-@kernel
 def magic_variant(data: Bytes, start: int, size: int) -> int:
     """The variant by the version byte and V2's magic word, ``NO_VARIANT`` where they leave the order open."""
     if size < _V2_MAGIC + 4 or u8(data, start) != 2:
@@ -187,10 +176,10 @@ def magic_variant(data: Bytes, start: int, size: int) -> int:
 @kernel
 def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
     """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
-    in_big, in_little = orders_checked(data, start, size, big)
-    if in_big == in_little:
+    big_checks = header_crc_ok(data, start, size, big)
+    if big_checks == header_crc_ok(data, start, size, big + 1):
         return NO_VARIANT
-    return big if in_big else big + 1
+    return big if big_checks else big + 1
 
 
 @kernel

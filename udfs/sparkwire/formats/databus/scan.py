@@ -263,8 +263,8 @@ class Events:
         return long if there is None else long & there
 
     @cached_property
-    def _sizes(self) -> Ints:
-        return np.diff(self.offsets).astype(np.int64, copy=False)
+    def _sizes(self) -> npt.NDArray[np.integer[Any]]:
+        return np.diff(self.offsets)
 
     @cached_property
     def _complete(self) -> bool:

@@ -29,6 +29,7 @@ from sparkwire.formats.databus.layout import (
     V1_BIG,
     V1_BYTES_HEADER,
     V1_BYTES_KEY,
+    V1_LITTLE,
     V1_LONG_HEADER,
     V2_BIG,
     V2_KEY,
@@ -65,10 +66,20 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
         return variant
     if u8(data, start) == 2:
         return V2_BIG + 1 if event.is_little(previous) else V2_BIG  # without a magic word it is wrong in either order
-    variant = event.checked_variant(data, start, size, V1_BIG)
-    if variant != NO_VARIANT:
-        return variant
-    return V1_BIG + 1 if event.is_little(previous) else V1_BIG
+    return _v1_header(data, start, size, previous)[0]
+
+
+@kernel
+def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, bool]:
+    """Byte order of a V1 event, and whether its header is whole and its checksum right.
+
+    It is that of the event before, unless the checksum is right in the other order alone.
+    """
+    variant = V1_LITTLE if event.is_little(previous) else V1_BIG
+    if event.header_crc_ok(data, start, size, variant):
+        return variant, True
+    other = V1_BIG if variant == V1_LITTLE else V1_LITTLE
+    return (other, True) if event.header_crc_ok(data, start, size, other) else (variant, False)
 
 
 @kernel
@@ -77,11 +88,8 @@ def stream_header(data: Bytes, start: int, size: int, previous: int, sums: Range
     if size < 1 or u8(data, start) != 0:
         variant = stream_variant(data, start, size, previous)
         return variant, _header_error(data, start, size, variant, sums)
-    # As `stream_variant` does, whose checksum says what is wrong as well.
-    in_big, in_little = event.orders_checked(data, start, size, V1_BIG)
-    little = event.is_little(previous) if in_big == in_little else in_little
-    variant = V1_BIG + 1 if little else V1_BIG
-    return variant, event.header_error(data, start, size, variant, in_little if little else in_big)
+    variant, intact = _v1_header(data, start, size, previous)
+    return variant, event.header_error(data, start, size, variant, intact)
 
 
 @kernel
