@@ -111,6 +111,10 @@ class Nullable(NamedTuple):
         return Nullable(self.values, self.valid & (self.values != value))
 
 
+def _joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+
 class BatchHeaders:
     """The headers of a column's entries, an item for each entry."""
 
@@ -122,15 +126,15 @@ class BatchHeaders:
     def frames(self) -> FrameBlock:
         """All entries."""
         columns = zip(*(block.frames for block in self._blocks), strict=True)
-        return FrameBlock._make(map(np.concatenate, columns))
+        return FrameBlock._make(map(_joined, columns))
 
     @cached_property
     def variant(self) -> npt.NDArray[np.int8]:
-        return np.concatenate([block.variant for block in self._blocks])
+        return _joined([block.variant for block in self._blocks])
 
     def field(self, name: str) -> Nullable:
         """A field as stored."""
-        values = np.concatenate([getattr(block.fields, name) for block in self._blocks])
+        values = _joined([getattr(block.fields, name) for block in self._blocks])
         return Nullable(values, self.frames.reach >= _ENDS[name][self.variant])
 
     @cached_property

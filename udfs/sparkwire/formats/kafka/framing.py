@@ -97,7 +97,9 @@ class Framing(NamedTuple):
 
     @property
     def most_entries(self) -> int:
-        """Of the next block."""
+        """Of the next block, 0 at the end."""
+        if self.progress[_ROW] == len(self.offsets) - 1:
+            return 0
         return min(BLOCK_ENTRIES, int(self.offsets[-1]) - self.position)
 
 
@@ -114,10 +116,7 @@ def frame_blocks(framing: Framing) -> Iterator[FrameBlock]:
     """All entries of all rows in order."""
     while room := framing.most_entries:
         block = arrays(FrameBlock, room)
-        count = find_entries(framing, EVERYTHING, block, 0)
-        if not count:
-            return
-        yield part(block, 0, count)
+        yield part(block, 0, find_entries(framing, EVERYTHING, block, 0))
 
 
 @kernel
@@ -219,10 +218,7 @@ def find_entry(
 
 @kernel
 def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
-    """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then.
-
-    There are no more of them where none is left, or where damage is the end.
-    """
+    """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then."""
     data, offsets, wrong_crc, progress, sums = framing
     row, pos, found, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
     first = pos
@@ -237,6 +233,7 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
         if error == OK and (wrong_crc == IGNORED or (damaged != row and crc_ok(data, pos))):
             stop = entry_end(data, pos)  # nearly all go this way, and without a call
         elif wrong_crc == THE_END:
+            row = offsets.size - 1
             break
         else:
             error, stop, whole, found = find_entry(data, pos, end, wrong_crc != IGNORED, found, damaged == row, sums)

@@ -84,22 +84,23 @@ def parse_log(
     data = source.data
     while room := framing.most_entries:
         entries, payloads = header_room(arrays(FrameBlock, room)), arrays(Payloads, room)
-        block, found = Opened(entries, payloads, data), 0
+        block, first, found = Opened(entries, payloads, data), 0, 0
         while found < room and framing.most_entries:
-            start = found
             found, parsed, compressed = parse_plain(
-                framing, block, start, offsets, verify, wanted, growing.columns, CACHEFUL, piece - growing.size
+                framing, block, found, offsets, verify, wanted, growing.columns, CACHEFUL, piece - growing.size
             )
-            if found == start:
-                return
             if not compressed:
                 parse_records(data, block, parsed, found, verify, wanted, growing)
+                if growing.size < piece:
+                    continue
                 parsed = found
-            yield entries.part(start, parsed), payloads.rows[start:parsed]
+            yield entries.part(first, parsed), payloads.rows[first:parsed]
+            first = found
             if compressed:
                 for opened in inflater.opened(source, entries.part(parsed, found), part(payloads, parsed, found)):
                     parse_records(data, opened, 0, len(opened.payloads.rows), verify, wanted, growing)
                     yield opened.entries, opened.payloads.rows
+        yield entries.part(first, found), payloads.rows[first:found]
 
 
 @kernel
