@@ -174,7 +174,7 @@ def databus_rows(spark: SparkSession, folder: Path) -> list[Row]:
     def by_functions() -> object:
         return spark.sql(f"{FUNCTIONS} FROM events").collect()
 
-    types = "opcode STRING, sequence BIGINT, src_id INT, key BINARY"
+    types = "opcode STRING, sequence BIGINT, src_id INT, key STRING"
     floor = constant(spark, types, counts, count, -(-size // TASK), size // CELL)
     times = interleave({"source": by_source, "functions": by_functions, "constant": floor}, rounds=3)
     work, peer = f"4 M events of 260 B: {columns}, counted", "a Parquet scan and the functions"
