@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 from sparkwire.files import kafka_log
+from sparkwire.spark import sources, udf
+from sparkwire.spark.garbage import spare_what_is_loaded
 from tests import kafka_cases as golden
 from tests.arrow import ask, whole
 
@@ -162,3 +167,23 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
         PythonException, match=r"00000000000000000494\.log cannot be read at byte 0: CRC_MISMATCH; mode FAILFAST"
     ):
         spark.read.format("kafka_log").option("mode", "FAILFAST").load(str(path)).count()
+
+
+def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
+    """Spark collects garbage after planning and after each task, in processes that load all that this one has loaded."""
+    source = sources.KafkaLog({"path": str(broker)})
+    reader = source.reader(source.schema())
+
+    def frozen_by(step: Callable[[], object]) -> int:
+        gc.unfreeze()
+        spare_what_is_loaded.cache_clear()
+        step()
+        return gc.get_freeze_count()
+
+    try:
+        (task, *_) = reader.partitions()
+        for step in (source.schema, reader.partitions, lambda: list(reader.read(task))):
+            assert frozen_by(step) > 10_000
+        assert frozen_by(lambda: udf.Call("kafka_records")(pa.array([b""]))) > 10_000
+    finally:
+        gc.unfreeze()

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from sparkwire.files import databus, follow, follow_events, kafka_log
 from sparkwire.spark.comments import commented
+from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.stream_sources import Follower, stream_reader
 
 # Before Spark 4.2 it is UTC in any case.
@@ -52,7 +53,9 @@ class Reader(DataSourceReader):  # type: ignore[misc]
         return _Pushed(self)
 
     def partitions(self) -> list[Task]:
-        return [Task(parts) for parts in self.files.plan(self.asked)]
+        tasks = [Task(parts) for parts in self.files.plan(self.asked)]
+        spare_what_is_loaded()
+        return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
@@ -105,6 +108,7 @@ class FileSource(DataSource):  # type: ignore[misc]
     def schema(self) -> StructType:
         asked = self.files.query(self.options)
         self.files.find(asked.paths)
+        spare_what_is_loaded()
         return commented(from_arrow_schema(self.files.schema(asked)), self.files.docs(asked))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -154,6 +158,7 @@ def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.Re
     """The same with Spark's own names of what is inside types."""
     for batch in batches:
         yield batch.cast(types)
+    spare_what_is_loaded()
 
 
 SOURCES = (KafkaLog, Databus)

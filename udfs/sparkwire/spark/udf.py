@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.function import Function
+from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.memory import told_of_memory
 
 Interface = Literal["arrow", "pandas"]
@@ -80,7 +81,9 @@ class Call:
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         with told_of_memory(self.__name__):
-            return self.function.decode(*args, **named)
+            answer = self.function.decode(*args, **named)
+        spare_what_is_loaded()
+        return answer
 
 
 class PandasCall(Call):

@@ -1,0 +1,16 @@
+"""Python's garbage collector in Spark's workers."""
+
+from __future__ import annotations
+
+import gc
+from functools import cache
+
+
+@cache
+def spare_what_is_loaded() -> None:
+    """Leave all that is there out of later collections, once in a process.
+
+    Spark's daemon collects garbage after each task and each step of planning, and that looks at every object: for numba and
+    LLVM alone 20 to 50 ms, longer than many a task takes, and they last as long as the process.
+    """
+    gc.freeze()
