@@ -38,7 +38,7 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.framing import POSITION, FrameBlock, Framing, find_entries
+from sparkwire.formats.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.formats.kafka.inflate import Inflater, Opened
 from sparkwire.formats.kafka.layout import (
     BATCH,
@@ -59,6 +59,7 @@ from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 Rows = npt.NDArray[np.int32]
 
 CACHEFUL = 1 << 20  # of log bytes
+_FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
 _OPENED = 4  # cachefuls with something compressed, for what Python does with them [cachefuls]
 _FIRST = 16  # how much less the first is, by which it is estimated what all will need
 
@@ -81,8 +82,8 @@ def parse_log(
 
     Some entries come to no more than ``piece`` bytes, or one to more.
     """
-    data = source.data
-    while room := framing.most_entries:
+    data, most = source.data, _FEW_ENTRIES
+    while room := min(framing.most_entries, most):
         entries, payloads = header_room(arrays(FrameBlock, room)), arrays(Payloads, room)
         block, first, found = Opened(entries, payloads, data), 0, 0
         while found < room and framing.most_entries:
@@ -101,6 +102,7 @@ def parse_log(
                     parse_records(data, opened, 0, len(opened.payloads.rows), verify, wanted, growing)
                     yield opened.entries, opened.payloads.rows
         yield entries.part(first, found), payloads.rows[first:found]
+        most = BLOCK_ENTRIES
 
 
 @kernel
