@@ -155,10 +155,18 @@ def with_schema(source: ModuleType, options: Mapping[str, str], schema: StructTy
 
 
 def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The same with Spark's own names of what is inside types."""
+    """The same, all of one schema, with Spark's own names of what is inside types."""
+    named = None
     for batch in batches:
-        yield batch.cast(types)
+        if named is None:  # equal schemas may differ in such names
+            named = _declared(batch.schema) == _declared(types)
+        yield batch if named else batch.cast(types)
     spare_what_is_loaded()
+
+
+def _declared(schema: pa.Schema) -> str:
+    text: str = schema.to_string(show_field_metadata=False, show_schema_metadata=False)
+    return text
 
 
 SOURCES = (KafkaLog, Databus)
