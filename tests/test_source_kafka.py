@@ -187,3 +187,10 @@ def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
         assert frozen_by(lambda: udf.Call("kafka_records")(pa.array([b""]))) > 10_000
     finally:
         gc.unfreeze()
+
+
+def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) -> None:
+    source = sources.KafkaLog({"path": str(broker)})
+    reader = source.reader(source.schema())
+    found = {batch.schema.field("headers").type.value_field.name for batch in reader.read(reader.partitions()[0])}
+    assert found == {"element"}
