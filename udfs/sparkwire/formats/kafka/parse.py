@@ -58,10 +58,10 @@ from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 
 Rows = npt.NDArray[np.int32]
 
-CACHEFUL = 1 << 20  # of log bytes
+CACHEFUL = 1 << 18  # of log bytes: they and what becomes of them stay in the second cache
 _FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
-_OPENED = 4  # cachefuls with something compressed, for what Python does with them [cachefuls]
-_FIRST = 16  # how much less the first is, by which it is estimated what all will need
+_OPENED = 16  # cachefuls with something compressed, for what Python does with them [cachefuls]
+_FIRST = 4  # how much less the first is, by which it is estimated what all will need
 
 _BATCH_ATTRIBUTES_END = BATCH["attributes"].end
 _ATTRIBUTES_END = MESSAGE_ENTRY_1["attributes"].end
