@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-KEY, VALUE = 8, 1000  # sizes of binary and text columns [bytes]
+KEY, VALUE, OTHER = 8, 1000, 8  # sizes of binary and text columns [bytes]
 
 
 class Constant(DataSource):  # type: ignore[misc]  # PySpark is not typed
@@ -25,7 +25,7 @@ class Constant(DataSource):  # type: ignore[misc]  # PySpark is not typed
         return str(self.options["ddl"])
 
     def reader(self, schema: StructType) -> ConstantReader:
-        sizes = (int(self.options[name]) for name in ("tasks", "batches", "rows", "valueSize"))
+        sizes = (int(self.options[name]) for name in ("tasks", "batches", "rows", "keySize", "valueSize"))
         return ConstantReader(to_arrow_schema(schema), *sizes)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -33,12 +33,12 @@ class Constant(DataSource):  # type: ignore[misc]  # PySpark is not typed
 
 
 class ConstantReader(DataSourceReader):  # type: ignore[misc]
-    def __init__(self, types: pa.Schema, tasks: int, batches: int, rows: int, value: int) -> None:
+    def __init__(self, types: pa.Schema, tasks: int, batches: int, rows: int, key: int, value: int) -> None:
         self.types = types
         self.tasks = tasks
         self.batches = batches
         self.rows = rows
-        self.value = value
+        self.sizes = {"key": key, "value": value}
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(k) for k in range(self.tasks)]
@@ -50,7 +50,7 @@ class ConstantReader(DataSourceReader):  # type: ignore[misc]
     def _column(self, field: pa.Field) -> pa.Array:
         if not (pa.types.is_binary(field.type) or pa.types.is_string(field.type)):
             return pa.array(np.zeros(self.rows, field.type.to_pandas_dtype()))
-        size = self.value if field.name == "value" else KEY
+        size = self.sizes.get(field.name, OTHER)
         offsets = np.arange(self.rows + 1, dtype=np.int32) * size
         return pa.Array.from_buffers(
             field.type, self.rows, [None, pa.py_buffer(offsets), pa.py_buffer(bytes(size * self.rows))]
@@ -77,8 +77,16 @@ class ConstantStream(DataSourceStreamReader):  # type: ignore[misc]
 
 
 def constant(
-    spark: SparkSession, ddl: str, answers: list[str], rows: int, tasks: int, batches: int, value: int = VALUE
+    spark: SparkSession,
+    ddl: str,
+    answers: list[str],
+    rows: int,
+    tasks: int,
+    batches: int,
+    key: int = KEY,
+    value: int = VALUE,
 ) -> Callable[[], object]:
     """A query over ``rows`` constant rows in ``batches`` batches, both shared among ``tasks``."""
-    options = {"ddl": ddl, "tasks": tasks, "batches": batches // tasks, "rows": rows // batches, "valueSize": value}
+    shares = {"tasks": tasks, "batches": batches // tasks, "rows": rows // batches}
+    options = {"ddl": ddl, **shares, "keySize": key, "valueSize": value}
     return lambda: spark.read.format("constant_rows").options(**options).load().selectExpr(*answers).collect()

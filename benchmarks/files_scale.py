@@ -129,7 +129,7 @@ def stream(spark: SparkSession, path: str, columns: str) -> Callable[[], object]
 
 def constant_stream(spark: SparkSession) -> Callable[[], object]:
     """What Spark takes to start a stream over a source in Python, and to end it."""
-    options = {"ddl": "offset BIGINT", "tasks": 1, "batches": 1, "rows": 1, "valueSize": 0}
+    options = {"ddl": "offset BIGINT", "tasks": 1, "batches": 1, "rows": 1, "keySize": 0, "valueSize": 0}
     return lambda: run_stream(spark.readStream.format("constant_rows").options(**options).load())
 
 
