@@ -115,7 +115,7 @@ def measure_paths() -> dict[str, Timing]:
 
 
 def message_rows() -> list[Row]:
-    """Messages whose lengths nobody can predict, one behind the other in memory."""
+    """Messages whose lengths nobody can predict, one after the other in memory."""
     middle, short = message_times(259), message_times(60)
     work = "CRC-32 of every message of about {} B, 64 MB of them"
     return [

@@ -75,7 +75,7 @@ def golden_lines(file: str) -> tuple[dict[str, Any], ...]:
 
 
 def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
-    """What every accessor must answer, by Java's record; all golden events are sound."""
+    """What every accessor must answer, by Java's record; all golden events are intact."""
     assert (java["scanEvent"], java["isValid"], java["size"]) == ("OK", True, len(event))
     found = {
         "version": java["version"],

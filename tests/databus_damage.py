@@ -15,7 +15,7 @@ LONGEST = 2000  # long values only slow the oracle down
 
 
 def golden_rows() -> list[bytes]:
-    """The sound events, but for the longest."""
+    """The intact events, but for the longest."""
     return [event for file in EVENTS for _, event in golden_events(file) if len(event) <= LONGEST]
 
 

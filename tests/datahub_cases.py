@@ -105,7 +105,7 @@ def insert(image: str, columns: str = "") -> str:
 
 
 def odd_json() -> Iterator[Case]:
-    sound = message()
+    intact = message()
     for name, blob in {
         "nothing": b"",
         "blanks": b" \n",
@@ -114,7 +114,7 @@ def odd_json() -> Iterator[Case]:
         "a string": b'"{}"',
         "null": b"null",
         "two objects": b"{}{}",
-        "UTF-16": sound.encode("utf-16"),
+        "UTF-16": intact.encode("utf-16"),
         "two byte-order marks": b"\xef\xbb\xbf\xef\xbb\xbf{}",
         "a comma too many": b'{"a": 1,}',
         "a comment": b'{"a": 1 /* one */}',
@@ -142,12 +142,12 @@ def odd_json() -> Iterator[Case]:
         yield case(name, blob, error="BAD_JSON", is_valid=False, op=None)
     deep = 200_000
     nested = '{"a":' * deep + "1" + "}" * deep
-    yield case("deep nesting", f'{{"x": {nested}, {sound[1:]}', error=None, op="MHEARTBEAT")
-    yield case("deep lists", f'{{"x": {"[" * deep}{"]" * deep}, {sound[1:]}', error=None, op="MHEARTBEAT")
+    yield case("deep nesting", f'{{"x": {nested}, {intact[1:]}', error=None, op="MHEARTBEAT")
+    yield case("deep lists", f'{{"x": {"[" * deep}{"]" * deep}, {intact[1:]}', error=None, op="MHEARTBEAT")
     yield case("an empty object", "{}", error="MISSING_FIELD", op=None)
-    yield case("a byte-order mark", b"\xef\xbb\xbf" + sound.encode(), error=None, op="MHEARTBEAT")
-    yield case("cut", sound.encode()[:-1], error="BAD_JSON", op="MHEARTBEAT", event_time_ms=1)
-    yield case("more behind", sound + "x", error="BAD_JSON", op="MHEARTBEAT")
+    yield case("a byte-order mark", b"\xef\xbb\xbf" + intact.encode(), error=None, op="MHEARTBEAT")
+    yield case("cut", intact.encode()[:-1], error="BAD_JSON", op="MHEARTBEAT", event_time_ms=1)
+    yield case("more after", intact + "x", error="BAD_JSON", op="MHEARTBEAT")
     yield case("a number cut", '{"payload": {"timestamp": {"eventTime": 16053', error="BAD_JSON", event_time_ms=None)
     yield case("escaped keys", '{"p\\u0061yload": {"o\\u0070": "INSERT"}}', op="INSERT", error="MISSING_FIELD")
     yield case("a key's key", '{"op": "INSERT", "payload.op": "INSERT"}', op=None)

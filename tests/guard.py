@@ -21,7 +21,7 @@ _NO_ACCESS = 0
 
 
 def guarded(size: int, *, at_end: bool = True) -> NDArray[np.uint8]:
-    """``size`` writable bytes; the byte behind the last (or before the first) faults.
+    """``size`` writable bytes; the byte after the last (or before the first) faults.
 
     The array and whatever is made of it without a copy keep the pages alive.
     """

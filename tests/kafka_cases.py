@@ -141,7 +141,7 @@ def record_answer(batch: Row, java: Row, read: Row) -> Row:
 
 
 def record_answers(log: Log) -> list[Row]:
-    """Every record that Java reads from sound batches, in order."""
+    """Every record that Java reads from intact batches, in order."""
     read = iter([row for row in oracle.records(log.data) if row["error"] is None])
     return [
         record_answer(batch, java, next(read)) for batch in log.batches if batch["isValid"] for java in batch["records"]
@@ -149,7 +149,7 @@ def record_answers(log: Log) -> list[Row]:
 
 
 def batch_answer(batch: Row) -> Row:
-    """The row of ``kafka_batches`` for a sound entry."""
+    """The row of ``kafka_batches`` for an intact entry."""
     modern = batch["magic"] == 2
     wrapper = not modern and batch["codec"] != "none"
     stamp = batch["timestampType"]
@@ -227,8 +227,8 @@ def cases() -> list[Case]:
                 found.append(Case(name, "tests/data/kafka/messages.tar.xz", message, answers))
     for archive_name in SEGMENTS:
         for log in logs((archive_name,)):
-            sound = all(batch["isValid"] for batch in log.batches) and not log.java[-1]["trailingBytes"]
-            if sound and len(log.data) <= SMALL:
+            intact = all(batch["isValid"] for batch in log.batches) and not log.java[-1]["trailingBytes"]
+            if intact and len(log.data) <= SMALL:
                 answers = {
                     "kafka_records": record_answers(log),
                     "kafka_batches": [batch_answer(batch) for batch in log.batches],

@@ -141,7 +141,7 @@ SWAPPED_MAGIC = int.from_bytes(bytes.fromhex("cafedeed"), "little", signed=True)
 
 
 def reads_on(accessors: dict[str, Any]) -> bool:
-    """Whether a key or a part that Java read from a V2 event ends behind the header or the event."""
+    """Whether a key or a part that Java read from a V2 event ends after the header or the event."""
     if accessors.get("isKeyNumber"):
         key_end = 45 + 8
     elif accessors.get("isKeyString"):

@@ -108,7 +108,7 @@ def test_a_short_event_behind_zeros_is_no_torn_tail() -> None:
 
 
 def test_a_long_header_is_read_but_not_searched_for() -> None:
-    """A V2 key of 70,000 bytes is no obstacle where the event is due, and not looked for behind damage."""
+    """A V2 key of 70,000 bytes is no obstacle where the event is due, and not looked for after damage."""
     eop, other = (v2_event(key) for key in (b"", bytes(70_000)))
     assert [row["status"] for row in split(eop + other + eop)] == ["OK", "OK", "OK"]
     rows = split(b"\xff" * 9 + other + eop)

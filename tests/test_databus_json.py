@@ -63,7 +63,7 @@ def test_any_bytes_as_text() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 55, 56, 57, 58, 59, 113, 114, 115, 171, 5000])
 def test_base64_lines(size: int) -> None:
-    """A line break behind every 57 bytes, so behind 57 and not behind 56."""
+    """A line break after every 57 bytes, so after 57 and not after 56."""
     [text] = to_json(with_values([bytes(k % 251 for k in range(size))]))
     assert text.count("\\n") == size // 57
     assert text.endswith('\\n"}\n') == (size > 0 and size % 57 == 0)

@@ -387,9 +387,9 @@ def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> Non
     types = pa.struct(
         [(name, pa.int32() if isinstance(fields[name], int) else FIELDS.field(name).type) for name in names]
     )
-    sound = {"version": fields.get("version", 0)} if "version" in names else {}
+    intact = {"version": fields.get("version", 0)} if "version" in names else {}
     with pytest.raises(ValueError, match="to_dbus_event") as refused:
-        WRITE.decode(pa.array([None, sound, fields], types))
+        WRITE.decode(pa.array([None, intact, fields], types))
     assert str(refused.value) == f"to_dbus_event takes {sentence}"
 
 

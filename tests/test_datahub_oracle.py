@@ -24,10 +24,10 @@ def test_soundness_is_that_of_json(seed: int) -> None:
     for _ in range(50):
         blob = datahub_messages.message(random)
         for data in (blob, datahub_messages.mutated(random, blob)):
-            document, sound = oracle.read(data)
+            document, intact = oracle.read(data)
             expected = standard(data)
-            assert sound == isinstance(expected, dict), data
-            if sound:
+            assert intact == isinstance(expected, dict), data
+            if intact:
                 assert value_of(document) == expected, data
 
 

@@ -87,15 +87,15 @@ ALIKE: dict[str, list[bytes]] = {
     "a key written with an escape": [WHOLE, WHOLE.replace(b"dbName", b"db\\u004eame"), WHOLE],
     "a value written with an escape": [WHOLE, WHOLE.replace(b"shop", b"sh\\u006fp"), WHOLE],
     "an escape that is none": [WHOLE, WHOLE.replace(b"shop", b"sh\\xop"), WHOLE],
-    "damage where the last one was sound": [WHOLE, WHOLE.replace(b'"t"', b'"t'), WHOLE],
+    "damage where the last one was intact": [WHOLE, WHOLE.replace(b'"t"', b'"t'), WHOLE],
     "nothing between": [WHOLE, b"", WHOLE, b"{}", WHOLE, b"null", WHOLE],
-    "white space behind the comma": [
+    "white space after the comma": [
         WHOLE,
         WHOLE.replace(b',"dbName"', b', \n"dbName"'),
         WHOLE,
         WHOLE.replace(b",", b" , "),
     ],
-    "nothing behind the comma": [
+    "nothing after the comma": [
         WHOLE,
         SCHEMA[:-1] + b",}",
         SCHEMA + b" ",
@@ -220,7 +220,7 @@ def documents_of(values: Iterable[bytes]) -> list[bytes]:
 
 
 def test_quotes_wherever_they_stand() -> None:
-    """Every distance from one quote to the next, across the bounds of blocks, behind what is no quote and long."""
+    """Every distance from one quote to the next, across the bounds of blocks, after what is no quote and long."""
     texts = [b"x" * size for size in range(200)]
     check(documents_of(b'"' + text + b'"' for text in texts))
     check(documents_of(b" " * size + b'"x"' for size in range(200)))

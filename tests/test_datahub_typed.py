@@ -46,10 +46,10 @@ def expected_rows(blobs: list[bytes], database: str, table: str) -> list[dict[st
 
 
 def rows_of(blob: bytes, database: str, table: str) -> list[dict[str, Any]]:
-    document, sound = oracle.read(blob)
+    document, intact = oracle.read(blob)
     answers = {name.removeprefix("datahub_"): answer for name, answer in oracle.answers(blob).items()}
     for name, field in ((table, "table"), (database, "database")):
-        if answers[field] != name and (sound or answers[field] is not None):
+        if answers[field] != name and (intact or answers[field] is not None):
             return []
     if answers["operation"] in ("DDL", "HEARTBEAT", "TRANSACTION"):
         return []

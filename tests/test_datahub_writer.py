@@ -66,13 +66,13 @@ def some_messages(seed: int, n: int) -> list[bytes]:
 def test_what_is_read_is_written_and_read_again() -> None:
     """Messages with any field odd or missing: every answer comes back but the verdicts on what was there."""
     changes = change(some_messages(1, 3000))
-    sound = changes.field("is_valid")
-    assert pc.sum(sound).as_py() > 500
+    intact = changes.field("is_valid")
+    assert pc.sum(intact).as_py() > 500
     again = read_back(changes)
     names = [field.name for field in CHANGE if field.name not in VERDICTS]
     for name in names:
         assert again.field(name).equals(changes.field(name)), name
-    assert again.filter(sound).equals(changes.filter(sound))
+    assert again.filter(intact).equals(changes.filter(intact))
 
 
 def test_images_come_back_out_of_their_maps() -> None:

@@ -58,7 +58,7 @@ def expected(files: dict[str, bytes], stream: str) -> list[Row]:
 
 
 def header_is_intact(row: Row) -> bool:
-    """Whether what is wrong is behind the header: a body that is torn, or parts that do not fit."""
+    """Whether what is wrong is after the header: a body that is torn, or parts that do not fit."""
     return bool(
         row["header_crc_valid"] and (row["status"] == "PARTIAL" or row["error"] == "BAD_LENGTH") and row["length"] > 44
     )

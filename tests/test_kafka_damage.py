@@ -1,4 +1,4 @@
-"""What bytes may do at most: bounds of memory and time, and the way behind damage that Kafka does not find."""
+"""What bytes may do at most: bounds of memory and time, and the way after damage that Kafka does not find."""
 
 from __future__ import annotations
 
@@ -242,11 +242,11 @@ def test_search_is_linear(magic: int) -> None:
 @pytest.mark.parametrize("magic", [0, 2])
 def test_lies_are_refused_in_linear_time(magic: int) -> None:
     """Sound entries, before each a header that claims all that follows: its checksum must not cost reading all of it."""
-    sound = wrapper(b"", 0, 0) if magic == 0 else batch(record(b""))
-    units = (8 << 20) // (17 + len(sound))
-    size = units * (17 + len(sound))
-    claims = (struct.pack(">qiIb", 0, size - i * (17 + len(sound)) - 12, 0, magic) for i in range(units))
-    data = b"".join(claim + sound for claim in claims)
+    intact = wrapper(b"", 0, 0) if magic == 0 else batch(record(b""))
+    units = (8 << 20) // (17 + len(intact))
+    size = units * (17 + len(intact))
+    claims = (struct.pack(">qiIb", 0, size - i * (17 + len(intact)) - 12, 0, magic) for i in range(units))
+    data = b"".join(claim + intact for claim in claims)
     start = time.perf_counter()
     (found,) = ask("kafka_valid_bytes", [data])
     (entries,) = FUNCTIONS["kafka_batches"].decode(pa.array([data], pa.binary()))
@@ -261,7 +261,7 @@ def test_many_empty_gzip_members() -> None:
     assert time.perf_counter() - start < HANGS
 
 
-# -- the way behind damage
+# -- the way after damage
 
 
 def entries_of(name: str) -> list[bytes]:
@@ -274,7 +274,7 @@ def entries_of(name: str) -> list[bytes]:
     "size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"]
 )
 def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
-    """Kafka drops all that stands behind a size that is too large; here only the entry with the lie is lost."""
+    """Kafka drops all that stands after a size that is too large; here only the entry with the lie is lost."""
     parts = entries_of(name)[:12]
     at = 5
     lies = {
@@ -306,7 +306,7 @@ def test_entries_inside_a_value_stay_there() -> None:
 
 
 def test_all_checksums_wrong() -> None:
-    """Entries that follow each other by their sizes are told apart, sound or not."""
+    """Entries that follow each other by their sizes are told apart, intact or not."""
     parts = [bytes([*part[:17], part[17] ^ 1, *part[18:]]) for part in entries_of("v2_none")[:5]]
     found = ask("kafka_batches", [b"".join(parts)])[0]
     assert [(row["size"], row["error"]) for row in found] == [(len(part), "CRC_MISMATCH") for part in parts]

@@ -26,8 +26,8 @@ def ask_with(function: str, data: bytes, numbers: list[int]) -> list[Any]:
     return plain(FUNCTIONS[function].decode(*columns))
 
 
-def sound(log: Log) -> int:
-    """How many bytes are sound entries [bytes]."""
+def intact(log: Log) -> int:
+    """How many bytes are intact entries [bytes]."""
     bad = [batch["position"] for batch in log.batches if not batch["isValid"]]
     end: int = min([*bad, log.java[-1]["endPosition"]])
     return end
@@ -56,8 +56,8 @@ def test_batches(log: Log) -> None:
 
 @every_log
 def test_sound_prefix(log: Log) -> None:
-    assert ask("kafka_valid_bytes", [log.data]) == [sound(log)]
-    last = [batch["lastOffset"] for batch in log.batches if batch["position"] < sound(log)]
+    assert ask("kafka_valid_bytes", [log.data]) == [intact(log)]
+    last = [batch["lastOffset"] for batch in log.batches if batch["position"] < intact(log)]
     assert ask("kafka_next_offset", [log.data]) == [last[-1] + 1 if last else None]
 
 

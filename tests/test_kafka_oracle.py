@@ -38,7 +38,7 @@ def some_entries(chance: random.Random) -> list[bytes]:
 
 
 def mutated(chance: random.Random) -> bytes:
-    """A few entries one behind the other, with one or two kinds of damage."""
+    """A few entries one after the other, with one or two kinds of damage."""
     entries = some_entries(chance)
     for _ in range(chance.randrange(3)):
         at = chance.randrange(len(entries))
@@ -89,13 +89,13 @@ def test_prefixes_and_searches(seed: int) -> None:
     chance = random.Random(seed)
     rows = [mutated(chance) for _ in range(40)]
     for data, size, following in zip(rows, ask("kafka_valid_bytes", rows), ask("kafka_next_offset", rows), strict=True):
-        sound = []
+        intact = []
         for position, stop, error, _ in oracle.entries(data):
             if error:
                 break
-            sound.append((stop, oracle.batches(data[position:stop])[0]["last_offset"]))
-        assert size == (sound[-1][0] if sound else 0)
-        assert following == (oracle.wrapped(sound[-1][1] + 1, 64) if sound else None)
+            intact.append((stop, oracle.batches(data[position:stop])[0]["last_offset"]))
+        assert size == (intact[-1][0] if intact else 0)
+        assert following == (oracle.wrapped(intact[-1][1] + 1, 64) if intact else None)
 
 
 @pytest.mark.parametrize("seed", ROUNDS)
@@ -124,7 +124,7 @@ def test_messages(magic: int, seed: int) -> None:
 
 
 def test_cut_at_every_byte() -> None:
-    """Of sound log bytes that are cut, the whole entries stay and the torn one is a row."""
+    """Of intact log bytes that are cut, the whole entries stay and the torn one is a row."""
     for data in [data for data in SOURCES if len(data) < 700]:
         cuts = [data[:size] for size in range(len(data))]
         assert ask("kafka_records", cuts) == [oracle.records(cut) for cut in cuts]

@@ -47,7 +47,7 @@ def ours(data: bytes) -> list[tuple[Any, ...]]:
     ]
 
 
-def sound(log: Log) -> bytes:
+def intact(log: Log) -> bytes:
     """Its bytes up to the first entry that is not."""
     (size,) = ask("kafka_valid_bytes", [log.data])
     return log.data[:size]
@@ -55,7 +55,7 @@ def sound(log: Log) -> bytes:
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
 def test_kafka_python(log: Log) -> None:
-    data = sound(log)
+    data = intact(log)
     assert ours(data) == list(found_by(MemoryRecords, data))
 
 
@@ -65,7 +65,7 @@ def is_read_by_aiokafka(log: Log) -> bool:
 
 @pytest.mark.parametrize("log", [log for log in LOGS if is_read_by_aiokafka(log)], ids=lambda log: log.name)
 def test_aiokafka(log: Log) -> None:
-    data = sound(log)
+    data = intact(log)
     mixed = len({batch["magic"] for batch in log.batches}) > 1
     # The C reader is chosen by the first entry and cannot change: a mixed log needs the one in Python.
     reader = AioMemoryRecords if mixed else CMemoryRecords

@@ -66,7 +66,7 @@ def test_damage(answers: dict[str, list[tuple[object, ...]]]) -> None:
 
 
 def test_recovery(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    """Kafka's recovery keeps 1159 and 2035 bytes; of the records behind that only the damaged ones are lost."""
+    """Kafka's recovery keeps 1159 and 2035 bytes; of the records after that only the damaged ones are lost."""
     assert answers["What"] == [
         ("damaged_crc.log", 2443, 1159, 15, 15, 10),
         ("damaged_size.log", 4893, 2035, 15, 15, 14),

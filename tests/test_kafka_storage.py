@@ -234,15 +234,15 @@ def mutated(chance: random.Random, data: bytes) -> bytes:
 
 def damaged_files(function: str, seed: int, count: int) -> list[bytes]:
     chance = random.Random(seed)
-    sound = files(function)
-    return [mutated(chance, chance.choice(sound)) for _ in range(count)]
+    intact = files(function)
+    return [mutated(chance, chance.choice(intact)) for _ in range(count)]
 
 
 def damaged_pairs(function: str, seed: int, count: int) -> Iterator[Pair]:
     chance = random.Random(seed)
-    sound = pairs_of(function)
+    intact = pairs_of(function)
     for _ in range(count):
-        key, value = chance.choice(sound)
+        key, value = chance.choice(intact)
         assert key is not None
         yield (
             None if chance.randrange(40) == 0 else mutated(chance, key),

@@ -208,7 +208,7 @@ def test_connect() -> None:
 
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])
 def test_native_twins(spark: SparkSession, version: int, statement: int) -> None:
-    """Plain SQL and the functions read the same fields from sound big-endian events."""
+    """Plain SQL and the functions read the same fields from intact big-endian events."""
     twins = (ROOT / "sql" / "native" / "databus.sql").read_text("utf-8").split(";\n")[statement]
     known = [case for case in databus_cases.cases() if case.answers["dbus_byte_order"] == "BIG_ENDIAN"]
     rows = [(case.data,) for case in known if case.answers["dbus_version"] == version and len(case.data) >= 61]

@@ -177,7 +177,7 @@ def statement(spark: SparkSession, demo: ModuleType, title: str) -> Any:
 
 
 def test_databus_input_is_golden() -> None:
-    """The sound files are copies, as the README says."""
+    """The intact files are copies, as the README says."""
     v2 = [event for java, event in golden_events("events_v2_le") if in_espresso(java["i"])]
     assert (INPUT / "relay_v1.bin").read_bytes() == golden_bytes("window_stream")
     assert (INPUT / "espresso_v2.bin").read_bytes() == b"".join(v2)

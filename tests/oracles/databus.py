@@ -299,7 +299,7 @@ def status(error: str | None) -> str:
 
 
 def header_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong with the header: without a sound one nobody knows where the event ends."""
+    """What is wrong with the header: without an intact one nobody knows where the event ends."""
     if not event:
         return "TRUNCATED"
     found = fields(event, order)
@@ -323,7 +323,7 @@ def header_error(event: bytes, order: str | None) -> str | None:
 
 
 def body_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong behind a sound header."""
+    """What is wrong after an intact header."""
     found = fields(event, order)
     length = found["length"]
     if len(event) < length:

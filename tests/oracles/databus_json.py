@@ -121,7 +121,7 @@ def value_text(data: bytes | None, encoding: str) -> str | None:
 
 
 def base64_text(data: bytes | None) -> str | None:
-    """Base64 with a line break behind every 57 bytes, also behind the last ones."""
+    """Base64 with a line break after every 57 bytes, also after the last ones."""
     if data is None:
         return None
     lines = [data[start : start + 57] for start in range(0, len(data), 57)]

@@ -67,25 +67,25 @@ class Damage(Exception):
 
 
 def read(blob: bytes) -> tuple[Value, bool]:
-    """The document as far as it can be read, and whether it is one sound object."""
-    # Bytes that are not UTF-8 become lone surrogates, which no sound text has.
+    """The document as far as it can be read, and whether it is one intact object."""
+    # Bytes that are not UTF-8 become lone surrogates, which no intact text has.
     text = blob.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     document: dict[str, Value] = {}
-    sound = False
+    intact = False
     try:
         position = blank(text, 0)
         if text[position : position + 1] == "{":
             position = blank(text, read_container(text, position, document))
-            sound = position == len(text)
+            intact = position == len(text)
     except Damage:
         pass
-    return Value("object", text, 0, None, document), sound
+    return Value("object", text, 0, None, document), intact
 
 
 def read_container(text: str, start: int, document: dict[str, Value]) -> int:
-    """Read the object at ``start`` into ``document``, whatever it holds; the position behind it."""
+    """Read the object at ``start`` into ``document``, whatever it holds; the position after it."""
     open_containers: list[tuple[str, int, Any, Any]] = [("object", start, document, None)]
-    # What may come next: a first member, a member behind a comma, or (None) what stands behind a member.
+    # What may come next: a first member, a member after a comma, or (None) what stands after a member.
     first: bool | None = True
     position = start + 1
     while open_containers:
@@ -188,7 +188,7 @@ def joined(text: str) -> str:
 
 def answers(blob: bytes) -> dict[str, Any]:
     """By function name; timestamps in microseconds, maps as lists of pairs."""
-    document, sound = read(blob)
+    document, intact = read(blob)
     answer: dict[str, Any] = {}
     for field, path in (
         ("op", "payload.op"),
@@ -221,7 +221,7 @@ def answers(blob: bytes) -> dict[str, Any]:
         answer[name] = None if image is None else image_text(image)
         answer[f"{name}_map"] = None if image is None else image_map(image, dates)
     answer["ddl_meta"] = decoded(text_of(at(document, "payload.ddl.ddlMeta")))
-    answer["error"] = error(document, sound)
+    answer["error"] = error(document, intact)
     answer["is_valid"] = answer["error"] is None
     change = dict(answer)
     answer["change"] = change
@@ -296,7 +296,7 @@ def mended(text: str) -> str:
 
 
 def raw_members(text: str) -> list[tuple[str, str]]:
-    """Key and text of each member of a sound object, the key written with it."""
+    """Key and text of each member of an intact object, the key written with it."""
     members = []
     position = blank(text, 1)
     while text[position] != "}":
@@ -338,8 +338,8 @@ def decoded(text: str | None) -> bytes | None:
     return base64.b64decode(core + "=" * (-len(core) % 4))
 
 
-def error(document: Value, sound: bool) -> str | None:
-    if not sound:
+def error(document: Value, intact: bool) -> str | None:
+    if not intact:
         return "BAD_JSON"
     op = at(document, "payload.op")
     if op is None:

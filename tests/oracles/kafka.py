@@ -263,10 +263,10 @@ def entries(data: bytes) -> Iterator[tuple[int, int, str | None, bool]]:
                 continue
         else:
             named = -1
-        sound = next((q for q in range(pos + 1, len(data)) if plausible(data, q) and not verdict(data, q)), len(data))
+        intact = next((q for q in range(pos + 1, len(data)) if plausible(data, q) and not verdict(data, q)), len(data))
         like_an_entry = named >= 0 and (named == len(data) or verdict(data, named) in (None, "CRC_MISMATCH"))
-        believed = named >= 0 and named <= sound and (like_an_entry or sound == len(data))
-        stop = named if believed else sound
+        believed = named >= 0 and named <= intact and (like_an_entry or intact == len(data))
+        stop = named if believed else intact
         yield pos, stop, error, believed
         pos = stop
 
@@ -528,13 +528,13 @@ def body_of(message: bytes) -> tuple[int | None, bytes | None, bytes | None, boo
 
 def log_records(data: bytes, pos: int, stop: int, h: Row, verify_crc: bool) -> list[Row]:
     message = data[pos + 12 : stop]
-    time, key, value, sound = body_of(message)
+    time, key, value, intact = body_of(message)
     if known_codec(h["codec"], h["magic"]) is None:
         raise Unreadable("UNKNOWN_CODEC")
     if h["codec"] == 0:
         row = {"offset": h["base_offset"], "timestamp_ms": time, "timestamp_type": h["timestamp_type"]}
-        return [row | {"key": key, "value": value, "error": None if sound else "BAD_RECORD"}]
-    if not sound or value is None:
+        return [row | {"key": key, "value": value, "error": None if intact else "BAD_RECORD"}]
+    if not intact or value is None:
         raise Unreadable("BAD_RECORD")
     inner, torn = inner_messages(decompress(h["codec"], value, h["magic"]))
     if not inner:
@@ -567,10 +567,10 @@ def inner_record(offset: int, content: bytes, h: Row, verify_crc: bool) -> Row:
         return {"offset": offset, "error": "BAD_MAGIC"}
     if right and content[5] & 7:
         return {"offset": offset, "error": "BAD_RECORD"}
-    time, key, value, sound = body_of(content)
+    time, key, value, intact = body_of(content)
     if time is not None and h["timestamp_type"] == "LogAppendTime":
         time = h["max_timestamp_ms"]
-    error = "CRC_MISMATCH" if not right else None if sound else "BAD_RECORD"
+    error = "CRC_MISMATCH" if not right else None if intact else "BAD_RECORD"
     return {
         "offset": offset,
         "timestamp_ms": time,
@@ -610,7 +610,7 @@ def message_error(msg: bytes, row: Row) -> str | None:
     row["compression"] = known_codec(row["attributes"] & 7, row["magic"])
     if row["magic"] == 1:
         row["timestamp_type"] = STAMPS[row["attributes"] >> 3 & 1]
-    time, row["key"], row["value"], sound = body_of(msg)
+    time, row["key"], row["value"], intact = body_of(msg)
     row["timestamp_ms"] = no_minus_one(time)
     if time is not None and time != -1 and FIRST_MS <= time <= LAST_MS:
         row["timestamp"] = time * 1000
@@ -619,7 +619,7 @@ def message_error(msg: bytes, row: Row) -> str | None:
         if at + 4 <= len(msg):
             (row[name],) = struct.unpack_from(">i", msg, at)
             at += 4 + max(row[name], 0)
-    if not sound:
+    if not intact:
         # Sizes are there and the checksum covers just these bytes: a size is wrong. Else bytes are missing.
         complete = row["crc"] == row["crc_computed"] and row["key_size"] is not None
         row["crc_valid"] = True if complete else None

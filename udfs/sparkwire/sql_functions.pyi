@@ -350,7 +350,7 @@ def kafka_value_size(msg: Column | str | bytes) -> Column:
     """
 
 def kafka_error(msg: Column | str | bytes) -> Column:
-    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for sound bytes.
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
 
     kafka_error(msg BINARY) -> STRING
     """
@@ -386,7 +386,7 @@ def kafka_headers_map(headers: Column | str) -> Column:
     """
 
 def kafka_next_offset(data: Column | str | bytes) -> Column:
-    """The offset behind the last entry within kafka_valid_bytes; NULL if there is none.
+    """The offset after the last entry within kafka_valid_bytes; NULL if there is none.
 
     kafka_next_offset(data BINARY) -> BIGINT
     """

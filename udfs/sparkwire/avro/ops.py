@@ -48,7 +48,7 @@ STEP: Final = 6  # words of an instruction
 ) = range(33)
 LAST_VARINT: Final = SKIP_BYTES
 
-# ---- Machine that writes JSON (`json_machine`). `span` is text that stands in the program.
+# ---- Machine that writes JSON (`json_machine`). `span` is text that is in the program.
 (
     J_NUMBER,  # lowest, highest: as it is
     J_TEXT,

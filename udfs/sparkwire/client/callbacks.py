@@ -66,7 +66,7 @@ class Callbacks:
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
         """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.
 
-        After the first failure no more events are handed out; members of a group may have handled some behind it.
+        After the first failure no more events are handed out; members of a group may have handled some after it.
         """
         listening = self._listening.get(source)
         if listening is None:

@@ -137,15 +137,15 @@ def _broken_online(checkpoint: Checkpoint) -> str | None:
 def _broken_bootstrap(checkpoint: Checkpoint) -> str | None:
     body = dict(checkpoint.bootstrap)
 
-    def told(name: str, missing: int = UNKNOWN) -> int:
+    def value_of(name: str, missing: int = UNKNOWN) -> int:
         number = _number(body.get(f"bootstrap_{name}"), f"bootstrap_{name}")
         return missing if number is None else number
 
-    since, start, target = told("since_scn"), told("start_scn"), told("target_scn")
-    snapshot, catchup = told("snapshot_source_index", 0), told("catchup_source_index", 0)
+    since, start, target = value_of("since_scn"), value_of("start_scn"), value_of("target_scn")
+    snapshot, catchup = value_of("snapshot_source_index", 0), value_of("catchup_source_index", 0)
     if since == UNKNOWN:
         return "bootstrap_since_scn is not set"
-    if told("snapshot_file_record_offset") != UNKNOWN and not body.get("storage_cluster_name"):
+    if value_of("snapshot_file_record_offset") != UNKNOWN and not body.get("storage_cluster_name"):
         return "bootstrap_snapshot_file_record_offset is set without a storage_cluster_name"
     if checkpoint.mode == "BOOTSTRAP_CATCHUP":
         return _first(

@@ -74,8 +74,8 @@ class Consumer:
         return Result.SUCCESS
 
     def __repr__(self) -> str:
-        told = [name for name in CALLBACKS if overrides(self, name)]
-        return f"{type(self).__name__}({', '.join(told) or 'no callback overridden'})"
+        overridden = [name for name in CALLBACKS if overrides(self, name)]
+        return f"{type(self).__name__}({', '.join(overridden) or 'no callback overridden'})"
 
 
 CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))

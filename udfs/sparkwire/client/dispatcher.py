@@ -164,10 +164,10 @@ class Dispatcher:
         return True
 
     def _source_of(self, run: Run) -> Source | None:
-        """The source of a data event, None where the relay has told nothing of it or of the event's schema."""
+        """The source of a data event, None where the relay has sent nothing of it or of the event's schema."""
         if self.sources is not None:
             source = self.sources.get(run.src_id)
-            # A source without a schema cannot be started, and a schema is known whichever source it was told for.
+            # A source without a schema cannot be started, and a schema is known whichever source it was sent for.
             return None if source is None or source.schema is None or run.unknown else source
         named = self._names.get(run.src_id)
         if named is None:

@@ -93,7 +93,7 @@ _run = partial(tuple.__new__, Run)  # without a call in Python
 class Page:
     """Events that follow one another in a stream, one a row.
 
-    What the dispatcher needs of every event stands in arrays; what a consumer asks of a data event is decoded for all of the
+    What the dispatcher needs of every event is in arrays; what a consumer asks of a data event is decoded for all of the
     page when it is first asked for.
     """
 

@@ -74,8 +74,8 @@ def dispatch(
     Outcome
         also where the consumer failed for good: then its state is CLOSED.
     """
-    told = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
-    registrations = [Registration.of(consumer) for consumer in told]
+    given = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
+    registrations = [Registration.of(consumer) for consumer in given]
     by_id = sources_of(sources)
     schemas, check = schemas_of(by_id), schema_check and by_id is not None
     dispatcher = Dispatcher(registrations, by_id, settings, persist)

@@ -166,7 +166,7 @@ def _chosen(events: pa.Array, plan: Plan) -> pa.Array:
 
 
 def source_ids(order: Sequence[int | str], sources: Mapping[int, Source] | None) -> list[int]:
-    """The ids of sources told by id or by name."""
+    """The ids of sources given by id or by name."""
     by_name = {source.name: source.id for source in (sources or {}).values()}
     unknown = [source for source in order if not isinstance(source, int) and source not in by_name]
     if unknown:

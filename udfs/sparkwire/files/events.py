@@ -87,10 +87,10 @@ def frame_rows(
     bounds: tuple[int, int],
     sums: RangeSums,
 ) -> tuple[int, int, int]:
-    """Fill in the rows that begin before ``stop`` and can be told from ``data``.
+    """Fill in the rows that begin before ``stop`` and can be decided by ``data``.
 
-    Returns how many there are, the variant to remember, and how many bytes from there on the next needs to be told; 0 where it is
-    only more of the file. ``final``: the file ends with ``data``. ``bounds``: `SKIPPED` and `AHEAD`.
+    Returns how many there are, the variant to remember, and how many bytes from there on the next needs to be decided; 0 where
+    it is only more of the file. ``final``: the file ends with ``data``. ``bounds``: `SKIPPED` and `AHEAD`.
     """
     skipped, ahead = bounds
     pos, count, size = int64(0), 0, int64(data.size)
@@ -124,9 +124,9 @@ def frame_rows(
             if source == SCN_REGRESS:
                 kind = int64(REGRESS)
         else:
-            # A place is told by what is at hand after it; at the end of the file, by all there is.
-            told = size if final else size - ahead
-            limit = min(told, pos + skipped)
+            # A place is decided by what is at hand after it; at the end of the file, by all there is.
+            decided = size if final else size - ahead
+            limit = min(decided, pos + skipped)
             after = next_header(data, pos, min(size, limit + ahead), previous, sums)
             if after > limit and limit < pos + skipped and not final:
                 return count, previous, int64(skipped + ahead)

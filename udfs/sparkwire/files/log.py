@@ -1,11 +1,11 @@
 """A segment read from anywhere in it, a chunk at a time, in bounded memory, whatever the file's size.
 
 The entries are those that `formats.kafka` finds in the same bytes: each begins where the one before ends, and where that cannot
-be, at the next place where an intact one stands. Which entry follows one depends on the bytes from it on and on nothing before,
+be, at the next place where an intact one is. Which entry follows one depends on the bytes from it on and on nothing before,
 so it does not matter where a reader begins, so long as it begins at an entry.
 
 Two bounds keep a damaged size from costing memory. An entry of more than `SEARCHED` bytes is believed only where another
-entry, or the end of the file, follows it; and behind damage none that large is looked for.
+entry, or the end of the file, follows it; and after damage none that large is looked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sparkwire.kernels import Bytes, int64, kernel
 CHUNK = 4 << 20
 """what is read at once [bytes]"""
 SEARCHED = 16 << 20
-"""the largest entry that is looked for behind damage [bytes]"""
+"""the largest entry that is looked for after damage [bytes]"""
 
 
 class Run(NamedTuple):
@@ -99,14 +99,14 @@ class Log:
         return int(frame_error(self.source.view(position, BATCH_SIZE), 0, self.source.size - position))
 
     def is_intact(self, position: int) -> bool:
-        """Whether a whole entry stands at ``position`` whose checksum is right."""
+        """Whether a whole entry is at ``position`` whose checksum is right."""
         if not 0 <= position < self.source.size or self._frame(position) != OK:
             return False
         size = int(entry_end(self.source.view(position, BATCH_SIZE), 0))
         return self._is_credible(position, size) and bool(crc_ok(self.source.view(position, size), 0))
 
     def damage(self, position: int) -> Damage:
-        """What stands at ``position``, where no entry can be read, and where the next begins."""
+        """What is at ``position``, where no entry can be read, and where the next begins."""
         left = self.source.size - position
         header = self.source.view(position, BATCH_SIZE).copy()
         error = int(frame_error(header, 0, left))
@@ -120,7 +120,7 @@ class Log:
         return Damage(position, stop, whole, CRC_MISMATCH if error == OK else error, header[: stop - position])
 
     def search(self, position: int) -> int:
-        """The first place from ``position`` on at which an intact entry stands; the end of the file if there is none."""
+        """The first place from ``position`` on at which an intact entry is; the end of the file if there is none."""
         while position < self.source.size:
             data = self.source.view(position, 2 * SEARCHED)
             found = int(next_intact(data, 0, len(data), entry_sums(0, len(data))))

@@ -1,7 +1,7 @@
 """Find an offset or a timestamp in a segment, as Kafka does: through its indexes where they agree with it, else by its headers.
 
 An index has no checksum, and may be cut, zeroed, damaged, or of another file. So where it points is believed only if an intact
-entry stands there that begins before what is looked for; else the entry of the index before it is tried, and at last the
+entry is there that begins before what is looked for; else the entry of the index before it is tried, and at last the
 beginning of the segment. From there on headers are read. A wrong index makes a search longer, and never changes what it finds.
 """
 
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 @kernel
 def first_reaching(data: Bytes, size: int, offset: int, timestamp: int) -> int:
-    """Where the first entry stands whose last offset and largest timestamp are not below these; ``size`` if none does.
+    """Where the first entry is whose last offset and largest timestamp are not below these; ``size`` if none does.
 
     ``data[:size]`` are whole entries.
     """

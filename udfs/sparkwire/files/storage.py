@@ -1,6 +1,6 @@
 """Where the bytes come from: files, directories and globs, local or by URI, through ``pyarrow.fs``.
 
-A local path is any text without a scheme, or with ``file:``. What ``pyarrow.fs`` takes behind a ``?`` in a URI (an S3 endpoint,
+A local path is any text without a scheme, or with ``file:``. What ``pyarrow.fs`` takes after a ``?`` in a URI (an S3 endpoint,
 say) is handed on, so in a URI ``?`` is no wildcard.
 """
 
@@ -48,7 +48,7 @@ class File(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As users see it: with its scheme, without what is behind ``?``."""
+        """As users see it: with its scheme, without what is after ``?``."""
         return self.root + self.path
 
     @property

@@ -5,7 +5,7 @@
 
 A transaction index has no checksum, and either file may be of another partition. So an entry is believed only if the batches
 stand in the log that it speaks of: the transaction's first one, and the marker that aborted it. An index that has lost whole
-entries cannot be told from a complete one; consumers rely on it as well.
+entries cannot be distinguished from a complete one; consumers rely on it as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
 
-A reader answers ``(value, next)``: the number, and the position behind it, or -1 where ``data[pos:end]``
+A reader answers ``(value, next)``: the number, and the position after it, or -1 where ``data[pos:end]``
 holds no whole varint. As in Kafka's own reader, encodings longer than needed are fine, more bytes than the
 type needs are not, and bits beyond the type's width are dropped.
 """
@@ -79,7 +79,7 @@ def varint_size(value: int) -> int:
 
 @kernel
 def put_varint(out: Bytes, pos: int, value: int) -> int:
-    """Write the shortest encoding of a signed number, 32 or 64 bits wide, to ``out[pos:]``; the position behind it."""
+    """Write the shortest encoding of a signed number, 32 or 64 bits wide, to ``out[pos:]``; the position after it."""
     rest = _folded(value)
     while rest >= np.uint64(128):
         store_u8(out, pos, np.uint8(rest | np.uint64(128)))

@@ -10,7 +10,7 @@ from functools import cache
 def spare_what_is_loaded() -> None:
     """Leave all that is there out of later collections, once in a process.
 
-    Spark's daemon collects garbage after each task and each step of planning, and that looks at every object: for numba and
-    LLVM alone 20 to 50 ms, longer than many a task takes, and they last as long as the process.
+    Spark's daemon collects garbage after each task and each step of planning, and that looks at every object: those of
+    numba and LLVM take longer than many a task, and they last as long as the process.
     """
     gc.freeze()

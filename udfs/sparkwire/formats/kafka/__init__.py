@@ -27,7 +27,7 @@ Readable is what Kafka 3.8 reads from a file. Stricter are
 - an unknown magic, `BAD_MAGIC`: Kafka takes it for 2, and as no checksum covers the magic, even calls it valid;
 - the checksum of a wrapper, `CRC_MISMATCH`: Kafka's consumer checks inner messages only;
 - an inner message with a wrong checksum (a row with its fields and `CRC_MISMATCH`), a magic of 2 or more (`BAD_MAGIC`), an
-  inner set that ends within a message (one row `BAD_RECORD` behind the whole ones): Kafka reads them, or drops the rest;
+  inner set that ends within a message (one row `BAD_RECORD` after the whole ones): Kafka reads them, or drops the rest;
 - counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
 - a payload longer than max_batch_bytes, and what is compressed in a row once it comes to more than max_cell_bytes, `TOO_LARGE`:
   its payloads and `ROW_BYTES` for each record, those included that are too large by themselves. So is what the rows that
@@ -151,7 +151,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "kafka_next_offset(data BINARY) -> BIGINT",
-        "The offset behind the last entry within kafka_valid_bytes; NULL if there is none.",
+        "The offset after the last entry within kafka_valid_bytes; NULL if there is none.",
         lookups.decode_next_offset,
         "kafka_next_offset(segment) -> 16",
     ),

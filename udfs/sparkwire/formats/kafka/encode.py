@@ -228,7 +228,7 @@ def _put_entry(out: Bytes, pos: int, offset: int, end: int) -> None:
 
 @kernel
 def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bodies: Ints) -> int:
-    """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position behind."""
+    """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position after it."""
     first, magic = sets.first[row], sets.magic[row]
     # Compressed messages of magic 1 count from 0, their wrapper has the absolute offset.
     relative = magic == 2 or (magic == 1 and sets.codec[row] != NONE)

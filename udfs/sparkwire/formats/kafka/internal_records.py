@@ -25,7 +25,7 @@ _UNKNOWN = -1
 
 
 class Kind(NamedTuple):
-    """A kind of record: which keys it has, told by their version, and its values."""
+    """A kind of record: which keys it has, by their version, and its values."""
 
     key: Schema
     value: Schema | None

@@ -59,7 +59,7 @@ LENGTH = ENTRY["size"].field.width
 OVERHEAD = ENTRY.size
 """what ``size`` does not count [bytes]"""
 MAGIC = BATCH["magic"].offset
-"""the magic byte stands at the same place in every entry"""
+"""the magic byte is at the same place in every entry"""
 SMALLEST = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH, BATCH.size - OVERHEAD)
 """smallest ``size`` of an entry by its magic [bytes]"""
 LEAST_SIZE = min(SMALLEST)

@@ -16,7 +16,7 @@ from sparkwire.kernels.varint import VARINT_BYTES, unsigned
 
 VERSION_SIZE: Final = 2  # [bytes]
 MOST_COPIED: Final = 1 << 26
-"""what the texts of the items of one message may come to, each item having that which stands above it [bytes]"""
+"""what the texts of the items of one message may come to, each item having that which is above it [bytes]"""
 
 # The steps of a program: what is read, into which slot, whether it may be null, where a loop goes on.
 I8, I16, I32, I64, STRING, BYTES, LOOP, NEXT, TAGS, EMIT, END = range(11)
