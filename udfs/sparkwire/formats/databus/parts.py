@@ -141,15 +141,22 @@ def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, fou
     value = header_end(data, start, size, variant)
     if value != V1_BYTES_HEADER:
         return value
-    if size < V1_BYTES_HEADER:
+    return _read_bytes_key(data, start, size, V1_KEY, is_little(variant), row, found)
+
+
+@kernel
+def _read_bytes_key(data: Bytes, start: int, size: int, at: int, little: bool, row: int, found: PartSpans) -> int:
+    """Note where the key lies whose size is at ``at``; where it ends, ``UNKNOWN`` where nothing says it."""
+    first = at + 4
+    if size < first:
         return int64(UNKNOWN)
-    key_size = int64(i32(data, start + V1_KEY, is_little(variant)))
+    key_size = int64(i32(data, start + at, little))
     if key_size < 0:
         return int64(UNKNOWN)
-    if value + key_size <= size:
-        found.starts[KEY, row] = start + value
+    if first + key_size <= size:
+        found.starts[KEY, row] = start + first
         found.sizes[KEY, row] = key_size
-    return value + key_size
+    return first + key_size
 
 
 @kernel
@@ -183,12 +190,4 @@ def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, fou
     if kind == NO_KEY:
         # Databus notices only when the key is asked for.
         return int64(V2_KEY)
-    if size < V2_KEY + 4:
-        return int64(UNKNOWN)
-    key_size = int64(i32(data, start + V2_KEY, little))
-    if key_size < 0:
-        return int64(UNKNOWN)
-    if V2_KEY + 4 + key_size <= size:
-        found.starts[KEY, row] = start + V2_KEY + 4
-        found.sizes[KEY, row] = key_size
-    return V2_KEY + 4 + key_size
+    return _read_bytes_key(data, start, size, V2_KEY, little, row, found)
