@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
+from sparkwire.column import read_only
+
 Bytes = npt.NDArray[np.uint8]
 
 GZIP = ".gz"
@@ -242,7 +244,7 @@ class Source:
         size = max(0, min(size, self.size - position))
         kept = position - self._start
         if kept >= 0 and kept + size <= len(self._held):
-            return _readonly(self._held[kept : kept + size])
+            return read_only(self._held[kept : kept + size])
         if len(self._buffer) < size:
             self._buffer, old = np.empty(size, np.uint8), self._held
         else:
@@ -252,7 +254,7 @@ class Source:
             self._buffer[:have] = old[kept:]
         self._fill(position + have, self._buffer[have:size])
         self._start, self._held = position, self._buffer[:size]
-        return _readonly(self._held)
+        return read_only(self._held.view())
 
     def read(self, position: int, size: int) -> bytes:
         """Likewise, but bytes of their own, of which nothing is kept: for a few that lie far from others."""
@@ -287,10 +289,3 @@ class Source:
             f"{self.file.name} had {self.size} bytes when it was listed and ends at {position} now: "
             "it was cut while it was read"
         )
-
-
-def _readonly(data: Bytes) -> Bytes:
-    # As kernels have it from Arrow: one type of array, compiled once.
-    view = data.view()
-    view.flags.writeable = False
-    return view
