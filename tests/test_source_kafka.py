@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PythonException
@@ -185,6 +186,7 @@ def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
         for step in (source.schema, reader.partitions, lambda: list(reader.read(task))):
             assert frozen_by(step) > 10_000
         assert frozen_by(lambda: udf.Call("kafka_records")(pa.array([b""]))) > 10_000
+        assert frozen_by(lambda: udf.PandasCall("kafka_records")(pd.Series([b""]))) > 10_000
     finally:
         gc.unfreeze()
 

@@ -93,7 +93,9 @@ class PandasCall(Call):
         from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
 
         with told_of_memory(self.__name__):
-            return call(self.function, args, named, session_time_zone())
+            answer = call(self.function, args, named, session_time_zone())
+        spare_what_is_loaded()
+        return answer
 
 
 def session_time_zone() -> str | None:
