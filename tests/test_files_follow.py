@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkwire.files import databus, events, follow, follow_events, kafka_log, log, splits
+from sparkwire.files import events, log, plan, splits
+from sparkwire.files.loss import DataLoss
 from sparkwire.files.storage import Source
 from tests import kafka_cases as golden
-from tests.arrow import whole
 from tests.databus_cases import STREAMS, golden_bytes
+from tests.stream import events_of, kafka
 from tests.test_files_databus import expected as event_rows
 from tests.test_files_kafka import records, rows
 
@@ -30,40 +30,10 @@ NAMES = ("00000000000000000100.log", "00000000000000000494.log")
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "CHUNK", 700)
-    monkeypatch.setattr(follow, "PAGE", 700)
+    monkeypatch.setattr(plan, "PAGE", 700)
     monkeypatch.setattr(splits, "LEAD", 200)
     monkeypatch.setattr(events, "CHUNK", 300)
     monkeypatch.setattr(events, "AHEAD", 2200)
-
-
-class Stream:
-    """What Spark does with a source: asks for places, and reads what lies between two of them."""
-
-    def __init__(self, source: Any, follower: Callable[[Any], Any], path: Path, **options: str) -> None:
-        self.source = source
-        self.asked = source.query({"path": str(path), **options})
-        self.new: Callable[[], Any] = lambda: follower(self.asked)
-        self.follower = self.new()
-        self.place = self.follower.initial()
-
-    def between(self, follower: Any, start: Any, end: Any) -> list[Row]:
-        batches = (batch for task in follower.tasks(start, end) for batch in self.source.read(self.asked, task))
-        return [whole(row) for batch in batches for row in batch.to_pylist()]
-
-    def batch(self, max_bytes: int | None = None) -> list[Row]:
-        """The rows of one micro-batch; read again by a query that was started anew they are the same."""
-        end = self.follower.latest(self.place)
-        if max_bytes is not None:
-            end = self.follower.limited(self.place, end, max_bytes)
-        start, end = (json.loads(json.dumps(places)) for places in (self.place, end))
-        found = self.between(self.follower, start, end)
-        assert self.between(self.new(), start, end) == found
-        self.place = end
-        return found
-
-
-def kafka(path: Path, **options: str) -> Stream:
-    return Stream(kafka_log, follow.Follower, path, **options)
 
 
 def grown(path: Path, data: bytes, chance: random.Random, zeros: int = 0) -> Iterator[None]:
@@ -156,7 +126,7 @@ def test_retention(tmp_path: Path) -> None:
     for one in (stream, lenient):
         one.batch(20_000)
     (tmp_path / NAMES[0]).unlink()
-    with pytest.raises(ValueError, match=rf"has lost {NAMES[0]} from byte \d+ on, which the query still has to read"):
+    with pytest.raises(DataLoss, match=r"the query goes on at offset 214, but the log begins at offset 494 now"):
         stream.batch()
     assert [row["offset"] for row in lenient.batch()] == list(range(494, 520))
 
@@ -198,7 +168,7 @@ def test_event_files_grow_by_whole_windows(name: str, budget: int | None, tmp_pa
     data = golden_bytes(name)
     path = tmp_path / "events.bin"
     path.write_bytes(b"")
-    stream = Stream(databus, follow_events.EventFollower, tmp_path)
+    stream = events_of(tmp_path)
     found: list[Row] = []
     for _ in grown(path, data, random.Random(3)):
         some = stream.batch(budget)
@@ -219,7 +189,7 @@ def test_streams_in_several_files(name: str, budget: int | None, tmp_path: Path,
     whole_rows = event_rows({"": data}, "")
     starts = [row["position"] for row in whole_rows]
     cuts = [0, *sorted(random.Random(5).sample(starts[1:], 6)), len(data)]
-    stream = Stream(databus, follow_events.EventFollower, tmp_path, stream="directory", maxSplitBytes="900")
+    stream = events_of(tmp_path, stream="directory", maxSplitBytes="900")
     found: list[Row] = []
     for number, (start, stop) in enumerate(pairwise(cuts)):
         (tmp_path / f"events.{number}").write_bytes(data[start:stop])

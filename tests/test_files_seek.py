@@ -12,8 +12,8 @@ from sparkwire.files import kafka_log
 from sparkwire.files.kafka_log import find
 from sparkwire.files.log import Log
 from sparkwire.files.options import Comparison
-from sparkwire.files.plan import FIRST, Partition
-from sparkwire.files.seek import PAGE, Seeker
+from sparkwire.files.plan import Partition
+from sparkwire.files.seek import FIRST, PAGE, Seeker
 from sparkwire.files.storage import Source
 from tests import kafka_cases as golden
 from tests.test_files_kafka import rows

@@ -74,6 +74,10 @@ class Placed(NamedTuple):
         """[bytes] from the layout's start to the end of the field"""
         return self.offset + self.field.width
 
+    def read(self, data: bytes) -> int:
+        """The number in ``data``, big-endian."""
+        return int.from_bytes(data[self.offset : self.end], "big", signed=self.field.wire.startswith("i"))
+
 
 class Layout:
     """Fields that lie one after the other, from the first byte of a row on."""

@@ -20,7 +20,7 @@ from sparkwire.files.event_rows import Part, event_rows
 from sparkwire.files.events import END, EventFile, Rows
 from sparkwire.files.options import Option
 from sparkwire.files.plan import FILE_COST, packed
-from sparkwire.files.storage import File, Source
+from sparkwire.files.storage import GZIP, File, Source
 from sparkwire.files.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.files.windows import UNENDED, Ending, Open, Windows, windows_of
 from sparkwire.formats.databus.fields import FIELDS
@@ -161,7 +161,14 @@ _NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does 
 
 
 def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
-    return {file.name: file for file in files if single or not file.basename.startswith((".", "_"))}
+    names = {file.path for file in files}
+    return {
+        file.name: file
+        for file in files
+        if single
+        # A compressed copy beside its original has nothing else.
+        or not (file.basename.startswith((".", "_")) or (file.compressed and file.path.removesuffix(GZIP) in names))
+    }
 
 
 def streams(asked: Query) -> list[tuple[str, list[File]]]:
@@ -188,10 +195,9 @@ def schema(asked: Query) -> pa.Schema:
 
 def narrowed(asked: Query, comparisons: Sequence[options.Comparison]) -> Query:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
-    for column, operator, value in comparisons:
-        if column == "src_id" and operator in ("=", "in") and value is not None:
-            kept = frozenset(value if operator == "in" else (value,))
-            asked = asked._replace(sources=kept if asked.sources is None else kept & asked.sources)
+    for column, operator, *values in options.not_null(comparisons):
+        if column == "src_id" and operator in ("=", "in"):
+            asked = asked._replace(sources=options.within(asked.sources, values))
     return asked
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,12 +15,13 @@ from sparkwire.builders import columns_of
 from sparkwire.column import from_codes, gather, primitive
 from sparkwire.errors import ERRORS, OK
 from sparkwire.files.events import DATA, EventFile, Rows
-from sparkwire.files.storage import File, Source
+from sparkwire.files.loss import Lost, report_loss
+from sparkwire.files.storage import Cut, File, Source
 from sparkwire.files.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.formats.databus.accessors import status_codes
 from sparkwire.formats.databus.fields import FIELDS
-from sparkwire.formats.databus.layout import STATUSES
+from sparkwire.formats.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.formats.databus.scan import Events
 from sparkwire.kernels import Bools
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from sparkwire.files.databus import Query
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
+_TAIL: Final = 256  # [bytes]
+_END: Final = 2**62  # a position after that of any event
 _OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
 
 
@@ -44,10 +48,62 @@ class Part(NamedTuple):
     window: Open
     beyond: Ending
     """what later files have of the window that is open at the file's end"""
+    scns: tuple[int, int] | None = None
+    """after a loss: of windows those that end after the first and not after the second"""
+    guard: EventGuard | None = None
+    """of a stream: what it was planned for"""
+
+
+class EventGuard(NamedTuple):
+    """What the file of a part was when it was planned."""
+
+    stream: str
+    stands_at: str
+    scns: tuple[int, int]
+    fails: bool
+    leads: bool = True
+    """whether it is the first of its file"""
+    tails: tuple[tuple[int, int], ...] = ()
+    """positions, and `tail_of` them"""
+
+
+def tail_of(source: Source, position: int) -> int:
+    """A checksum of the last bytes before a position: what a place in a stream is known by."""
+    first = max(0, position - _TAIL)
+    return zlib.crc32(source.read(first, position - first))
+
+
+def part_now(part: Part) -> Part | None:
+    """What to read of a part: where the file of a stream has changed since it was planned, the windows that it had.
+
+    Raises
+    ------
+    DataLoss
+        where it has changed, and that fails the query.
+    """
+    guard = part.guard
+    if guard is None:
+        return part
+    try:
+        with Source(part.file) as source:
+            if all(position <= source.size and tail_of(source, position) == tail for position, tail in guard.tails):
+                return part
+        lost = Lost(f"{part.file.basename} has other events than when it was listed")
+    except (FileNotFoundError, Cut) as error:
+        lost = Lost(str(error))
+    report_loss(guard.stream, guard.stands_at, lost, guard.fails)
+    if not guard.leads:  # the part before it reads all of the file
+        return None
+    now = part.file.beside(part.file.basename)
+    return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
 
 
 def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The rows of a part, a chunk at a time."""
+    now = part_now(part)
+    if now is None:
+        return
+    part = now
     with Source(part.file) as source, Source(part.file) as beside:
         reader = _Reader(asked, part, EventFile(beside))
         events = EventFile(source)
@@ -69,8 +125,9 @@ class _Reader:
         self.asked = asked
         self.part = part
         self._beside = beside
-        self.needs_windows = asked.start is not None or not _OF_WINDOWS.isdisjoint(asked.columns)
-        self._needs_ends = asked.start is not None or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
+        filtered = asked.start is not None or part.scns is not None
+        self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(asked.columns)
+        self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
         self._known: tuple[int, Ending] | None = None
 
     def ahead(self, rows: Rows, window: Open) -> Ending:
@@ -134,6 +191,9 @@ class _Reader:
             its = scn == asked.start.scn
             kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
             kept &= ~its if asked.start.skipped < 0 else ~(its & is_data & (windows.rank < asked.start.skipped))
+        if self.part.scns is not None and windows is not None:
+            after, until = self.part.scns
+            kept &= (windows.scn > after) & (windows.scn <= until)
         return kept
 
     def _fail(self, rows: Rows, errors: npt.NDArray[np.int8], kept: Bools) -> None:

@@ -36,6 +36,9 @@ LEAST = 45
 _V1_SEQUENCE, _V2_SEQUENCE = V1["sequence"].offset, V2["sequence"].offset
 _V1_SOURCE, _V2_SOURCE = V1["src_id"].offset, V2["src_id"].offset
 
+# What the bytes at hand end with.
+CHUNK_OF_FILE, FILE, GROWING_FILE = range(3)
+
 # What a row is for windows.
 DATA, CONTROL, END, REGRESS, BROKEN = range(5)
 
@@ -77,7 +80,7 @@ class Rows(NamedTuple):
 @kernel
 def frame_rows(
     data: Bytes,
-    final: bool,
+    ends_with: int,
     stop: int,
     previous: int,
     ends: npt.NDArray[np.int32],
@@ -90,17 +93,18 @@ def frame_rows(
     """Fill in the rows that begin before ``stop`` and can be decided by ``data``.
 
     Returns how many there are, the variant to remember, and how many bytes from there on the next needs to be decided; 0 where
-    it is only more of the file. ``final``: the file ends with ``data``. ``bounds``: `SKIPPED` and `AHEAD`.
+    it is only more of the file. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.
     """
     skipped, ahead = bounds
+    final, at_hand = ends_with == FILE, ends_with != CHUNK_OF_FILE
     pos, count, size = int64(0), 0, int64(data.size)
     ends[0] = 0
     while pos < size and pos < stop and count < kinds.size:
         left = size - pos
         variant, error = stream_header(data, pos, left, previous, sums)
-        if error != OK and left < ahead and not final:
+        if error != OK and left < ahead and not at_hand:
             return count, previous, int64(ahead)
-        if error == TRUNCATED and not final:
+        if error == TRUNCATED and not at_hand:
             claimed = event.header_end(data, pos, left, variant)
             if left < claimed <= skipped:
                 return count, previous, int64(claimed)
@@ -124,13 +128,17 @@ def frame_rows(
             if source == SCN_REGRESS:
                 kind = int64(REGRESS)
         else:
-            # A place is decided by what is at hand after it; at the end of the file, by all there is.
-            decided = size if final else size - ahead
+            # A position is decided by what is at hand after it; at the end of the file, by all there is.
+            decided = size if at_hand else size - ahead
             limit = min(decided, pos + skipped)
             after = next_header(data, pos, min(size, limit + ahead), previous, sums)
-            if after > limit and limit < pos + skipped and not final:
+            if after > limit and limit < pos + skipped and not at_hand:
                 return count, previous, int64(skipped + ahead)
+            if ends_with == GROWING_FILE and after >= limit and size - pos < skipped + ahead:
+                return count, previous, 0  # no event after it is there that proves it corrupt
             after = min(after, limit)
+            if ends_with == GROWING_FILE and after + _length(data, after, size - after, previous, sums) > size:
+                return count, previous, 0
         kinds[count] = kind
         sequences[count] = sequence
         errors[count] = error
@@ -138,6 +146,13 @@ def frame_rows(
         ends[count] = after
         pos = after
     return count, previous, 0
+
+
+@kernel
+def _length(data: Bytes, pos: int, left: int, previous: int, sums: RangeSums) -> int:
+    """Of the event at ``pos`` [bytes]; 0 where no header is there."""
+    variant, error = stream_header(data, pos, left, previous, sums)
+    return event.total_length(data, pos, left, variant) if error == OK else int64(0)
 
 
 @kernel
@@ -164,25 +179,26 @@ class EventFile:
         self.source = source
         self.chunk = chunk or CHUNK
 
-    def rows(self, position: int, stop: int, previous: int, complete: bool = False) -> Rows:
+    def rows(self, position: int, stop: int, previous: int, grows: bool = False) -> Rows:
         """The rows from ``position`` on that begin before ``stop``, about a chunk of them; none at the end.
 
         Parameters
         ----------
         previous
             the variant of the event before, `NO_VARIANT` at the beginning
-        complete
-            give none that the end of the file may have cut: it grows
+        grows
+            whether the file may grow: then none is given that its end may have cut, and corrupt bytes are where an event follows
         """
         wanted = max(AHEAD, min(self.chunk, stop - position + AHEAD))
         while True:
             data = self.source.view(position, wanted)
-            final = position + len(data) == self.source.size and not complete
+            at_hand = position + len(data) == self.source.size
+            ends_with = (GROWING_FILE if grows else FILE) if at_hand else CHUNK_OF_FILE
             room = len(data) // LEAST + 16
             out = (empty(room + 1, np.int32), empty(room, np.int8), empty(room, np.int64), empty(room, np.int8))
             sums = range_sums(CRC32_RAW, 0, len(data))
-            count, after, needed = frame_rows(data, final, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
-            if count or final or not needed or needed <= len(data) or position + len(data) >= self.source.size:
+            count, after, needed = frame_rows(data, ends_with, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
+            if count or at_hand or not needed or needed <= len(data):
                 ends, kinds, sequences, errors = (column[: count + (k == 0)] for k, column in enumerate(out))
                 return Rows(position, data, ends, kinds, sequences, errors, int(after))
             wanted = int(needed)

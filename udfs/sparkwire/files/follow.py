@@ -1,285 +1,201 @@
-"""Segments while they grow: how far each log can be read, and what lies between two such places.
+"""Streams: what a query has read of logs that grow, and what it reads next.
 
-A place is a file, a position in it and the offset that comes next; it never changes what is before it. What is not all there yet
-waits: bytes of the last segment after its last intact entry, torn, half written or allocated in advance. A segment that another
-one follows is complete, and read to its end.
+What a query checkpoint keeps of a log says what comes next in it, and by what it is known that the log is still the same: the
+last entry that was given. File and position only say where that was found. Whenever rows are planned it is looked for, and
+where it is not there, something is lost: that fails the query, or with ``failOnDataLoss`` false goes on with what is there.
+
+A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``. Version 1 was the object of logs alone, each an array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from sparkwire.files.kafka_log import Query, find, part_bytes
-from sparkwire.files.log import Log
-from sparkwire.files.naming import Segment
-from sparkwire.files.plan import END, FIRST, Bounds, Part, Partition, tasks
-from sparkwire.files.seek import PAGE, Seeker, entry_numbers
-from sparkwire.files.splits import cuts
-from sparkwire.files.storage import Cut, Source
-from sparkwire.files.transactions import Aborted, Tracker
-from sparkwire.formats.kafka.framing import crc_ok, entry_end
-from sparkwire.formats.kafka.layout import BATCH_SIZE
+from sparkwire.files.plan import FILE_COST, packed
+from sparkwire.files.storage import File
 
-_BLANK = 4096  # that many zeros are what a broker has allocated and not written [bytes]
+VERSION = 2
+QUIET = 60.0
+"""a file that has not been written for so long has ended [s]"""
 
-Places = dict[str, list[Any]]
-"""by log: a file's name, a position in it, the offset that comes next; as JSON keeps it"""
+Checkpoint = dict[str, Any]
+"""as Spark keeps it in JSON"""
+Log = TypeVar("Log")
+Offset = TypeVar("Offset", bound=NamedTuple)
 
 
-class Place(NamedTuple):
-    """Up to where a log has been read."""
-
-    file: str
-    position: int
-    offset: int
-    """that comes next, -1 where it is not known"""
+def may_grow(file: File) -> bool:
+    """Whether more bytes may still come."""
+    return not file.compressed and (file.modified is None or time.time() - file.modified < QUIET)
 
 
-class Follower:
-    """Follows the logs of a query from one call to the next."""
+class Follower(ABC, Generic[Log, Offset]):
+    """Follows the logs of a query from one micro-batch to the next; a source says what a log is."""
 
-    def __init__(self, asked: Query) -> None:
+    source: str
+    offset: type[Offset]
+
+    def __init__(self, asked: Any) -> None:
         self.asked = asked
-        if asked.ending_offset is not None or asked.ending_timestamp is not None:
-            raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
-        self._trackers: dict[str, tuple[Tracker, Place]] = {}
 
-    def initial(self) -> Places:
-        """Where to begin: only logs of which not all is asked for have a place."""
-        bounds = Bounds(self.asked.starting_offset, None, self.asked.starting_timestamp, None)
-        if bounds == Bounds():
-            return {}
-        found: Places = {}
-        for name, segments in self._logs().items():
-            partition = Partition(segments)
-            with partition.opened:
-                first, _ = partition.range(bounds)
-                if first is None:
-                    found[name] = list(self._end(segments, None))
-                    continue
-                begin = next(iter(partition.parts(first, END, False, END)), None)
-                if begin is not None:
-                    found[name] = list(Place(begin.segment.file.basename, begin.start, first))
-        return found
+    # -- what Spark asks
 
-    def latest(self, start: Mapping[str, Any]) -> Places:
+    def initial(self) -> Checkpoint:
+        """Before the first batch: a log's first offset is that which it has when it joins."""
+        return self._dumped({})
+
+    def latest(self, start: Checkpoint) -> Checkpoint:
         """How far every log can be read now."""
-        logs = self._logs()
-        ends = {name: list(self._readable(name, some, _place(start, name))) for name, some in logs.items()}
-        return dict(start) | ends
+        begins = self._parsed(start)
+        return self._dumped(
+            begins | {name: self.end(name, log, begins.get(name)) for name, log in self._logs().items()}
+        )
 
-    def limited(self, start: Mapping[str, Any], end: Mapping[str, Any], max_bytes: int) -> Places:
-        """The places of ``end``, or nearer ones, so that about ``max_bytes`` lie between ``start`` and them."""
-        logs = {name: some for name, some in self._logs().items() if name in end}
-        backlog = {name: _bytes_between(some, _place(start, name), Place(*end[name])) for name, some in logs.items()}
-        total = sum(backlog.values())
-        near = dict(end)
+    def up_to(self, start: Checkpoint, target: Checkpoint) -> Checkpoint:
+        """``target``, and the logs of ``start`` that it does not know."""
+        return self._dumped(self._parsed(start) | self._parsed(target))
+
+    def limited(self, start: Checkpoint, end: Checkpoint, max_bytes: int) -> Checkpoint:
+        """``end``, or less of each log, so that about ``max_bytes`` lie between ``start`` and it."""
+        begins, ends = self._parsed(start), self._parsed(end)
+        logs = {name: log for name, log in self._logs().items() if name in ends}
+        behind = {name: self.bytes_between(log, begins.get(name), ends[name]) for name, log in logs.items()}
+        total = sum(behind.values())
         if total > max_bytes:
-            for name, behind in backlog.items():
-                share = max(1, behind * max_bytes // total)
-                near[name] = list(_advanced(logs[name], _place(start, name), Place(*end[name]), share))
-        return near
+            for name, size in behind.items():
+                if size:
+                    share = max(1, size * max_bytes // total)
+                    ends[name] = self.nearer(logs[name], begins.get(name), ends[name], share)
+        return self._dumped(ends)
 
-    def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[Part, ...]]:
+    def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
         """What lies between.
 
         Raises
         ------
-        ValueError
+        DataLoss
             with failOnDataLoss where it is gone.
         """
+        begins, ends = self._parsed(start), self._parsed(end)
         logs = self._logs()
-        parts: list[Part] = []
-        for name in end:
-            begin, stop = _place(start, name), Place(*end[name])
-            if begin != stop:
-                parts += self._parts(name, logs.get(name, []), begin, stop)
-        return tasks(parts, self.asked.max_split_bytes)
+        parts: list[Any] = []
+        for name, stop in ends.items():
+            begin = begins.get(name)
+            if name not in logs:
+                self.gone(name, begin, stop)
+            elif begin != stop:
+                parts += self.parts(name, logs[name], begin, stop)
+        costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
+        return packed(parts, costs, self.asked.max_split_bytes)
 
-    def _logs(self) -> dict[str, list[Segment]]:
-        found = find(self.asked.paths)
-        return {name: list(some) for name, some in groupby(found, key=_name)}
-
-    # -- how far
-
-    def _readable(self, name: str, segments: Sequence[Segment], start: Place | None) -> Place:
-        end = self._end(segments, start)
-        if self.asked.committed:
-            first_open = self._followed(name, segments, end).found().first_open
-            if first_open is not None:
-                end = min(end, _place_of_offset(segments, first_open), key=lambda place: (place.file, place.position))
-        return end if start is None else max(start, end, key=lambda place: (place.file, place.position))
-
-    def _end(self, segments: Sequence[Segment], start: Place | None) -> Place:
-        """After the last intact entry of the last segment."""
-        last = segments[-1]
+    def _logs(self) -> Mapping[str, Log]:
         try:
-            return _end_of(last, start)
-        except Cut:  # a broker that rolls a segment takes back what it had allocated in advance
-            of_its_size_now = last.file.beside(last.file.basename)
-            return _end_of(last._replace(file=of_its_size_now), start)
+            return self.logs()
+        except (FileNotFoundError, ValueError):
+            if self.asked.fail_on_data_loss:
+                raise
+            return {}  # nothing is left: it may come back
 
-    def _followed(self, name: str, segments: Sequence[Segment], end: Place) -> Tracker:
-        """The transactions of a log up to ``end``, from where they were followed to the last time."""
-        tracker, done = self._trackers.get(name, (Tracker(), Place("", 0, -1)))
-        for segment in segments:
-            file = segment.file
-            if done.file <= file.basename <= end.file:
-                start = done.position if file.basename == done.file else 0
-                with Source(file) as source:
-                    stop = end.position if file.basename == end.file else source.size
-                    reached = tracker.follow(Log(source), start, min(stop, source.size))
-                    done = Place(file.basename, max(start, reached), -1)
-        self._trackers[name] = tracker, done
-        return tracker
+    # -- what a source says
 
-    # -- what lies between
+    @abstractmethod
+    def logs(self) -> Mapping[str, Log]:
+        """The logs of the query, by name."""
 
-    def _parts(self, name: str, segments: Sequence[Segment], begin: Place | None, stop: Place) -> Iterator[Part]:
-        by_file = {segment.file.basename: segment for segment in segments}
-        self._check_loss(name, segments, by_file, begin, stop)
-        aborted: tuple[Aborted, ...] = ()
-        if self.asked.committed:
-            aborted = self._followed(name, segments, self._end(segments, None)).found().aborted
-        for file, segment in by_file.items():
-            if file > stop.file or (begin is not None and file < begin.file):
-                continue
-            at_first = begin is not None and file == begin.file
-            start = begin.position if begin is not None and at_first else 0
-            with Source(segment.file) as source:
-                last = min(stop.position, source.size) if file == stop.file else source.size
-                seeker = Seeker(Log(source, chunk=PAGE), segment)
-                # As if the file ended there: what has been added since is no part of these rows.
-                ended = segment._replace(file=segment.file._replace(size=last))
-                first = begin.offset if begin is not None and at_first and begin.offset >= 0 else FIRST
-                first = max(first, FIRST if self.asked.starting_offset is None else self.asked.starting_offset)
-                size = part_bytes(self.asked)
-                places = [
-                    start,
-                    *(() if segment.file.compressed else cuts(seeker.log, start, last, size, seeker.offsets)),
-                ]
-                for at, following in zip(places, [*places[1:], last], strict=True):
-                    if at < following:
-                        yield Part(ended, at, following, first, END, aborted)
+    @abstractmethod
+    def end(self, name: str, log: Log, begin: Offset | None) -> Offset:
+        """How far a log can be read; ``begin`` itself where that is there and nothing comes after it."""
 
-    def _check_loss(
-        self, name: str, segments: Sequence[Segment], files: Mapping[str, Segment], begin: Place | None, stop: Place
-    ) -> None:
-        if not self.asked.fail_on_data_loss:
-            return
-        gone = None
-        if begin is not None and begin.file not in files:
-            later = [s.base_offset for s in segments if s.base_offset is not None and s.file.basename > begin.file]
-            if not later or begin.offset < 0 or later[0] > begin.offset:
-                gone = begin
-        elif (
-            begin is not None and files[begin.file].file.size < begin.position and not files[begin.file].file.compressed
-        ):
-            gone = begin
-        elif stop.file not in files:
-            gone = stop
-        if gone is not None:
+    @abstractmethod
+    def bytes_between(self, log: Log, begin: Offset | None, end: Offset) -> int:
+        """About how much there is to read."""
+
+    @abstractmethod
+    def nearer(self, log: Log, begin: Offset | None, end: Offset, share: int) -> Offset:
+        """The first offset at least ``share`` bytes after ``begin``, ``end`` if there is none."""
+
+    @abstractmethod
+    def parts(self, name: str, log: Log, begin: Offset | None, end: Offset) -> Sequence[Any]:
+        """What lies between two offsets; DataLoss as `tasks`."""
+
+    @abstractmethod
+    def size(self, part: Any) -> int:
+        """Of the file of a part [bytes]."""
+
+    @abstractmethod
+    def gone(self, name: str, begin: Offset | None, end: Offset) -> None:
+        """A log of which nothing is left; DataLoss as `tasks`."""
+
+    @abstractmethod
+    def offset_from(self, kept: Any) -> Offset:
+        """What a checkpoint has of a log; TypeError, ValueError, KeyError where that is none."""
+
+    @abstractmethod
+    def offset_of_version_1(self, kept: list[Any]) -> Offset:
+        """The same of a checkpoint of version 1."""
+
+    @abstractmethod
+    def kept(self, offset: Offset) -> Mapping[str, Any]:
+        """What of an offset a checkpoint keeps."""
+
+    # -- checkpoints
+
+    def _dumped(self, offsets: Mapping[str, Offset]) -> Checkpoint:
+        return {"version": VERSION, "logs": {name: self.kept(offset) for name, offset in sorted(offsets.items())}}
+
+    def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
+        """The offsets of a checkpoint.
+
+        Raises
+        ------
+        ValueError
+            where it is none of this source.
+        """
+        if not isinstance(checkpoint, dict):
+            self._refuse(checkpoint)
+        version, logs, read = checkpoint.get("version", 1), checkpoint.get("logs"), self.offset_from
+        if "version" not in checkpoint:
+            logs, read = checkpoint, self.offset_of_version_1
+        elif version != VERSION:
             raise ValueError(
-                f"{name} has lost {gone.file} from byte {gone.position} on, which the query still has to read: "
-                "failOnDataLoss false goes on with what is there"
+                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads 1 to {VERSION}: "
+                "go on with the version that wrote it, or a newer one"
             )
+        if not isinstance(logs, dict):
+            self._refuse(checkpoint)
+        offsets = {}
+        for name, kept in logs.items():
+            try:
+                offsets[name] = read(kept)
+            except (TypeError, ValueError, KeyError, AttributeError):
+                self._refuse({name: kept})
+        return offsets
+
+    def _refuse(self, kept: Any) -> NoReturn:
+        raise ValueError(
+            f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
+            "it is of another source or was edited. Start the query with a new checkpointLocation"
+        )
 
 
-def _end_of(segment: Segment, start: Place | None) -> Place:
-    file = segment.file
-    floor = start.position if start is not None and start.file == file.basename else 0
-    offset = start.offset if start is not None and floor else -1 if segment.base_offset is None else segment.base_offset
-    with Source(file) as source:
-        if file.compressed:
-            return Place(file.basename, source.size, -1)
-        position, following = intact_end(Seeker(Log(source, chunk=PAGE), segment), min(floor, source.size))
-        return Place(file.basename, position, offset if following is None else following)
+def whole(value: Any, least: int = 0) -> int:
+    """A whole number of a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        where it is none, or too small or large.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**63:
+        raise ValueError(value)
+    return value
 
 
-def intact_end(seeker: Seeker, floor: int) -> tuple[int, int | None]:
-    """Where the last intact entry ends, from ``floor`` on, and the offset after it; None where there is no entry."""
-    log, position, last = seeker.log, floor, None
-    size = log.source.size
-    for known in seeker.offsets.values[::-1].tolist():
-        if known <= floor:
-            break
-        if log.is_intact(known):
-            position = known
-            break
-    while position < size:
-        run = log.framed(position, size)
-        if len(run.data):
-            at = 0
-            while (after := int(entry_end(run.data, at))) < len(run.data):
-                at = after
-            last = position + at, position + after, int(entry_numbers(run.data, at)[1]), bool(crc_ok(run.data, at))
-            position += after
-        elif not log.source.view(position, _BLANK).any():
-            break
-        else:
-            following = log.damage(position).stop
-            if following >= size:
-                break
-            position = following
-    if last is None:
-        return floor, None
-    begins, ends, offset, intact = last
-    if intact:
-        return ends, offset + 1
-    return (begins, None) if begins <= floor else (begins, int(_first_offset(log, begins)))
-
-
-def _first_offset(log: Log, position: int) -> int:
-    return int(entry_numbers(log.source.view(position, BATCH_SIZE), 0)[0])
-
-
-def _name(segment: Segment) -> str:
-    """Of a log: its directory, or the file where its name tells no offset."""
-    return segment.file.root + segment.file.folder if segment.base_offset is not None else segment.file.name
-
-
-def _place(places: Mapping[str, Any], name: str) -> Place | None:
-    return Place(*places[name]) if name in places else None
-
-
-def _between(segments: Sequence[Segment], start: Place | None, end: Place) -> Iterator[tuple[Segment, int, int]]:
-    """The files from ``start`` to ``end``, and their positions."""
-    for segment in segments:
-        file = segment.file.basename
-        if file <= end.file and (start is None or file >= start.file):
-            first = start.position if start is not None and file == start.file else 0
-            yield segment, first, end.position if file == end.file else segment.file.size
-
-
-def _bytes_between(segments: Sequence[Segment], start: Place | None, end: Place) -> int:
-    return sum(max(0, last - first) for _, first, last in _between(segments, start, end))
-
-
-def _advanced(segments: Sequence[Segment], start: Place | None, end: Place, share: int) -> Place:
-    """The first place at least ``share`` bytes after ``start``, ``end`` if there is none."""
-    some = list(_between(segments, start, end))
-    for k, (segment, first, last) in enumerate(some):
-        if last - first >= share and not segment.file.compressed:
-            with Source(segment.file) as source:
-                seeker = Seeker(Log(source, chunk=PAGE), segment)
-                found = cuts(seeker.log, first, last, share, seeker.offsets)
-                if found:
-                    return Place(segment.file.basename, found[0], _first_offset(seeker.log, found[0]))
-        share -= max(0, last - first)
-        if share <= 0 and k + 1 < len(some):
-            following = some[k + 1][0]
-            return Place(following.file.basename, 0, -1 if following.base_offset is None else following.base_offset)
-    return end
-
-
-def _place_of_offset(segments: Sequence[Segment], offset: int) -> Place:
-    """Where the entry with an offset begins."""
-    for segment in reversed(segments):
-        if segment.base_offset is None or segment.base_offset <= offset:
-            with Source(segment.file) as source:
-                entry = Seeker(Log(source, chunk=PAGE), segment).find_offset(offset)
-                if entry is not None:
-                    return Place(segment.file.basename, entry.position, offset)
-    return Place(segments[0].file.basename, 0, offset)
+def text(value: Any) -> str:
+    """A text of a checkpoint; ValueError where it is none."""
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value

@@ -1,165 +1,277 @@
-"""Streams of events while they grow: how far each can be read in whole windows, and what lies between two such places.
+"""`databus` as a stream: where a query stands in a stream of events is a window.
 
-A place is a file, a position in it where a window begins, and that window's number. What is not all there yet waits: a window
-without its end, and what is torn at the end of a file that may grow.
+Windows are given as a whole. What is not all there yet waits: a window without its end, and the bytes at the end of a file that
+may grow, as long as no event after them proves them corrupt. A file that another one follows has ended. In a directory files
+are read in the order of their names; one that comes later is read after those that have been.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparkwire.files.databus import Begin, Query, stream_parts, streams
-from sparkwire.files.event_rows import Part
+from sparkwire.files.event_rows import EventGuard, Part, tail_of
 from sparkwire.files.events import EventFile, Rows
-from sparkwire.files.plan import FILE_COST, packed
-from sparkwire.files.storage import File, Source
-from sparkwire.files.windows import Open, Windows, windows_of
+from sparkwire.files.follow import Follower, may_grow, text, whole
+from sparkwire.files.loss import Lost, report_loss
+from sparkwire.files.storage import GZIP, File, Source
+from sparkwire.files.windows import NO_SCN, Open, Windows, windows_of
 from sparkwire.formats.databus.layout import NO_VARIANT
 from sparkwire.formats.databus.stream import stream_variant
 
-Places = dict[str, list[Any]]
-"""by stream, as JSON keeps it"""
+_EVERYTHING = 2**62
 
 
-class Place(NamedTuple):
+class EventOffset(NamedTuple):
     """Between two windows of a stream."""
 
+    window: int
+    """number of the one that comes next"""
     file: str
     position: int
-    window: int
+    """of the first byte that has not been given"""
     previous: int
     """variant of the event before"""
+    tail: int | None = None
+    """checksum of the bytes before the position; None where a checkpoint of version 1 does not have it"""
+    scn: int = NO_SCN
+    """of the last window that was given"""
+    waits: bool = False
+    """whether more of the file was there, of a window without an end"""
+    read: tuple[int, ...] = ()
+    """checksums of the names of the files that have been read to their end and are still there"""
 
 
-class EventFollower:
-    """Follows the streams of a query."""
-
-    def __init__(self, asked: Query) -> None:
-        self.asked = asked
-
-    def initial(self) -> Places:
-        return {}
-
-    def latest(self, start: Mapping[str, Any]) -> Places:
-        """How far every stream can be read now."""
-        return self._places(start, dict.fromkeys(self._streams(), 2**62))
-
-    def limited(self, start: Mapping[str, Any], end: Mapping[str, Any], max_bytes: int) -> Places:
-        """The places of ``end``, or nearer ones, so that about ``max_bytes`` lie between ``start`` and them."""
-        backlog = {
-            name: sum(file.size - at for file, at in _files(files, _place(start, name), Place(*end[name])))
-            for name, files in self._streams().items()
-            if name in end
-        }
-        total = sum(backlog.values())
-        if total <= max_bytes:
-            return dict(end)
-        near = self._places(start, {name: max(1, behind * max_bytes // total) for name, behind in backlog.items()})
-        return {name: min(near.get(name, place), place) for name, place in end.items()}
-
-    def _places(self, start: Mapping[str, Any], budgets: Mapping[str, int]) -> Places:
-        found = dict(start)
-        for name, files in self._streams().items():
-            if name in budgets:
-                place = last_boundary(files, _place(start, name), budgets[name])
-                if place is not None:
-                    found[name] = list(place)
-        return found
-
-    def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[Part, ...]]:
-        """What lies between.
-
-        Raises
-        ------
-        ValueError
-            with failOnDataLoss where it is gone.
-        """
-        known = self._streams()
-        parts: list[Part] = []
-        for name in end:
-            begin, stop = _place(start, name), Place(*end[name])
-            if begin != stop:
-                files = known.get(name, [])
-                self._check_loss(name, files, begin, stop)
-                ended = [
-                    file._replace(size=stop.position) if file.basename == stop.file and not file.compressed else file
-                    for file, _ in _files(files, begin, stop)
-                ]
-                at_first = begin is not None and bool(ended) and ended[0].basename == begin.file
-                first = Begin(begin.position, begin.window, begin.previous) if begin is not None and at_first else None
-                number = 0 if begin is None else begin.window
-                found = stream_parts(name, ended, self.asked.max_split_bytes, first or Begin(0, number, NO_VARIANT))
-                parts += [_ended(part, stop) for part in found]
-        costs = [max(0, min(part.stop, part.file.size) - part.start) + FILE_COST for part in parts]
-        return packed(parts, costs, self.asked.max_split_bytes)
-
-    def _streams(self) -> dict[str, list[File]]:
-        return dict(streams(self.asked))
-
-    def _check_loss(self, name: str, files: list[File], begin: Place | None, stop: Place) -> None:
-        sizes = {file.basename: 2**62 if file.compressed else file.size for file in files}
-        for place in (begin, stop):
-            if place is not None and self.asked.fail_on_data_loss and sizes.get(place.file, -1) < place.position:
-                raise ValueError(
-                    f"{name} has lost {place.file} up to byte {place.position}, which the query still has to read: "
-                    "failOnDataLoss false goes on with what is there"
-                )
+FRONT = EventOffset(0, "", 0, NO_VARIANT, 0)
 
 
-def _ended(part: Part, stop: Place) -> Part:
-    return part._replace(stop=min(part.stop, stop.position)) if part.file.basename == stop.file else part
+class EventFollower(Follower[Sequence[File], EventOffset]):
+    """Follows the streams of a query over `databus`."""
+
+    source = "databus"
+    asked: Query
+
+    def logs(self) -> Mapping[str, Sequence[File]]:
+        return {name.removesuffix(GZIP): files for name, files in streams(self.asked)}
+
+    def size(self, part: Part) -> int:
+        return part.file.size
+
+    # -- how far
+
+    def end(self, name: str, log: Sequence[File], begin: EventOffset | None) -> EventOffset:
+        return self._boundary(log, begin, _EVERYTHING)
+
+    def bytes_between(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> int:
+        try:
+            return sum(stop - start for _, start, stop in _spans(log, standing(log, begin or FRONT), end))
+        except Lost:
+            return 0  # nothing is left out of it: what is lost is said when its rows are planned
+
+    def nearer(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset, share: int) -> EventOffset:
+        near = self._boundary(log, begin, share)
+        return near if near.window < end.window else end
+
+    def _boundary(self, log: Sequence[File], begin: EventOffset | None, budget: int) -> EventOffset:
+        at = begin or FRONT
+        try:
+            standing(log, at)
+        except Lost:
+            at = after_loss(log, at)
+        return last_boundary(log, at, budget)
+
+    # -- what lies between
+
+    def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[Part]:
+        at, scns = begin or FRONT, None
+        try:
+            found = standing(log, at)
+            standing(log, end)
+            spans = list(_spans(log, found, end))
+        except Lost as lost:
+            report_loss(name, _named(at), lost, self.asked.fail_on_data_loss)
+            found, scns = after_loss(log, at), (at.scn, end.scn)
+            spans = list(_spans(log, found, None))
+        if not spans:
+            return []
+        file, start, _ = spans[0]
+        first = Begin(start, at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
+        files = [file if file.compressed else file._replace(size=stop) for file, _, stop in spans]
+        # A stream that is a file has the name that the file has now.
+        stream = name if self.asked.by_directory else file.name
+        parts = stream_parts(stream, files, self.asked.max_split_bytes, first)
+        if scns is not None:
+            return [part._replace(scns=scns) for part in parts]
+        guard = EventGuard(name, _named(at), (at.scn, end.scn), self.asked.fail_on_data_loss)
+        return [self._guarded(part, guard, found, end) for part in parts]
+
+    def _guarded(self, part: Part, guard: EventGuard, begin: EventOffset, end: EventOffset) -> Part:
+        """A part up to ``end``, and what its file has before the places that are known."""
+        known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.tail is not None and at.position]
+        if end.file == plain_name(part.file):
+            part = part._replace(stop=min(part.stop, end.position))
+        leads = part.start == (begin.position if begin.file == plain_name(part.file) else 0)
+        tails = tuple((at.position, at.tail or 0) for at in known)
+        return part._replace(guard=guard._replace(leads=leads, tails=tails))
+
+    def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
+        at = begin or FRONT
+        if at != end or at.waits or self.asked.by_directory:
+            report_loss(name, _named(at), Lost("nothing of it is there any more"), self.asked.fail_on_data_loss)
+
+    # -- checkpoints
+
+    def kept(self, offset: EventOffset) -> Mapping[str, Any]:
+        return offset._asdict() | {"scn": None if offset.scn == NO_SCN else offset.scn}
+
+    def offset_from(self, kept: Any) -> EventOffset:
+        return EventOffset(
+            whole(kept["window"]), text(kept["file"]), whole(kept["position"]), whole(kept["previous"], NO_VARIANT),
+            None if kept["tail"] is None else whole(kept["tail"]),
+            NO_SCN if kept["scn"] is None else whole(kept["scn"], NO_SCN),
+            bool(kept["waits"]), tuple(map(whole, kept["read"])),
+        )  # fmt: skip
+
+    def offset_of_version_1(self, kept: list[Any]) -> EventOffset:
+        file, position, window, previous = kept
+        return EventOffset(whole(window), text(file).removesuffix(GZIP), whole(position), whole(previous, NO_VARIANT))
 
 
-def last_boundary(files: list[File], start: Place | None, budget: int) -> Place | None:
-    """The first place between two windows at least ``budget`` bytes after ``start``, else the last; None if there is none."""
-    found = None
-    window = Open(start.window if start is not None else 0)
-    before = 0  # bytes from the start to the file at hand
+def _named(at: EventOffset) -> str:
+    return f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
+
+
+# -- where a stream stands
+
+
+def plain_name(file: File) -> str:
+    """Of a file, compressed or not."""
+    return file.basename.removesuffix(GZIP)
+
+
+def _key(file: File) -> int:
+    return zlib.crc32(plain_name(file).encode())
+
+
+def unread(files: Sequence[File], at: EventOffset) -> list[File]:
+    """The files that have not been read to their end, that which is at hand first."""
+    if at.tail is None:  # version 1 went by names alone
+        return [file for file in files if plain_name(file) >= at.file]
+    rest = [file for file in files if _key(file) not in at.read]
+    return sorted(rest, key=lambda file: plain_name(file) != at.file)
+
+
+def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
+    """Where a stream goes on that has been given up to ``at``: there, or at the front of the file after it.
+
+    Raises
+    ------
+    Lost
+        where that is not there.
+    """
+    rest = unread(files, at)
+    if not at.file:
+        return at
+    if not rest or plain_name(rest[0]) != at.file:
+        if at.waits:
+            raise Lost(f"{at.file} is gone")
+        return at._replace(position=0, previous=NO_VARIANT)
+    with Source(rest[0]) as source:
+        if source.size < at.position:
+            raise Lost(f"{rest[0].basename} ends at byte {source.size} now")
+        if at.tail is not None and tail_of(source, at.position) != at.tail:
+            raise Lost(f"{rest[0].basename} has other events before byte {at.position} now")
+    return at
+
+
+def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
+    """Before the first window that has not been given, by its SCN, in files that are not those that were read."""
+    front = FRONT._replace(window=at.window, scn=at.scn, read=at.read)
+    begin = front
+    for found in _boundaries(unread(files, front), front):
+        if found.scn > at.scn:
+            break
+        begin = found
+    return _found_again(files, front, begin)._replace(window=at.window, scn=at.scn)
+
+
+def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -> Iterator[tuple[File, int, int]]:
+    """The files between two places, to their end without ``end``, and from where to where in each."""
+    if end is not None and not end.file:
+        return
+    for file in unread(files, begin):
+        start = begin.position if plain_name(file) == begin.file else 0
+        is_last = end is not None and plain_name(file) == end.file
+        if is_last and end is not None:
+            stop = end.position
+        elif file.compressed:
+            with Source(file) as source:
+                stop = source.size
+        else:
+            stop = file.size
+        if start < stop:
+            yield file, start, stop
+        if is_last:
+            return
+
+
+# -- windows
+
+
+def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
+    """The first place between two windows at least ``budget`` bytes after ``start``, else the last."""
+    found, rest = start, unread(files, start)
+    before = {plain_name(file): size for file, size in zip(rest, accumulate((f.size for f in rest), initial=0))}  # noqa: B905
+    for found in _boundaries(rest, start):
+        if before[found.file] + found.position - start.position >= budget:
+            break
+    return _found_again(files, start, found)
+
+
+def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) -> EventOffset:
+    """A place after ``start``, and what it is found again by."""
+    if found is start:
+        return start
+    rest = unread(files, start)
+    file = next(file for file in rest if plain_name(file) == found.file)
+    with Source(file) as source:
+        passed = {*start.read, *map(_key, rest[: rest.index(file)])}
+        read = tuple(sorted(passed.intersection(map(_key, files))))
+        return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
+
+
+def _boundaries(files: Sequence[File], start: EventOffset) -> Iterator[EventOffset]:
+    """The places between two windows after ``start``; of their files those before are not named."""
+    window, scn = Open(start.window), start.scn
     for k, file in enumerate(files):
-        if start is not None and file.basename < start.file:
-            continue
         position, previous = 0, NO_VARIANT
-        if start is not None and file.basename == start.file:
+        if plain_name(file) == start.file:
             position, previous = start.position, start.previous
-            before = -position
         with Source(file) as source:
             events = EventFile(source)
-            grows = k + 1 == len(files) and not file.compressed
-            while len((rows := events.rows(position, source.size, previous, complete=grows)).kinds):
+            grows = k + 1 == len(files) and may_grow(file)
+            while len((rows := events.rows(position, source.size, previous, grows)).kinds):
                 numbered = windows_of(rows, window, None)
-                for place in _boundaries(file, rows, numbered, window, previous):
-                    found = place
-                    if before + place.position >= budget:
-                        return found
+                for at, number, before, ended in _between(rows, numbered, window, previous):
+                    scn = scn if ended == NO_SCN else ended
+                    yield EventOffset(number, plain_name(file), at, before, scn=scn)
                 window, position, previous = numbered.after, rows.stop, rows.previous
-            before += source.size
-    return found
 
 
-def _boundaries(file: File, rows: Rows, numbered: Windows, window: Open, previous: int) -> Iterator[Place]:
-    """The places in rows between two windows, but for the one at which they begin if ``window`` is a new one."""
+def _between(rows: Rows, numbered: Windows, window: Open, previous: int) -> Iterator[tuple[int, int, int, int]]:
+    """Between two windows, but where rows begin with a new one: position, number, the variant and the SCN before."""
     for k in np.flatnonzero(numbered.begins).tolist():
-        at = int(rows.ends[k])
+        at, ended = int(rows.ends[k]), NO_SCN
         if k:
             first = int(rows.ends[k - 1])
             previous = int(stream_variant(rows.data, first, at - first, NO_VARIANT))
+            ended = int(numbered.scn[k - 1])
         if k or not window.empty:
-            yield Place(file.basename, rows.position + at, int(numbered.number[k]), previous)
+            yield rows.position + at, int(numbered.number[k]), previous, ended
     if numbered.after.empty:
-        yield Place(file.basename, rows.stop, numbered.after.number, rows.previous)
-
-
-def _files(files: list[File], start: Place | None, end: Place) -> list[tuple[File, int]]:
-    """The files from ``start`` to ``end``, and where in each to begin."""
-    return [
-        (file, start.position if start is not None and file.basename == start.file else 0)
-        for file in files
-        if file.basename <= end.file and (start is None or file.basename >= start.file)
-    ]
-
-
-def _place(places: Mapping[str, Any], name: str) -> Place | None:
-    return Place(*places[name]) if name in places else None
+        yield rows.stop, numbered.after.number, rows.previous, int(numbered.scn[-1])

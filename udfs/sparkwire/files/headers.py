@@ -119,7 +119,7 @@ def header_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
         if why == _DOUBT:
             at = int(headers.positions[0]) if count else position
             count, last = 0, _UNKNOWN
-            for found in batch_pieces(log, at, at + 1):
+            for found in batch_pieces(log, at, min(stop, at + NEAR)):
                 position = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
                 yield found
         window = NEAR

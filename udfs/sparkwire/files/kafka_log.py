@@ -7,8 +7,6 @@ and a task is plain data, made on one machine and read on another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,7 +16,8 @@ from sparkwire.files import options
 from sparkwire.files.log_rows import OF_FILE, batch_rows, is_checked, record_rows
 from sparkwire.files.naming import Segment, in_order, segments
 from sparkwire.files.options import Comparison, Option
-from sparkwire.files.plan import END, FIRST, Bounds, Part, Wanted, parts, tasks
+from sparkwire.files.plan import Bounds, Part, Wanted, parts, parts_now, tasks
+from sparkwire.files.seek import END, FIRST
 from sparkwire.files.storage import File
 from sparkwire.files.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.formats.kafka.batches import BATCHES as BATCHES_TABLE
@@ -181,7 +180,7 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
-    return tasks(parts(found, bounds, wanted, asked.committed, part_bytes(asked)), asked.max_split_bytes)
+    return tasks(parts(found, bounds, wanted, asked.committed, asked.verify, part_bytes(asked)), asked.max_split_bytes)
 
 
 def part_bytes(asked: Query) -> int:
@@ -192,26 +191,19 @@ def part_bytes(asked: Query) -> int:
 def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     its = asked.filtered
-    for column, operator, value in comparisons:
-        if value is None:
-            continue
+    for column, operator, *values in options.not_null(comparisons):
         if column == "offset":
-            first, end = options.bounds_of(operator, value)
+            first, end = options.bounds_of(operator, *values)
             its = its._replace(first_offset=max(its.first_offset, first), end_offset=min(its.end_offset, end))
         elif column in ("timestamp", "timestamp_ms"):
             # Not the end: a younger record may come before an older one.
-            millis = options.floor_millis(value) if isinstance(value, datetime) else value
-            first, _ = options.bounds_of(operator, millis)
+            first, _ = options.bounds_of(operator, *map(options.floor_millis, values))
             if first > FIRST:
-                its = its._replace(
-                    first_timestamp=max(first if its.first_timestamp is None else its.first_timestamp, first)
-                )
-        elif column in ("topic", "partition") and operator in ("=", "in"):
-            kept = frozenset(value if operator == "in" else (value,))
-            if column == "topic":
-                its = its._replace(topics=kept if its.topics is None else kept & its.topics)
-            else:
-                its = its._replace(partitions=kept if its.partitions is None else kept & its.partitions)
+                its = its._replace(first_timestamp=max(its.first_timestamp or FIRST, first))
+        elif column == "topic" and operator in ("=", "in"):
+            its = its._replace(topics=options.within(its.topics, values))
+        elif column == "partition" and operator in ("=", "in"):
+            its = its._replace(partitions=options.within(its.partitions, values))
     return asked._replace(filtered=its)
 
 
@@ -222,5 +214,13 @@ def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     ------
     ValueError
         with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
+    DataLoss
+        where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
     """
-    return batches_of(task, partial(record_rows if asked.rows == RECORDS else batch_rows, asked))
+    rows = record_rows if asked.rows == RECORDS else batch_rows
+
+    def read_part(part: Part) -> Iterator[pa.RecordBatch]:
+        for one in parts_now(part, asked.verify, part_bytes(asked)):
+            yield from rows(asked, one)
+
+    return batches_of(task, read_part)

@@ -14,7 +14,8 @@ from sparkwire.column import primitive
 from sparkwire.files.decode import pieces, record_decoder, record_positions
 from sparkwire.files.headers import batch_pieces, header_pieces
 from sparkwire.files.log import Log
-from sparkwire.files.plan import END, FIRST, Part
+from sparkwire.files.plan import Part
+from sparkwire.files.seek import END, FIRST
 from sparkwire.files.storage import Source
 from sparkwire.files.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.files.transactions import is_aborted
@@ -34,7 +35,7 @@ _CHECKED: Final = frozenset({"crc_valid", "error"})
 def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The records of a part, a piece at a time."""
     names = _decoded(asked)
-    offsets = OffsetRange(part.first_offset, part.end_offset)
+    offsets = OffsetRange(part.first_offset, part.end_offset - 1)
     decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with Source(part.segment.file) as source:
@@ -129,7 +130,7 @@ def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.
     first = pc.coalesce(columns["base_offset"], columns["last_offset"])
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
-        pc.fill_null(pc.less(first, part.end_offset), True),
+        pc.fill_null(pc.less_equal(first, part.end_offset - 1), True),
     ]
     if asked.mode == DROPMALFORMED:
         masks.append(pc.is_null(columns["error"]))

@@ -63,9 +63,14 @@ def _left_out(file: File, below: str) -> bool:
 
 
 def _segment(file: File) -> Segment:
-    base = _SEGMENT.match(file.basename)
     topic, partition = partition_of(file.folder.rsplit("/", 1)[-1])
-    return Segment(file, topic, partition, int(base.group(1)) if base else None)
+    return Segment(file, topic, partition, base_offset_of(file.basename))
+
+
+def base_offset_of(file: str) -> int | None:
+    """The offset in a segment's name; None where it has none."""
+    found = _SEGMENT.match(file)
+    return int(found.group(1)) if found else None
 
 
 def partition_of(folder: str) -> tuple[str | None, int | None]:

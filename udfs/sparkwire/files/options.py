@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -148,24 +148,35 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
     return found
 
 
-def bounds_of(operator: str, value: Any) -> tuple[int, int]:
+def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
+    """Each comparison's column, operator and values that are not NULL, of which one has to compare."""
+    for column, operator, value in comparisons:
+        values = value if operator == "in" else (value,)
+        yield column, operator, *(one for one in values if one is not None)
+
+
+def within(kept: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
+    """Those of ``values`` that are kept; None keeps all."""
+    return frozenset(values) if kept is None else kept.intersection(values)
+
+
+def bounds_of(operator: str, *values: int) -> tuple[int, int]:
     """The whole numbers for which a comparison may hold: from the first on, before the second."""
-    first, end = -(2**63), 2**63 - 1
+    first, end = -(2**63), 2**63
+    least, most = min(values, default=end), max(values, default=first - 1)
     match operator:
-        case "=":
-            return value, value + 1
-        case "in":
-            return min(value, default=end), max(value, default=first - 1) + 1
-        case "<":
-            return first, value
-        case "<=":
-            return first, value + 1
+        case "=" | "in":
+            return least, most + 1
+        case "<" | "<=":
+            return first, most + (operator == "<=")
         case ">" | ">=":
-            return value + (operator == ">"), end
+            return least + (operator == ">"), end
     return first, end
 
 
-def floor_millis(moment: datetime) -> int:
+def floor_millis(moment: datetime | int) -> int:
     """[ms since epoch], rounded toward the past."""
+    if isinstance(moment, int):
+        return moment
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

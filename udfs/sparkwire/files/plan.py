@@ -10,11 +10,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from sparkwire.files.decode import pieces, record_decoder
+from sparkwire.files.guard import Guard, entry_id
 from sparkwire.files.log import Log
+from sparkwire.files.loss import Lost, report_loss
 from sparkwire.files.naming import Segment
-from sparkwire.files.seek import PAGE, Entry, Seeker, first_entry
+from sparkwire.files.seek import END, FIRST, PAGE, Entry, Seeker, first_entry
 from sparkwire.files.splits import cuts
-from sparkwire.files.storage import Source
+from sparkwire.files.storage import Cut, Source
 from sparkwire.files.transactions import Aborted, Tracker, Transactions
 from sparkwire.files.txn_files import Batch, aborted_in, batch_of, open_before
 from sparkwire.formats.kafka.inflate import MAX_BATCH_BYTES
@@ -23,8 +25,6 @@ from sparkwire.formats.kafka.payloads import OffsetRange
 
 FILE_COST = 1 << 20
 """what opening a file counts for, when small parts are put together into one task [bytes]"""
-FIRST, END = -(2**63), 2**63 - 1
-"""offsets of all that there is"""
 
 
 class Part(NamedTuple):
@@ -40,6 +40,8 @@ class Part(NamedTuple):
     end_offset: int
     """nor are those from here on"""
     aborted: tuple[Aborted, ...]
+    guard: Guard | None = None
+    """of a stream: what it was planned for"""
 
 
 class Bounds(NamedTuple):
@@ -71,7 +73,9 @@ class Reach(NamedTuple):
     """largest timestamp that is known of its last segment [ms since epoch]"""
 
 
-def parts(segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed: bool, max_bytes: int) -> list[Part]:
+def parts(
+    segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed: bool, verify: bool, max_bytes: int
+) -> list[Part]:
     """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
 
     Raises
@@ -82,7 +86,7 @@ def parts(segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed
     found: list[Part] = []
     beyond: list[Reach] = []
     for _, log in groupby(segments, key=lambda segment: segment.log):
-        partition = Partition(list(log))
+        partition = Partition(list(log), verify)
         with partition.opened:
             first, end = partition.range(bounds)
             if first is None:
@@ -110,15 +114,16 @@ def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
 class Partition:
     """The segments of one partition, opened as they are needed, all closed with ``opened``."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
         self.segments = segments
+        self.verify = verify
         self.opened = ExitStack()
         self._seekers: dict[int, Seeker] = {}
 
     def seeker(self, k: int) -> Seeker:
         if k not in self._seekers:
             source = self.opened.enter_context(Source(self.segments[k].file))
-            self._seekers[k] = Seeker(Log(source, chunk=PAGE), self.segments[k])
+            self._seekers[k] = Seeker(Log(source, self.verify, PAGE), self.segments[k])
         return self._seekers[k]
 
     def range(self, bounds: Bounds) -> tuple[int | None, int]:
@@ -143,9 +148,16 @@ class Partition:
             return False
         return offset > self.reach().next
 
+    def begins(self) -> int:
+        """The offset with which the partition begins: of the first segment's name, else of its first entry."""
+        base = self.segments[0].base_offset
+        if base is None:
+            first = first_entry(self.seeker(0).log, 0, FIRST)
+            base = None if first is None else first.first
+        return base or 0
+
     def reach(self) -> Reach:
         """Where the partition begins and ends."""
-        first = first_entry(self.seeker(0).log, 0, FIRST)
         last: Entry | None = None
         for k in range(len(self.segments) - 1, -1, -1):
             last = self.seeker(k).last()
@@ -153,8 +165,7 @@ class Partition:
                 break
         file = self.segments[0].file
         name = file.folder.rsplit("/", 1)[-1] if self.segments[0].topic else file.name
-        base = self.segments[0].base_offset
-        begin = first.first if base is None and first is not None else base or 0
+        begin = self.begins()
         if last is None:
             return Reach(name, begin, begin, NO_TIMESTAMP)
         known = self.seeker(k).times.keys
@@ -164,7 +175,7 @@ class Partition:
 
     def offset_of(self, timestamp: int, offset: int) -> int | None:
         """Of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
-        decoder = record_decoder(True, MAX_BATCH_BYTES, (), OffsetRange(offset, END))
+        decoder = record_decoder(self.verify, MAX_BATCH_BYTES, (), OffsetRange(offset, END - 1))
         for k in self._holding(offset, END):
             seeker = self.seeker(k)
             entry = seeker.find_timestamp(timestamp, offset)
@@ -243,7 +254,7 @@ class Partition:
             stop = seeker.log.source.size
             if first > base:
                 entry = seeker.find_offset(first)
-                start = stop if entry is None else entry.position
+                start = entry.after if entry is not None else seeker.end()
             if end < END and (following is None or end < following):
                 entry = seeker.find_offset(end)
                 # An entry of magic 0 or 1 may hold earlier records, too.
@@ -254,9 +265,39 @@ class Partition:
         if stop - start > max_bytes and not segment.file.compressed:
             seeker = self.seeker(k)
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
-            places += cuts(seeker.log, start, stop, size, seeker.offsets)
+            places += [cut.position for cut in cuts(seeker, start, stop, size)]
         for one, following_place in zip(places, [*places[1:], stop], strict=True):
             yield Part(segment, one, following_place, first, end, aborted)
+
+
+def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
+    """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
+
+    Raises
+    ------
+    DataLoss
+        where it has changed, and that fails the query.
+    """
+    guard = part.guard
+    if guard is None:
+        return [part]
+    try:
+        with Source(part.segment.file) as source:
+            log = Log(source, verify)
+            if all(entry_id(log, one.position) == one.id for one in guard.expected):
+                return [part]
+        lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
+    except (FileNotFoundError, Cut) as error:
+        lost = Lost(str(error))
+    report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
+    of_its_size_now = part.segment._replace(file=part.segment.file.beside(part.segment.file.basename))
+    partition = Partition([of_its_size_now], verify)
+    try:
+        with partition.opened:
+            found = list(partition.parts(guard.first, guard.end, False, max_bytes))
+    except FileNotFoundError:
+        return []
+    return [one._replace(aborted=part.aborted) for one in found]
 
 
 def tasks(found: Sequence[Part], max_bytes: int) -> list[tuple[Part, ...]]:

@@ -6,7 +6,6 @@ say) is handed on, so in a URI ``?`` is no wildcard.
 
 from __future__ import annotations
 
-import fnmatch
 import gzip
 import os
 import re
@@ -26,6 +25,9 @@ Bytes = npt.NDArray[np.uint8]
 GZIP = ".gz"
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _WILDCARD = re.compile(r"[*?\[{]")
+_TOKENS = re.compile(r"\[!?[^\]]+\]|[{},*?]|[^\[{},*?]+|\[")
+_BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
+_MOST_PATTERNS = 1000
 
 
 class Place(NamedTuple):
@@ -47,6 +49,8 @@ class File(NamedTuple):
     query: str
     size: int
     """when it was listed [bytes]; of a compressed file the compressed size"""
+    modified: float | None = None
+    """when it was last written [s since epoch]; None where the filesystem does not say"""
 
     @property
     def name(self) -> str:
@@ -67,12 +71,14 @@ class File(NamedTuple):
 
     def beside(self, basename: str) -> File:
         """A file of another name in the same folder, whose size is not known."""
-        return self._replace(path=f"{self.folder}/{basename}", size=-1)
+        return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None)
 
 
 def place_of(path: str) -> Place:
     if not path.strip():
         raise ValueError("path is empty: name a file, a directory or a glob")
+    if "\0" in path:
+        raise ValueError(f"path {path!r} has a NUL character, which no file's name has")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
     scheme = _SCHEME.match(path)
@@ -129,12 +135,38 @@ def _below(place: Place, path: str) -> Iterator[File]:
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(f"path {place.root}{path} does not exist: name a file, a directory or a glob")
     if info.type == fs.FileType.File:
-        yield File(place.root, path, place.query, info.size)
+        yield _file(place, path, info)
         return
-    infos = _guarded(place, path, lambda: system.get_file_info(fs.FileSelector(inner, recursive=True)))
-    for found in sorted(infos, key=lambda one: one.path):
-        if found.type == fs.FileType.File:
-            yield File(place.root, found.path, place.query, found.size)
+    infos = _guarded(place, path, lambda: _tree(system, inner))
+    for found in sorted(infos, key=lambda one: str(one.path)):
+        yield _file(place, found.path, found)
+
+
+def _file(place: Place, path: str, info: Any) -> File:
+    seconds = info.mtime_ns / 1e9 if info.mtime_ns is not None and info.mtime_ns > 0 else None
+    return File(place.root, path, place.query, info.size, seconds)
+
+
+def _tree(system: Any, top: str) -> list[Any]:
+    """All files below a directory. Symbolic links are followed, each directory is read once."""
+    if not isinstance(system, fs.LocalFileSystem):
+        infos = system.get_file_info(fs.FileSelector(top, recursive=True))
+    else:
+        paths, seen = list[str](), set[tuple[int, int]]()
+        for folder, folders, names in os.walk(top, followlinks=True, onerror=_raise):
+            state = os.stat(folder)  # noqa: PTH116
+            if (state.st_dev, state.st_ino) in seen:
+                folders.clear()
+                continue
+            seen.add((state.st_dev, state.st_ino))
+            folders.sort()
+            paths += [f"{folder.rstrip('/')}/{name}" for name in names]
+        infos = system.get_file_info(paths)
+    return [info for info in infos if info.type == fs.FileType.File]
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _guarded(place: Place, path: str, ask: Any) -> Any:
@@ -148,31 +180,59 @@ def _guarded(place: Place, path: str, ask: Any) -> Any:
 
 def _matches(place: Place) -> Iterator[str]:
     """The files and directories that a glob names, level by level, so that no more is listed than it needs."""
-    for pattern in _alternatives(place.path):
+    for pattern in _without_slashes_in_braces(place.path):
         first, *parts = pattern.split("/")
         found = [first]
         for part in parts:
             if _WILDCARD.search(part):
-                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, part)]
+                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, _regex(part))]
             else:
                 found = [f"{folder}/{part}" for folder in found]
         yield from (path for path in found if _exists(place, path))
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """``a{b,c}`` is ``ab`` and ``ac``."""
-    braces = re.search(r"\{([^{}]*)\}", pattern)
-    if braces is None:
-        yield pattern
-        return
-    for choice in braces.group(1).split(","):
-        yield from _alternatives(pattern[: braces.start()] + choice + pattern[braces.end() :])
+def _without_slashes_in_braces(path: str) -> list[str]:
+    """``{a/b,c}/d`` is ``a/b/d`` and ``c/d``: a glob is matched name by name."""
+    patterns = [path]
+    while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
+        if len(patterns) > _MOST_PATTERNS:
+            raise ValueError(f"path {path} has more than {_MOST_PATTERNS} alternatives with slashes: name fewer")
+        patterns = [
+            pattern if found is None else f"{pattern[: found.start()]}{choice}{pattern[found.end() :]}"
+            for pattern, found in zip(patterns, braces, strict=True)
+            for choice in ([""] if found is None else found.group(1).split(","))
+        ]
+    return patterns
 
 
-def _names(place: Place, folder: str, pattern: str) -> list[str]:
+def _regex(pattern: str) -> re.Pattern[str]:
+    """What a name has to match: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, one in the other."""
+    out, depth = "", 0
+    for token in _TOKENS.findall(pattern):
+        match token:
+            case "{":
+                out, depth = f"{out}(?:", depth + 1
+            case "}" if depth:
+                out, depth = f"{out})", depth - 1
+            case "," if depth:
+                out += "|"
+            case "*" | "?":
+                out += f".{token}" if token == "*" else "."
+            case _ if token[0] == "[" and token[-1] == "]":
+                inside = re.sub(r"([\\^\[])", r"\\\1", token[1:-1])
+                out += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+            case _:
+                out += re.escape(token)
+    try:
+        return re.compile(out, re.DOTALL)
+    except re.error:  # a brace that is not closed, a range that goes backward
+        return re.compile(re.escape(pattern), re.DOTALL)
+
+
+def _names(place: Place, folder: str, pattern: re.Pattern[str]) -> list[str]:
     system, inner = filesystem(place.root, folder or "/", place.query)
     infos = _guarded(place, folder, lambda: system.get_file_info(fs.FileSelector(inner, allow_not_found=True)))
-    return sorted(name for name in (info.base_name for info in infos) if fnmatch.fnmatchcase(name, pattern))
+    return sorted(name for name in (info.base_name for info in infos) if pattern.fullmatch(name))
 
 
 def _exists(place: Place, path: str) -> bool:
@@ -259,6 +319,8 @@ class Source:
     def read(self, position: int, size: int) -> bytes:
         """Likewise, but bytes of their own, of which nothing is kept: for a few that lie far from others."""
         size = max(0, min(size, self.size - position))
+        if self.file.compressed:
+            return self.view(position, size).tobytes()
         try:
             data: bytes = self._input.read_at(size, position)
         except OSError as error:

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.column import empty
+from sparkwire.errors import OK
 from sparkwire.files.log import Log
 from sparkwire.files.seek import entry_numbers
-from sparkwire.formats.kafka.framing import entry_end
+from sparkwire.formats.kafka.framing import FrameBlock
 from sparkwire.formats.kafka.layout import BATCH, BATCH_SIZE, CONTROL, CONTROL_TYPES, MAGIC, TRANSACTIONAL
 from sparkwire.kernels import Bytes, i8, i16, i64, int64, kernel
 from sparkwire.kernels.varint import varint, varlong
@@ -28,7 +29,6 @@ DATA = -1
 """in the place of a marker"""
 _ATTRIBUTES = BATCH["attributes"].offset
 _PRODUCER = BATCH["producer_id"].offset
-_LEAST_BATCH = BATCH_SIZE  # no entry that matters is smaller [bytes]
 
 
 class Aborted(NamedTuple):
@@ -50,24 +50,23 @@ class Transactions(NamedTuple):
 
 
 @kernel
-def transactional(data: Bytes, size: int, out: Ints) -> int:
-    """Producer, first and last offset, and marker of the transactional batches in whole entries; how many there are.
+def transactional(data: Bytes, frames: FrameBlock, out: Ints) -> int:
+    """Producer, first and last offset, and marker of the transactional batches among entries; how many there are.
 
     ``out`` is (4, n). The marker is the control type, -1 for data.
     """
-    pos, count = int64(0), 0
-    while pos < size:
-        after = entry_end(data, pos)
-        if i8(data, pos + MAGIC) == 2:
+    count = 0
+    for i in range(frames.begin.size):
+        pos = int64(frames.begin[i])
+        if frames.error[i] == OK and i8(data, pos + MAGIC) == 2:
             attributes = i16(data, pos + _ATTRIBUTES, False)
             if attributes & TRANSACTIONAL:
                 first, last, _ = entry_numbers(data, pos)
                 out[0, count] = i64(data, pos + _PRODUCER, False)
                 out[1, count] = first
                 out[2, count] = last
-                out[3, count] = _marker(data, pos + BATCH_SIZE, after) if attributes & CONTROL else DATA
+                out[3, count] = _marker(data, pos + BATCH_SIZE, frames.stop[i]) if attributes & CONTROL else DATA
                 count += 1
-        pos = after
     return count
 
 
@@ -98,10 +97,9 @@ class Tracker:
 
     def follow(self, log: Log, position: int, stop: int) -> int:
         """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins."""
-        while position < stop:
-            run = log.framed(position, stop)
-            found = empty(4 * (len(run.data) // _LEAST_BATCH + 1), np.int64).reshape(4, -1)
-            count = int(transactional(run.data, len(run.data), found))
+        for block in log.blocks(position, stop):
+            found = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
+            count = int(transactional(block.data, block.frames, found))
             for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
                 if marker == DATA:
                     self._opened.setdefault(producer, first)
@@ -109,7 +107,7 @@ class Tracker:
                     begun = self._opened.pop(producer, None)
                     if marker == ABORT and begun is not None:
                         self._aborted.append(Aborted(producer, begun, last))
-            position = position + len(run.data) if len(run.data) else log.damage(position).stop
+            position = block.stop
         return position
 
     def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:

@@ -20,6 +20,7 @@ from sparkwire.errors import OK
 from sparkwire.files.naming import Segment
 from sparkwire.files.seek import PAGE, beside
 from sparkwire.files.transactions import ABORT, DATA, Aborted, transactional
+from sparkwire.formats.kafka.framing import THE_END, frame_blocks, framing_of_row
 from sparkwire.formats.kafka.layout import BATCH, MAGIC
 from sparkwire.formats.kafka.producer_snapshot import Producers
 from sparkwire.formats.kafka.txn_index import TXN_INDEX, aborted_txns
@@ -46,7 +47,8 @@ def batch_of(data: Bytes, first: int) -> Batch | None:
     if data[MAGIC] != 2:
         return None
     found = np.empty((4, 1), np.int64)
-    if transactional(data, len(data), found):
+    frames = next(frame_blocks(framing_of_row(data, THE_END)))
+    if transactional(data, frames, found):
         return Batch(int(found[0, 0]), first, int(found[3, 0]))
     producer = BATCH["producer_id"]
     return Batch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)

@@ -17,10 +17,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from sparkwire.files import databus, follow, follow_events, kafka_log
+from sparkwire.files import databus, follow_events, follow_log, kafka_log
+from sparkwire.files.follow import Follower
 from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
-from sparkwire.spark.stream_sources import Follower, stream_reader
+from sparkwire.spark.stream_sources import stream_reader
 
 # Before Spark 4.2 it is UTC in any case.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -98,7 +99,7 @@ class FileSource(DataSource):  # type: ignore[misc]
     """A source whose options, columns and rows are those of a module of `sparkwire.files`."""
 
     files: ModuleType
-    follower: Callable[[Any], Follower]
+    follower: Callable[[Any], Follower[Any, Any]]
 
     @classmethod
     def name(cls) -> str:
@@ -124,7 +125,7 @@ class KafkaLog(FileSource):
     """Kafka's segments as a table; see `sparkwire.files.kafka_log`."""
 
     files = kafka_log
-    follower = follow.Follower
+    follower = follow_log.LogFollower
 
 
 class Databus(FileSource):

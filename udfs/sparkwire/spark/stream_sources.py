@@ -1,4 +1,4 @@
-"""The same sources as streams: places and tasks asked of `sparkwire.files`, limits and triggers as Spark's version has them.
+"""The same sources as streams: offsets and tasks asked of `sparkwire.files`, limits and triggers as Spark's version has them.
 
 From Spark 4.2 on a query can be limited (`maxBytesPerTrigger`), run with `Trigger.AvailableNow`, and shows how far the files
 go. Before that each batch takes all there is.
@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-Places = dict[str, Any]
+from sparkwire.files.follow import Checkpoint, Follower
 
 HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
-
-
-class Follower(Protocol):
-    """What follows the files of a query."""
-
-    def initial(self) -> Places: ...
-    def latest(self, start: Places) -> Places: ...
-    def limited(self, start: Places, end: Places, max_bytes: int) -> Places: ...
-    def tasks(self, start: Places, end: Places) -> list[tuple[Any, ...]]: ...
 
 
 class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark is not typed
@@ -32,7 +23,7 @@ class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark
 
     def __init__(
         self,
-        follower: Follower,
+        follower: Follower[Any, Any],
         max_bytes: int | None,
         task: Callable[[tuple[Any, ...]], InputPartition],
         read: Callable[[InputPartition], Iterator[pa.RecordBatch]],
@@ -43,17 +34,17 @@ class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark
         self._max_bytes = max_bytes
         self._task = task
         self._read = read
-        self._start: Places = {}
-        self._target: Places | None = None
-        self._newest: Places | None = None
+        self._start = follower.initial()
+        self._target: Checkpoint | None = None
+        self._newest: Checkpoint | None = None
 
-    def initialOffset(self) -> Places:  # noqa: N802
+    def initialOffset(self) -> Checkpoint:  # noqa: N802
         return self._follower.initial()
 
-    def latestOffset(self) -> Places:  # noqa: N802
+    def latestOffset(self) -> Checkpoint:  # noqa: N802
         return self._follower.latest(self._start)
 
-    def partitions(self, start: Places, end: Places) -> list[InputPartition]:
+    def partitions(self, start: Checkpoint, end: Checkpoint) -> list[InputPartition]:
         self._start = end
         return [self._task(parts) for parts in self._follower.tasks(start, end)]
 
@@ -75,17 +66,18 @@ if HAS_LIMITS:
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
             return ReadAllAvailable() if self._max_bytes is None else ReadMaxBytes(self._max_bytes)
 
-        def latestOffset(self, start: Places, limit: ReadLimit) -> Places:  # type: ignore[override]  # noqa: N802
-            self._newest = self._follower.latest(start) if self._target is None else {**start, **self._target}
+        def latestOffset(self, start: Checkpoint, limit: ReadLimit) -> Checkpoint:  # type: ignore[override]  # noqa: N802
+            follower = self._follower
+            self._newest = follower.latest(start) if self._target is None else follower.up_to(start, self._target)
             if isinstance(limit, ReadMaxBytes):
                 return self._follower.limited(start, self._newest, limit.max_bytes)
             return self._newest
 
-        def reportLatestOffset(self) -> Places | None:  # noqa: N802
+        def reportLatestOffset(self) -> Checkpoint | None:  # noqa: N802
             return self._newest
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._target = self._follower.latest({})
+            self._target = self._follower.latest(self._follower.initial())
 
 
 def stream_reader() -> type[FileStreamReader]:

@@ -37,8 +37,8 @@ BLOCK_ENTRIES = 1 << 14
 EVERYTHING = 1 << 62  # more bytes than there are
 
 # What a wrong checksum is: not looked for, but to find the way after other damage; an error; none where the size of its
-# entry is right, as one that lies would hide what follows; with any other damage the end.
-IGNORED, REPORTED, BELIEVED, THE_END = range(4)
+# entry is right, as one that lies would hide what follows; with any other damage the end. Or the entries have been found before.
+IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
 _SIZE_AT = ENTRY["size"].offset
 _MESSAGE_CRC = MESSAGE_ENTRY_0["crc"].offset
@@ -89,6 +89,8 @@ class Framing(NamedTuple):
     """what a wrong checksum is"""
     progress: Ints
     sums: EntrySums
+    given: FrameBlock
+    """the entries, one a row, where they have been found before"""
 
     @property
     def position(self) -> int:
@@ -109,7 +111,19 @@ def framing_of(source: Binary, wrong_crc: int = REPORTED) -> Framing:
     progress = np.array([0, first, -1, -1], np.int64)
     # One type of offsets: what frames a column need not be compiled again for the other.
     offsets = source.offsets.astype(np.int64, copy=False)
-    return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest))
+    return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest), arrays(FrameBlock, 0))
+
+
+def framing_of_row(data: Bytes, wrong_crc: int) -> Framing:
+    """The same of a single row."""
+    return framing_of(Binary(data, np.array([0, len(data)], np.int64), None), wrong_crc)
+
+
+def framing_of_entries(data: Bytes, frames: FrameBlock) -> tuple[Binary, Framing]:
+    """Entries that have been found, each a row of its own."""
+    offsets = np.append(frames.begin, frames.stop[-1])
+    framing = Framing(data, offsets, GIVEN, np.array([0, offsets[0], -1, -1], np.int64), entry_sums(0, 0), frames)
+    return Binary(data, offsets, None), framing
 
 
 def frame_blocks(framing: Framing) -> Iterator[FrameBlock]:
@@ -161,7 +175,7 @@ def crc_ok(data: Bytes, pos: int) -> bool:
 
 
 @kernel
-def _crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
+def crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
     """The same in bounded time, for a search that asks at every position, and for sizes that may lie."""
     end = entry_end(data, pos)
     if i8(data, pos + MAGIC) == 2:
@@ -171,13 +185,21 @@ def _crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
 
 
 @kernel
-def next_intact(data: Bytes, pos: int, end: int, sums: EntrySums) -> int:
-    """The first position from ``pos`` on at which a whole entry with a right checksum lies, else ``end``."""
-    while pos < end:
-        if frame_error(data, pos, end) == OK and _crc_ok_in_row(data, pos, sums):
+def next_valid(data: Bytes, pos: int, stop: int, end: int, largest: int, sums: EntrySums) -> int:
+    """The first position from ``pos`` on at which a whole entry with a right checksum lies, else ``stop``.
+
+    ``end``: where the entries end, perhaps beyond ``data``. Entries of more than ``largest`` bytes are not looked for; ``data``
+    has those that begin before ``stop``.
+    """
+    while pos < stop:
+        if (
+            frame_error(data, pos, end) == OK
+            and entry_end(data, pos) - pos <= largest
+            and crc_ok_in_row(data, pos, sums)
+        ):
             return pos
         pos += 1
-    return end
+    return stop
 
 
 @kernel
@@ -203,13 +225,13 @@ def find_entry(
     stop = entry_end(data, pos) if whole else end
     if error == OK and verify:
         # Where one size has lied others may, each over all that follows.
-        ok = _crc_ok_in_row(data, pos, sums) if damaged else crc_ok(data, pos)
+        ok = crc_ok_in_row(data, pos, sums) if damaged else crc_ok(data, pos)
         error = OK if ok else CRC_MISMATCH
     if error != OK:
         follows = whole and stop < end and frame_error(data, stop, end) == OK
-        if not (follows and _crc_ok_in_row(data, stop, sums)):
+        if not (follows and crc_ok_in_row(data, stop, sums)):
             if found <= pos:
-                found = next_intact(data, pos + 1, end, sums)
+                found = next_valid(data, pos + 1, end, end, EVERYTHING, sums)
             if not whole or found < stop or (found < end and not follows):
                 whole = False
                 stop = found
@@ -219,11 +241,22 @@ def find_entry(
 @kernel
 def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
     """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then."""
-    data, offsets, wrong_crc, progress, sums = framing
+    data, offsets, wrong_crc, progress, sums, given = framing
     row, pos, found, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = offsets[row + 1]
+        if wrong_crc == GIVEN:
+            out.row[count] = row
+            out.begin[count] = pos
+            out.stop[count] = end
+            out.reach[count] = given.reach[row]
+            out.whole[count] = given.whole[row]
+            out.error[count] = given.error[row]
+            count += 1
+            row += 1
+            pos = end
+            continue
         if pos >= end:
             row += 1
             begin_row(pos, sums.message)

@@ -17,10 +17,10 @@ from sparkwire.kernels import Bytes, Ints, kernel
 
 
 class OffsetRange(NamedTuple):
-    """Which entries are opened: those that may have records from offset ``first`` to before ``end``."""
+    """Which entries are opened: those that may have records from offset ``first`` to ``last``."""
 
     first: int
-    end: int
+    last: int
 
 
 EVERY_OFFSET = OffsetRange(-(2**63), 2**63 - 1)
@@ -74,7 +74,7 @@ def _is_outside(fields: Fields, i: int, is_batch: bool, wanted: OffsetRange) -> 
     first = fields.offset[i]
     last = first + fields.last_offset_delta[i]
     wrapper = not is_batch and fields.attributes[i] & CODEC_MASK != NONE
-    return bool(last < wanted.first or (first >= wanted.end and not wrapper))
+    return bool(last < wanted.first or (first > wanted.last and not wrapper))
 
 
 @kernel

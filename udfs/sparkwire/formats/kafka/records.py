@@ -18,7 +18,7 @@ import pyarrow as pa
 from sparkwire.builders import Column
 from sparkwire.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.errors import ERRORS, refusal
-from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable, header_block
+from sparkwire.formats.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
 from sparkwire.formats.kafka.columns import (
     COMMON,
     HAS_HEADERS,
@@ -33,12 +33,12 @@ from sparkwire.formats.kafka.columns import (
     RecordColumns,
     Wanted,
 )
-from sparkwire.formats.kafka.framing import BELIEVED, EVERYTHING, REPORTED, FrameBlock, Framing, framing_of
-from sparkwire.formats.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater, Opened
+from sparkwire.formats.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
+from sparkwire.formats.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
 from sparkwire.formats.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.formats.kafka.output import binary, text
-from sparkwire.formats.kafka.parse import parse_log, parse_records
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange, payloads_of
+from sparkwire.formats.kafka.parse import parse_log
+from sparkwire.formats.kafka.payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
@@ -285,13 +285,3 @@ def records_of(
         if not more:
             return
         growing.begin()
-
-
-def damaged_records(source: Binary, frames: FrameBlock) -> Records:
-    """The rows of entries that cannot be read."""
-    growing = GrowingColumns(source)
-    entries = header_block(source.data, frames)
-    payloads = payloads_of(source.data, entries, EVERY_OFFSET)
-    opened = Opened(entries, payloads, source.data)
-    parse_records(source.data, opened, 0, len(payloads.rows), True, Wanted(False, False, False), growing)
-    return Records(source, BatchHeaders(source, [entries]), payloads.rows, growing.columns)

@@ -1,0 +1,29 @@
+"""What a stream does where something that it has to read is gone."""
+
+from __future__ import annotations
+
+import logging
+
+_log = logging.getLogger("sparkwire")
+
+
+class DataLoss(ValueError):
+    """What a query has to go on with is gone."""
+
+
+class Lost(Exception):
+    """What is there in place of what a query has to go on with."""
+
+
+def report_loss(name: str, stands_at: str, lost: Lost, fails: bool) -> None:
+    """Fail, or say it in the log.
+
+    Raises
+    ------
+    DataLoss
+        where it fails.
+    """
+    sentence = f"data loss in {name}: the query goes on at {stands_at}, but {lost}"
+    if fails:
+        raise DataLoss(f"{sentence}. Set failOnDataLoss=false to go on with what is there") from None
+    _log.warning("%s; failOnDataLoss is false: it goes on with what is there", sentence)
