@@ -16,7 +16,7 @@ CREATED = 1_600_000_000_000
 def entry(base: int, values: Iterable[bytes], epoch: int = 0, time: int | None = None) -> bytes:
     """A record batch of plain values, from an offset on."""
     records = [record(value, number) for number, value in enumerate(values)]
-    count, at = len(records), CREATED + base if time is None else time
+    count, at = len(records), CREATED + base % 10**9 if time is None else time
     covered = struct.pack(">hiqqqhii", 0, count - 1, at, at, -1, -1, -1, count) + b"".join(records)
     return struct.pack(">qiibI", base, 9 + len(covered), epoch, 2, crc32c.crc32c(covered)) + covered
 
