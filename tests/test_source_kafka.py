@@ -10,13 +10,15 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException, PythonException
+from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql import SparkSession
 
+import sparkwire
 from sparkwire.files import kafka_log
 from sparkwire.spark import sources, udf
 from sparkwire.spark.garbage import spare_what_is_loaded
 from tests import kafka_cases as golden
+from tests import log_files
 from tests.arrow import ask, whole
 
 TRANSACTIONS = "v2_txn/00000000000000000000.log", "v2_txn/00000000000000000280.log"
@@ -196,3 +198,30 @@ def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) ->
     reader = source.reader(source.schema())
     found = {batch.schema.field("headers").type.value_field.name for batch in reader.read(reader.partitions()[0])}
     assert found == {"element"}
+
+
+def test_times_without_a_zone_are_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    """As Spark reads a timestamp."""
+    hours = [log_files.CREATED + 3_600_000 * k for k in range(60)]
+    for base in range(0, 60, 20):
+        data = [log_files.entry(k, [b"v"], time=hours[k]) for k in range(base, base + 20)]
+        log_files.segment(tmp_path / "orders-0", base, data)
+    session = spark.newSession()
+    sparkwire.register(session)
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    moment = "2020-09-14 20:30:00.5"
+    every = session.read.format("kafka_log").load(str(tmp_path))
+    want = {row.offset for row in every.where(f"timestamp >= TIMESTAMP '{moment}'").collect()}
+    assert 20 < len(want) < 40
+    for option, offsets in (("startingTimestamp", want), ("endingTimestamp", set(range(60)) - want)):
+        found = session.read.format("kafka_log").option(option, moment).load(str(tmp_path))
+        assert {row.offset for row in found.collect()} == offsets
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    pushed = session.read.format("kafka_log").load(str(tmp_path)).where(f"timestamp >= TIMESTAMP '{moment}'")
+    assert {row.offset for row in pushed.collect()} == want
+
+
+def test_a_stream_needs_the_zone(spark: SparkSession, broker: Path) -> None:
+    stream = spark.readStream.format("kafka_log").option("startingTimestamp", "2020-09-15").load(str(broker))
+    with pytest.raises(StreamingQueryException, match="takes startingTimestamp with a time zone in streams"):
+        stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()

@@ -275,7 +275,7 @@ def _cuts(
         start = at
 
 
-def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
     Raises

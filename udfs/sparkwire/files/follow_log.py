@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sparkwire.files.follow import Follower, may_grow, text, whole
 from sparkwire.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
 from sparkwire.files.kafka_log import Query, find, part_bytes
+from sparkwire.files.local_time import LocalTime
 from sparkwire.files.loss import Lost, report_loss
 from sparkwire.files.naming import Segment, base_offset_of
 from sparkwire.files.plan import Bounds, Part, Partition
@@ -65,6 +66,11 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         super().__init__(asked)
         if asked.ending_offset is not None or asked.ending_timestamp is not None:
             raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
+        if isinstance(asked.starting_timestamp, LocalTime):
+            raise ValueError(
+                "kafka_log takes startingTimestamp with a time zone in streams (2024-05-01T12:00:00Z): "
+                "Spark does not tell a stream the session's"
+            )
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
     def logs(self) -> Mapping[str, Sequence[Segment]]:

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from sparkwire.builders import Column
 from sparkwire.files import options
+from sparkwire.files.local_time import LocalTime
 from sparkwire.files.log_rows import OF_FILE, batch_rows, is_checked, record_rows
 from sparkwire.files.naming import Segment, in_order, segments
 from sparkwire.files.options import Comparison, Option
-from sparkwire.files.plan import Bounds, Part, Wanted, parts, parts_now, tasks
+from sparkwire.files.plan import Bounds, Part, Wanted, in_zone, parts, parts_now, tasks
 from sparkwire.files.seek import END, FIRST
 from sparkwire.files.storage import File
 from sparkwire.files.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
@@ -96,8 +97,8 @@ class Query(NamedTuple):
     mode: str
     starting_offset: int | None
     ending_offset: int | None
-    starting_timestamp: int | None
-    ending_timestamp: int | None
+    starting_timestamp: int | LocalTime | None
+    ending_timestamp: int | LocalTime | None
     committed: bool
     control_records: bool
     verify: bool
@@ -207,8 +208,8 @@ def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
     return asked._replace(filtered=its)
 
 
-def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
-    """The rows of a task.
+def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a task; ``time_zone``: the session's, by default this machine's.
 
     Raises
     ------
@@ -221,6 +222,6 @@ def read(asked: Query, task: Sequence[Part]) -> Iterator[pa.RecordBatch]:
 
     def read_part(part: Part) -> Iterator[pa.RecordBatch]:
         for one in parts_now(part, asked.verify, part_bytes(asked)):
-            yield from rows(asked, one)
+            yield from rows(asked, in_zone(one, time_zone, asked.verify))
 
     return batches_of(task, read_part)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from sparkwire.files.local_time import LocalTime, millis
+
 Parse = Callable[[str], Any]
 
 _SIZE = re.compile(r"^(\d+)\s*([kmgt]?)i?b?$", re.IGNORECASE)
@@ -107,8 +109,8 @@ def whole_number(value: str) -> int:
     return number
 
 
-def instant(value: str) -> int:
-    """ISO text, in UTC where it names no zone, or milliseconds; [ms since epoch], rounded up: nothing older is meant."""
+def instant(value: str) -> int | LocalTime:
+    """ISO text or milliseconds; [ms since epoch], where the text names a zone."""
     given = value.strip()
     if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
         return int(given)
@@ -116,9 +118,7 @@ def instant(value: str) -> int:
         moment = datetime.fromisoformat(given)
     except ValueError:
         raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
-    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    return -(-micros // 1000)
+    return millis(moment) if moment.tzinfo else LocalTime(moment)
 
 
 def integers(value: str) -> frozenset[int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparkwire.files.decode import pieces, record_decoder
 from sparkwire.files.guard import Guard, entry_id
+from sparkwire.files.local_time import LocalTime
 from sparkwire.files.log import Log
 from sparkwire.files.loss import Lost, report_loss
 from sparkwire.files.naming import Segment
@@ -42,6 +43,8 @@ class Part(NamedTuple):
     aborted: tuple[Aborted, ...]
     guard: Guard | None = None
     """of a stream: what it was planned for"""
+    local: LocalBounds | None = None
+    """what else is left out when the session's time zone is known"""
 
 
 class Bounds(NamedTuple):
@@ -49,8 +52,26 @@ class Bounds(NamedTuple):
 
     first_offset: int | None = None
     end_offset: int | None = None
-    first_timestamp: int | None = None
-    end_timestamp: int | None = None
+    first_timestamp: int | LocalTime | None = None
+    end_timestamp: int | LocalTime | None = None
+
+    def widest(self) -> Bounds:
+        """All that they may be, whatever the session's time zone is."""
+        first, end = self.first_timestamp, self.end_timestamp
+        return self._replace(
+            first_timestamp=first.earliest if isinstance(first, LocalTime) else first,
+            end_timestamp=end.latest if isinstance(end, LocalTime) else end,
+        )
+
+
+class LocalBounds(NamedTuple):
+    """Times whose zone is not known yet, and the segments in which they are looked up."""
+
+    segments: tuple[Segment, ...]
+    start: LocalTime | None
+    end: LocalTime | None
+    within: tuple[int, int]
+    """offsets from which on and before which both are"""
 
 
 class Wanted(NamedTuple):
@@ -88,7 +109,7 @@ def parts(
     for _, log in groupby(segments, key=lambda segment: segment.log):
         partition = Partition(list(log), verify)
         with partition.opened:
-            first, end = partition.range(bounds)
+            first, end = partition.range(bounds.widest())
             if first is None:
                 beyond.append(partition.reach())
                 continue
@@ -97,7 +118,8 @@ def parts(
                 young = partition.offset_of(wanted.first_timestamp, first)
                 first = end if young is None else max(first, young)
             if first < end:
-                found += partition.parts(first, end, committed, max_bytes)
+                local = partition.local_bounds(bounds, first, end)
+                found += [p._replace(local=local) for p in partition.parts(first, end, committed, max_bytes)]
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
     return found
@@ -106,7 +128,9 @@ def parts(
 def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
     if bounds.first_timestamp is not None:
         newest = max(reach.newest for reach in reaches)
-        return f"startingTimestamp {bounds.first_timestamp} is beyond the end: the newest record has {newest} [ms since epoch]"
+        start = bounds.first_timestamp
+        shown = start.moment.isoformat() if isinstance(start, LocalTime) else start
+        return f"startingTimestamp {shown} is beyond the end: the newest record has {newest} [ms since epoch]"
     ends = ", ".join(f"{reach.name} has {reach.first} to {reach.next}" for reach in reaches[:5])
     return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
 
@@ -130,15 +154,32 @@ class Partition:
         """The offsets asked for; no first where the start lies beyond the end."""
         first = FIRST if bounds.first_offset is None else bounds.first_offset
         end = END if bounds.end_offset is None else bounds.end_offset
-        if bounds.first_timestamp is not None:
+        if isinstance(bounds.first_timestamp, int):
             found = self.offset_of(bounds.first_timestamp, first)
             if found is None:
                 return None, end
             first = max(first, found)
-        if bounds.end_timestamp is not None:
+        if isinstance(bounds.end_timestamp, int):
             found = self.offset_of(bounds.end_timestamp, FIRST)
             end = end if found is None else min(end, found)
         return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
+
+    def local_bounds(self, bounds: Bounds, first: int, end: int) -> LocalBounds | None:
+        """What is left to be found out between two offsets when the session's time zone is known."""
+        start, stop = (
+            time if isinstance(time, LocalTime) else None for time in (bounds.first_timestamp, bounds.end_timestamp)
+        )
+        if start is None and stop is None:
+            return None
+        last = end
+        if stop is None and start is not None and (latest := self.offset_of(start.latest, first)) is not None:
+            last = min(last, latest + 1)
+        begin = first
+        if start is None and stop is not None:
+            earliest = self.offset_of(stop.earliest, first)
+            begin = first if earliest is None else max(first, earliest)
+        segments = tuple(self.segments[k] for k in self._holding(begin, last))
+        return LocalBounds(segments, start, stop, (begin, last))
 
     def _is_beyond(self, offset: int) -> bool:
         """Whether the partition ends before ``offset``, so that not even the next record will have it."""
@@ -298,6 +339,25 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     except FileNotFoundError:
         return []
     return [one._replace(aborted=part.aborted) for one in found]
+
+
+def in_zone(part: Part, zone: str | None, verify: bool) -> Part:
+    """A part without what its times leave out in the session's time zone."""
+    if part.local is None:
+        return part
+    segments, start, end, (begin, last) = part.local
+    first, stop = part.first_offset, part.end_offset
+    partition = Partition(segments, verify)
+    with partition.opened:
+        if start is not None:
+            found = partition.offset_of(start.in_zone(zone), begin)
+            first = max(first, last if found is None else found)
+        if end is not None:
+            found = partition.offset_of(end.in_zone(zone), begin)
+            stop = stop if found is None else min(stop, found)
+    if first >= stop:
+        return part._replace(stop=part.start)
+    return part._replace(first_offset=first, end_offset=stop, local=None)
 
 
 def tasks(found: Sequence[Part], max_bytes: int) -> list[tuple[Part, ...]]:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -61,7 +62,14 @@ class Reader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
-        return typed(self.files.read(self.asked, partition.parts), self.types)
+        return typed(self.files.read(self.asked, partition.parts, session_time_zone()), self.types)
+
+
+def session_time_zone() -> str | None:
+    """Of the query whose task this is; None where it is the machine's own."""
+    task = TaskContext.get()
+    zone: str | None = task.getLocalProperty("spark.sql.session.timeZone") if task is not None else None
+    return zone
 
 
 class _Pushed:
