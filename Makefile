@@ -36,13 +36,13 @@ integration: $(READY) java
 
 # MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java
-	$(BIN)/python -m tests.matrix $(MATRIX)
+	$(BIN)/python -m tests.support.matrix $(MATRIX)
 
 bench: $(READY) java
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)
-	$(BIN)/python -m sparkwire.reference
+	$(BIN)/python -m tools.reference
 
 # The documentation as a site, in build/site; a link that leads nowhere fails it.
 site: $(READY)

@@ -31,7 +31,7 @@ from sparkwire import FUNCTIONS, avro
 from sparkwire.avro.columns import decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.avro.typed import typed
-from sparkwire.column import spans_of
+from sparkwire.core.column import spans_of
 
 RECORDS = 200_000
 BATCH = 10_000  # rows, as Spark hands them over

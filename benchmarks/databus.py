@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from benchmarks.report import Row, faster
 from benchmarks.timing import interleave
-from sparkwire.formats.databus import layout
-from sparkwire.formats.databus.scan import Events, read_headers
+from sparkwire.databus import layout
+from sparkwire.databus.scan import Events, read_headers
 from sparkwire.kernels import Bytes, Place, field_reader, kernel
 
 EVENTS = 2_000_000

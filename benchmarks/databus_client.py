@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame
 from benchmarks.report import Row, below, faster, no_slower
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
-from sparkwire.client.buffer import split
-from sparkwire.client.page import pages
-from sparkwire.client.rows import CallbackRows
 from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbacks, dispatch
+from sparkwire.databus.client.buffer import split
+from sparkwire.databus.client.page import pages
+from sparkwire.databus.client.rows import CallbackRows
 
 EVENTS = 400_000
 LOOPED = 40_000  # events of the loop, whose time is scaled

@@ -19,7 +19,7 @@ from benchmarks.report import Row, below, faster, no_slower, table
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS
-from sparkwire.builders import Accessor
+from sparkwire.core.builders import Accessor
 
 MESSAGES = 100_000
 BATCH = 10_000  # rows, as Spark hands them over

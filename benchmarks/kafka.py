@@ -16,16 +16,16 @@ from kafka.record import MemoryRecords as PythonMemoryRecords
 
 from benchmarks.report import Row, faster, no_slower, table
 from benchmarks.timing import Timing, interleave
-from sparkwire.builders import columns_of
-from sparkwire.column import binary_of
-from sparkwire.formats.kafka import inflate
-from sparkwire.formats.kafka.batch_headers import header_block
-from sparkwire.formats.kafka.codecs import planned_blocks
-from sparkwire.formats.kafka.framing import IGNORED, frame_blocks, framing_of
-from sparkwire.formats.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
-from sparkwire.formats.kafka.messages import Messages
-from sparkwire.formats.kafka.payloads import EVERY_OFFSET, payloads_of
-from sparkwire.formats.kafka.records import RECORDS_TABLE, scan_records
+from sparkwire.core.builders import columns_of
+from sparkwire.core.column import binary_of
+from sparkwire.kafka import inflate
+from sparkwire.kafka.batch_headers import header_block
+from sparkwire.kafka.codecs import planned_blocks
+from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
+from sparkwire.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
+from sparkwire.kafka.messages import Messages
+from sparkwire.kafka.payloads import EVERY_OFFSET, payloads_of
+from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
 COLUMNS = ("offset", "timestamp", "key", "value")
 COLUMNS_TABLE = [column for column in RECORDS_TABLE if column.name in COLUMNS]

@@ -9,8 +9,8 @@ import pyarrow as pa
 from benchmarks.report import Row, below, faster
 from benchmarks.timing import interleave
 from sparkwire import FUNCTIONS
-from sparkwire.formats.kafka.compress import compress
-from sparkwire.formats.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
+from sparkwire.kafka.compress import compress
+from sparkwire.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
 
 RECORDS = 50_000
 BATCH = 100  # records

@@ -152,8 +152,8 @@ def start_rows() -> list[Row]:
 FRESH = """
 import numpy as np
 import pyarrow as pa
-from sparkwire.formats.databus import SAMPLES
-from sparkwire.formats.databus.scan import Events
+from sparkwire.databus.functions import SAMPLES
+from sparkwire.databus.scan import Events
 
 event = SAMPLES["event"]
 offsets = pa.py_buffer(np.array([0, len(event)], np.int32))

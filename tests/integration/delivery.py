@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.databus import Consumer, Result, consume
+from tests.support import ROOT
 
-DOCS = Path(__file__).parents[2] / "docs" / "databus-client.md"
+DOCS = ROOT / "docs" / "databus-client.md"
 BATCH = 60_000  # [bytes]
 
 

@@ -16,8 +16,8 @@ from random import Random
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from tests.client_frames import SCHEMA, rows
-from tests.client_history import History, statements
+from tests.support.client_frames import SCHEMA, rows
+from tests.support.client_history import History, statements
 
 SEEDS = range(6)
 BATCH = 30_000  # [bytes]: a few batches

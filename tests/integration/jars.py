@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.child import one_at_a_time, run_python
+from tests.support.child import one_at_a_time, run_python
 
 _RESOLVER = """
 import sys

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests import matrix
 from tests.integration.jars import resolve
+from tests.support import ROOT, matrix
 
 
 class Package(NamedTuple):
@@ -34,14 +34,14 @@ def run_python(package: Package, *arguments: str) -> str:
     python = str(environment.path / "bin" / "python")
     jars = ",".join(map(str, resolve(package.coordinates)))
     settings = {
-        "PYTHONPATH": os.pathsep.join([str(matrix.ROOT / "udfs"), str(matrix.ROOT)]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "udfs"), str(ROOT)]),
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell",
         "TZ": "UTC",
     }
     child = subprocess.run(
-        [python, *arguments], env=os.environ | settings, cwd=matrix.ROOT, capture_output=True, text=True, check=False
+        [python, *arguments], env=os.environ | settings, cwd=ROOT, capture_output=True, text=True, check=False
     )
     if child.returncode != 0:
         raise AssertionError(f"exit {child.returncode}: {child.stderr[-3000:]}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.client_history import RECIPES
+from tests.support.client_history import RECIPES
 
 SPARK = Path(pyspark.__file__).parent
 RECIPE = RECIPES / "streaming" / "databus_auto_cdc.py"

@@ -6,8 +6,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.arrow import ask
 from tests.integration.broker import Broker
+from tests.support.arrow import ask
 
 
 def test_a_message_is_in_the_files(broker: Broker) -> None:

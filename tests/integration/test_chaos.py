@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import Broker, Relay, run
+from tests.support.chaos import Broker, Relay, run
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.databus_cases import golden_bytes
 from tests.integration.cluster import Cluster, running
-from tests.oracles import databus as oracle
+from tests.support import ROOT
+from tests.support.databus_cases import golden_bytes
+from tests.support.oracles import databus as oracle
 
-ROOT = Path(__file__).parents[2]
 STREAM = "events_v1_be"
 FILE_SIZE = 4_000_000  # [bytes] about: whole copies of the stream
 FILES = 260  # more than 1 GB

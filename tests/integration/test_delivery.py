@@ -14,7 +14,7 @@ from random import Random
 
 import pyarrow.parquet as pq
 
-from tests.client_streams import event
+from tests.support.client_streams import event
 
 STREAMS, WINDOWS = 4, 250  # of each stream, at a time
 TIMES = 3  # at least

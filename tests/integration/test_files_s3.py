@@ -13,8 +13,8 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from pyarrow import fs
 from werkzeug.serving import make_server
 
-from tests import kafka_cases as golden
-from tests.test_files_kafka import records, rows
+from tests.kafka.test_files import records, rows
+from tests.support import kafka_cases as golden
 
 NAMES = ("00000000000000000100", "00000000000000000494")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sparkwire.files import kafka_log
+from sparkwire.kafka.files import kafka_log
 from tests.integration.broker import Broker, while_unchanged
 from tests.integration.consumers import LEVELS, Isolation, Record, between, consume, differences, once, records
 from tests.integration.traffic import STEADY, TOPICS, Traffic

@@ -10,11 +10,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.arrow import ask
-from tests.databus_cases import golden_events
-from tests.datahub_cases import cases
 from tests.integration.broker import Broker
 from tests.integration.packages import KAFKA_SOURCE, run_python
+from tests.support.arrow import ask
+from tests.support.databus_cases import golden_events
+from tests.support.datahub_cases import cases
 
 ANSWERS = {"databus": ("dbus_opcode", "dbus_is_valid"), "datahub": ("datahub_operation", "datahub_is_valid")}
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.arrow import ask
 from tests.integration.broker import Broker, segments, while_unchanged
 from tests.integration.consumers import Record, between, consume, differences
 from tests.integration.traffic import STEADY, TOPICS, Traffic
+from tests.support.arrow import ask
 
 
 def read(broker: Broker, topic: str) -> set[Record]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.arrow import ask
 from tests.integration.broker import Broker, dump, segments
 from tests.integration.traffic import STEADY, Traffic
-from tests.kafka_storage_files import dump_lines
-from tests.test_kafka_storage import aborted, as_dumped, ask_pairs, without_derived
+from tests.kafka.test_storage import aborted, as_dumped, ask_pairs, without_derived
+from tests.support.arrow import ask
+from tests.support.kafka_storage_files import dump_lines
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""`python -m sparkwire.warm` fills a directory from which another process answers without compiling."""
+"""`python -m sparkwire.catalogue.warm` fills a directory from which another process answers without compiling."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import run_python
+from tests.support.child import run_python
 
 # Each function on each kind of column, in a process that finds this directory alone, and says what it misses there.
 ANSWERS = """
 import sys
 from pathlib import Path
 from sparkwire.kernels import cache
-from sparkwire.warm import warm
+from sparkwire.catalogue.warm import warm
 
 cache._places = lambda: iter([Path(sys.argv[1])])
 cache.KernelCache.save_overload = lambda self, *_: print("compiled", self.name)
@@ -28,7 +28,7 @@ print(warm() > 0)
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Filled by the script, from what this machine has compiled before and with the rest."""
     path = tmp_path_factory.mktemp("kernels")
-    said = run_python("-m", "sparkwire.warm", str(path))
+    said = run_python("-m", "sparkwire", "warm", str(path))
     assert f"in {path}" in said
     return path
 
@@ -52,5 +52,5 @@ def test_nothing_is_compiled_from_a_read_only_directory(directory: Path) -> None
 
 
 def test_usage() -> None:
-    with pytest.raises(AssertionError, match=r"usage: python -m sparkwire.warm \[DIRECTORY\]"):
-        run_python("-m", "sparkwire.warm", "a", "b")
+    with pytest.raises(AssertionError, match=r"usage: python -m sparkwire.catalogue.warm \[DIRECTORY\]"):
+        run_python("-m", "sparkwire.catalogue.warm", "a", "b")

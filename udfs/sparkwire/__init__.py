@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sparkwire import avro, databus, datahub
     from sparkwire.catalogue import FUNCTIONS
-    from sparkwire.explanation import Explanation
-    from sparkwire.function import Function
+    from sparkwire.catalogue.explanation import Explanation
+    from sparkwire.core.function import Function
 
 __all__ = [
     "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "functions", "publish", "register", "samples",
@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 
 
 # Loaded when first asked for: who imports one format should not wait for all of them.
-_ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.function"}
+_ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.core.function"}
 
 
 def __getattr__(name: str) -> Any:
@@ -70,7 +70,7 @@ def explain(value: Any) -> Explanation:
     TypeError
         where it is neither, or a Row without a BINARY that is not NULL.
     """
-    from sparkwire.explanation import explain
+    from sparkwire.catalogue.explanation import explain
 
     return explain(value)
 
@@ -79,7 +79,7 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     """Create every function in a schema of Unity Catalog, where it stays, for all who may execute it.
 
     Struct, rows and writing functions become Python functions over pandas batches, the others SQL functions over them.
-    ``python -m sparkwire.publish --sql`` prints the same statements. See docs/publish.md.
+    ``python -m sparkwire publish`` prints the same statements. See docs/publish.md.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     NotImplementedError
         in open-source Spark, whose catalogs hold no Python functions.
     """
-    from sparkwire.spark.publishing import publish
+    from sparkwire.spark.unity import publish
 
     publish(spark, schema, wheel, environment_version)
 

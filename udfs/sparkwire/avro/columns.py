@@ -17,8 +17,8 @@ from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
 from sparkwire.avro.straight import ROWS, is_straight, run_straight
 from sparkwire.avro.targets import Slots, Target, target_of
-from sparkwire.column import INT32_MAX, Spans, bitmap, empty
-from sparkwire.errors import OK, TOO_LARGE
+from sparkwire.base.errors import OK, TOO_LARGE
+from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 

@@ -26,9 +26,9 @@ import pyarrow as pa
 from sparkwire.avro.json import json_program, to_json
 from sparkwire.avro.machine import Program
 from sparkwire.avro.schema import SchemaError, parse
-from sparkwire.column import from_codes, gather, primitive, spans_of
-from sparkwire.errors import ERRORS
-from sparkwire.function import Format, Function
+from sparkwire.base.errors import ERRORS
+from sparkwire.core.column import from_codes, gather, primitive, spans_of
+from sparkwire.core.function import Format, Function
 from sparkwire.kernels import Bytes, i32, kernel, u8
 
 _PREFIX: Final = 5  # [bytes]
@@ -121,4 +121,4 @@ FUNCTIONS: Final = (
     ),
 )
 
-FORMAT: Final = Format("avro", "Avro", "avro_", FUNCTIONS, SAMPLES, grammar=__name__)
+FORMAT: Final = Format("avro", "Avro", "avro_", FUNCTIONS, SAMPLES, grammar="sparkwire.avro")

@@ -20,8 +20,8 @@ from sparkwire.avro.json_machine import TEXT_SLACK, run_json
 from sparkwire.avro.machine import STACK, Program
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema
-from sparkwire.column import Spans, bitmap, empty
-from sparkwire.errors import OK, TOO_LARGE
+from sparkwire.base.errors import OK, TOO_LARGE
+from sparkwire.core.column import Spans, bitmap, empty
 
 _LONGEST_TEXT: Final = (1 << 31) - 1
 

@@ -23,7 +23,7 @@ from sparkwire.avro.json_values import (
 from sparkwire.avro.machine import NO_ROOM, Program
 from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
-from sparkwire.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
+from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i32, i64, int64, kernel, store_u8, u8
 from sparkwire.kernels.base64 import write_base64
 from sparkwire.kernels.json_text import write_java_text

@@ -14,7 +14,7 @@ from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, bounds_
 from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
 from sparkwire.avro.schema import Field, Schema, SchemaError
 from sparkwire.avro.targets import Slots, Target
-from sparkwire.errors import BAD_FIELD
+from sparkwire.base.errors import BAD_FIELD
 
 
 class Resolver(Assembler):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparkwire.column import binary_of
+from sparkwire.core.column import binary_of
 from sparkwire.kernels import Bytes, i64, int64, kernel, u8
 
 Offsets = NDArray[np.int32]

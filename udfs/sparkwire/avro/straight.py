@@ -30,7 +30,7 @@ from sparkwire.avro.block_fields import (
 )
 from sparkwire.avro.machine import Ints, Memory, Program
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.errors import OK
+from sparkwire.base.errors import OK
 from sparkwire.kernels import Bytes, kernel, prefetch, store_i32
 from sparkwire.kernels.copy import CHUNK
 from sparkwire.kernels.slots import slot

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema, SchemaError
-from sparkwire.sqltype import TIMESTAMP
+from sparkwire.base.sqltype import TIMESTAMP
 
 MOST_SLOTS: Final = 50_000
 """a schema of a few lines can name its records so often that no memory holds the columns"""

@@ -11,8 +11,8 @@ import pyarrow as pa
 from sparkwire.avro.columns import Plan, decode, plan
 from sparkwire.avro.schema import Schema, loaded, parse
 from sparkwire.avro.writer import encode
-from sparkwire.column import spans_of
-from sparkwire.errors import ERRORS, OK
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.column import spans_of
 
 
 class Typed(NamedTuple):

@@ -16,9 +16,9 @@ from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.avro.targets import Slots, target_of
 from sparkwire.avro.writer_machine import WORD_SLACK, run_encode
-from sparkwire.column import bitmap, bools_of, checked_total, empty
+from sparkwire.base.sqltype import sql_name
+from sparkwire.core.column import bitmap, bools_of, checked_total, empty
 from sparkwire.kernels.slots import table_of
-from sparkwire.sqltype import sql_name
 
 _DEEPEST: Final = 3 * 512  # words of the stack
 _LONGEST: Final = (1 << 31) - 1

@@ -2,16 +2,16 @@
 
 Numba's own cache raises where it cannot write or read, serves old code after a change in another file,
 never hits for closures, and numbers its files so that two processes can mix them up. This one keeps one
-file per kernel, key and signature, in a directory whose name is a hash of everything else that shapes
-machine code::
+file per kernel, key and signature, whose name says all that shapes machine code::
 
-    <place>/sparkwire-kernels-<state>/<module>.<kernel>-<variant>.bin
+    <place>/sparkwire-kernels-<state>/<module>.<kernel>-<variant>-<sources>.bin
 
-    state    sources of the whole package; Python, numba, llvmlite; the target Numba compiles for
+    state    Python, numba, llvmlite; the target Numba compiles for
     variant  key of the kernel, types of its arguments
+    sources  of the kernel's module, and of all modules of the package that it imports, and these import
 
-Other sources are another directory, so nothing old is ever found, and only the ``KEPT`` directories used
-last remain. A file begins with the digest of its content and gets its name when it is complete: a reader
+Other sources are another file, so nothing old is ever found; of files that differ in nothing else, and of directories, the
+``KEPT`` last ones remain. A file begins with the digest of its content and gets its name when it is complete: a reader
 sees a whole file or none, and takes a damaged one for none. Every failure of the file system means: no
 cache, compile.
 
@@ -28,10 +28,11 @@ import hashlib
 import importlib.resources
 import os
 import pickle
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,8 +45,11 @@ from numba.core.registry import cpu_target
 
 PACKAGE = __name__.partition(".")[0]
 PREFIX = f"{PACKAGE}-kernels-"
-KEPT = 4  # directories: a mixed fleet, or the version before this one, may share a place
+KEPT = 4  # directories, and files of a kernel: a mixed fleet, or the version before this one, may share a place
 
+_IMPORT = re.compile(
+    rf"^[ \t]*(?:from|import)[ \t]+({PACKAGE}[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*))?".encode(), re.MULTILINE
+)
 _USER = os.getuid() if hasattr(os, "getuid") else 0
 
 
@@ -88,7 +92,13 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
         self.name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
+        self.module = function.__module__
         self.identity = f"{self.name}:{function.__code__.co_firstlineno}:{key}"
+
+    @functools.cached_property
+    def sources(self) -> str:
+        """Digest of the sources that shape this kernel, as they were imported; empty where they cannot be read."""
+        return digest_of(self.module, SOURCES)
 
     def load_overload(self, sig: tuple[Any, ...], target_context: Any) -> Any:
         """The compile result for these argument types, or None.
@@ -96,7 +106,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
         Numba first registers all that can be compiled, which takes longer than everything else. Code that is
         ready does not need it, save what manages memory, and kernels allocate none.
         """
-        for directory in _directories():
+        for directory in _directories() if self.sources else ():
             content = _read(directory / self._file_name(sig))
             result = None if content is None else _rebuilt(content, target_context)
             if result is not None:
@@ -108,17 +118,18 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
         """Keep a compile result for other processes, if there is a place for it."""
         if data.lifted or data.library.has_dynamic_globals:
             return  # it holds addresses of this process
-        if _hash_of_sources() != SOURCES:
+        if digest_of(self.module, _sources_now()) != self.sources:
             return  # edited since they were imported: this code is neither what was nor what is on disk
         content = serialize.dumps(CompileResultCacheImpl.reduce(None, data))
-        for directory in _directories():
+        for directory in _directories() if self.sources else ():
             with contextlib.suppress(OSError):
                 _write(directory / self._file_name(sig), content)
+                _keep_newest(directory.glob(self._file_name(sig).replace(self.sources, "*")))
                 return
 
     def _file_name(self, sig: tuple[Any, ...]) -> str:
         variant = hashlib.sha256(f"{self.identity}:{sig}".encode()).hexdigest()[:16]
-        return f"{self.name}-{variant}.bin"
+        return f"{self.name}-{variant}-{self.sources}.bin"
 
 
 def _rebuilt(content: bytes, target_context: Any) -> Any:
@@ -128,39 +139,59 @@ def _rebuilt(content: bytes, target_context: Any) -> Any:
         return None
 
 
-def _hash_of_sources() -> str:
-    """Hash of every module of the package, in a directory or in a zip; empty where they cannot be read."""
-    digest = hashlib.sha256()
-    found = False
+def _sources_now() -> dict[str, bytes]:
+    """The source of every module of the package, in a directory or in a zip; none where they cannot be read."""
     try:
-        for path, source in _sources(importlib.resources.files(PACKAGE), ""):
-            digest.update(f"{path}:{len(source)}:".encode() + source)
-            found = found or path.startswith("kernels/cache.py")
+        return dict(_modules(importlib.resources.files(PACKAGE), PACKAGE))
     except Exception:  # noqa: BLE001  # loaders are many, and none may stop an import
-        return ""
-    return digest.hexdigest() if found else ""
+        return {}
 
 
-def _sources(directory: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+def _modules(directory: Traversable, package: str) -> Iterator[tuple[str, bytes]]:
     for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith((".py", ".pyc")):
-            yield path + entry.name, entry.read_bytes()
+        stem, _, suffix = entry.name.rpartition(".")
+        if suffix in ("py", "pyc"):
+            yield package if stem == "__init__" else f"{package}.{stem}", entry.read_bytes()
         elif entry.name != "__pycache__" and entry.is_dir():
-            yield from _sources(entry, f"{path}{entry.name}/")
+            yield from _modules(entry, f"{package}.{entry.name}")
 
 
-SOURCES = _hash_of_sources()
+SOURCES = _sources_now()
 """As imported: kernels compiled in this process are theirs."""
+
+
+def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
+    """Digest of a module and of all that it imports of the package; empty where its source is not known."""
+    needed, left = set[str](), [module]
+    while left:
+        name = left.pop()
+        if name in sources and name not in needed:
+            needed.add(name)
+            left += _imported(sources[name])
+    if module not in needed or any(source[2:4] == b"\r\n" for source in sources.values()):
+        needed = set(sources) if module in sources else set()  # what is compiled does not say what it imports
+    digest = hashlib.sha256()
+    for name in sorted(needed):
+        digest.update(f"{name}:{len(sources[name])}:".encode() + sources[name])
+    return digest.hexdigest()[:16] if needed else ""
+
+
+@functools.cache
+def _imported(source: bytes) -> tuple[str, ...]:
+    """The modules of the package that a source may import; names that are none do no harm."""
+    found = list[str]()
+    for module, names in _IMPORT.findall(source):
+        found.append(module.decode())
+        found += [f"{module.decode()}.{name}" for name in re.findall(r"\w+", names.decode())]
+    return tuple(found)
 
 
 @functools.cache
 def _directories() -> tuple[Path, ...]:
     """Where files of exactly this package, for exactly this target, may be; best first."""
-    if not SOURCES:
-        return ()
-    versions = (sys.version, numba.__version__, llvmlite.__version__)
+    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
     target = cpu_target.target_context.codegen().magic_tuple()
-    state = hashlib.sha256(repr((SOURCES, versions, target, config.OPT)).encode()).hexdigest()[:24]
+    state = hashlib.sha256(repr((versions, target, config.OPT)).encode()).hexdigest()[:24]
     return tuple(place / (PREFIX + state) for place in _places())
 
 
@@ -216,10 +247,19 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _remove_oldest(place: Path) -> None:
-    """Leave the ``KEPT`` directories used last; another process may be removing the same ones."""
+    """Leave the ``KEPT`` directories used last."""
+    _keep_newest(place.glob(f"{PREFIX}*/"))
+
+
+def _keep_newest(paths: Iterable[Path]) -> None:
+    """Remove all but the ``KEPT`` newest; another process may be removing the same ones."""
     ages = []
-    for directory in place.glob(f"{PREFIX}*/"):
+    for path in paths:
         with contextlib.suppress(FileNotFoundError):
-            ages.append((directory.stat().st_mtime, directory))
-    for _, directory in sorted(ages, reverse=True)[KEPT:]:
-        shutil.rmtree(directory, ignore_errors=True)
+            ages.append((path.stat().st_mtime, path))
+    for _, path in sorted(ages, reverse=True)[KEPT:]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -13,8 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from sparkwire.base.wire import Layout
 from sparkwire.kernels.load import address, in_order
-from sparkwire.wire import Layout
 
 _INDEX = ir.IntType(64)
 _BLOB = 16  # [bytes] the one width that is copied and not read as a number

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels import gf2
-from sparkwire.kernels.gf2 import Checksum
+from sparkwire.kernels.checksums import gf2
+from sparkwire.kernels.checksums.gf2 import Checksum
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, Int, u8, u32
 

@@ -14,18 +14,8 @@ from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, registry
 from sparkwire.avro.typed import Typed, checked, encoded, typed
-from sparkwire.payloads import (
-    EVENT_COLUMNS,
-    Payloads,
-    Reader,
-    ask,
-    by_source,
-    is_data,
-    of_column,
-    of_events,
-    of_messages,
-    reader,
-)
+from sparkwire.avro.typed_rows import Payloads, Reader, by_source, of_column, of_messages, reader
+from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_binary, check_names, others
 from sparkwire.spark.memory import told_of_memory
 from sparkwire.spark.udf import best_interface, session_time_zone
@@ -53,7 +43,7 @@ class PandasTypedCall(TypedCall):
     """The same over pandas."""
 
     def __call__(self, value):  # type: ignore[no-untyped-def]
-        from sparkwire.series import to_pandas  # a worker of the Arrow interface need not load pandas
+        from sparkwire.spark.series import to_pandas  # a worker of the Arrow interface need not load pandas
 
         with told_of_memory(self.__name__):
             return to_pandas(self.decoder.decode(pa.Array.from_pandas(value), self.__name__))
@@ -154,7 +144,7 @@ class PandasEncodeCall(EncodeCall):
     """The same over pandas."""
 
     def __call__(self, column):  # type: ignore[no-untyped-def]
-        from sparkwire import series
+        from sparkwire.spark import series
 
         place = series.Place(self.__name__, "the column", session_time_zone())
         with told_of_memory(self.__name__):

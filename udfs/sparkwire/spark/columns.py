@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyspark.sql.functions as F
 from pyspark.sql import Column
 
-from sparkwire.function import Function
-from sparkwire.parameters import Kind, Parameter, parameters
+from sparkwire.core.function import Function
+from sparkwire.core.parameters import Kind, Parameter, parameters
 from sparkwire.spark.udf import best_interface, udf
 
 ColumnFunction = Callable[..., Column]

@@ -12,12 +12,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType
 from pyspark.sql.window import Window
 
-from sparkwire.client.consumer import Consumer
-from sparkwire.client.page import Source
-from sparkwire.client.rows import SCHEMA
-from sparkwire.client.run import sources_of
-from sparkwire.client.settings import Settings
-from sparkwire.client.task import KEYS, REPORT, Plan, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.consumer import Consumer
+from sparkwire.databus.client.page import Source
+from sparkwire.databus.client.rows import SCHEMA
+from sparkwire.databus.client.run import sources_of
+from sparkwire.databus.client.settings import Settings
+from sparkwire.databus.client.task import KEYS, REPORT, Plan, callback_rows, consume_streams, source_ids
 from sparkwire.spark.udf import best_interface, udf
 
 Batches = Iterator[pa.RecordBatch]

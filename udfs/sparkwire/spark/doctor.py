@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sparkwire.diagnosis import Examined, examine, examined, report
+from sparkwire.catalogue.diagnosis import Examined, examine, examined, report
 from sparkwire.spark.udf import best_interface
 
 _TASKS = 8

@@ -18,8 +18,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from sparkwire.files import databus, follow_events, follow_log, kafka_log
-from sparkwire.files.follow import Follower
+from sparkwire.core.sources.follow import Follower
+from sparkwire.databus.files import databus, follow_events
+from sparkwire.kafka.files import follow_log, kafka_log
 from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.stream_sources import stream_reader
@@ -130,14 +131,14 @@ class FileSource(DataSource):  # type: ignore[misc]
 
 
 class KafkaLog(FileSource):
-    """Kafka's segments as a table; see `sparkwire.files.kafka_log`."""
+    """Kafka's segments as a table; see `sparkwire.kafka.files.kafka_log`."""
 
     files = kafka_log
     follower = follow_log.LogFollower
 
 
 class Databus(FileSource):
-    """Databus event files as a table; see `sparkwire.files.databus`."""
+    """Databus event files as a table; see `sparkwire.databus.files.databus`."""
 
     files = databus
     follower = follow_events.EventFollower

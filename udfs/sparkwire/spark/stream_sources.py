@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from sparkwire.files.follow import Checkpoint, Follower
+from sparkwire.core.sources.follow import Checkpoint, Follower
 
 HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.function import Function
+from sparkwire.core.function import Function
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.memory import told_of_memory
 
@@ -90,7 +90,7 @@ class PandasCall(Call):
     """The same over pandas: Series of Python values in, a Series (a DataFrame for a STRUCT) out."""
 
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
-        from sparkwire.series import call  # a worker of the Arrow interface need not load pandas
+        from sparkwire.spark.series import call  # a worker of the Arrow interface need not load pandas
 
         with told_of_memory(self.__name__):
             answer = call(self.function, args, named, session_time_zone())

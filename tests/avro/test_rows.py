@@ -1,0 +1,157 @@
+"""Payloads that name their schemas: registries, Databus events as Java decoded them, Confluent's messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.avro import read
+from sparkwire.avro import typed_rows as payloads
+from sparkwire.avro.registry import combined, registry
+from sparkwire.avro.schema import parse
+from sparkwire.databus import payloads as events_payloads
+from tests.support.databus_cases import golden_events, golden_lines
+
+STREAMS = ["window_stream", "window_stream_v2_le"]
+
+
+def schemas(stream: str = "window_stream") -> list[str]:
+    """As Java wrote them."""
+    texts: list[str] = golden_lines(stream)[-1]["schemas"]
+    return texts
+
+
+def decoded(stream: str) -> list[tuple[bytes, dict[str, Any]]]:
+    """Each data event and what Java's Avro made of it; bytes are text there, a character a byte."""
+    found = []
+    for java, event in golden_events(stream):
+        if java.get("decoded"):
+            found.append((event, json.loads(java["decoded"], object_hook=_bytes)))
+    return found
+
+
+def _bytes(value: dict[str, Any]) -> Any:
+    return value["bytes"].encode("latin-1") if list(value) == ["bytes"] else value
+
+
+def write_folder(folder: Path, stream: str = "window_stream") -> Path:
+    """A folder of them, indented: a digest is of Java's text, not of the file's."""
+    for k, text in enumerate(schemas(stream)):
+        indented = json.dumps(json.loads(text), indent=2)
+        (folder / f"{json.loads(text)['name']}.{k + 1}.avsc").write_text(indented, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_events_as_java_decoded_them(stream: str, tmp_path: Path) -> None:
+    events = decoded(stream)
+    assert len(events) > 20
+    column = pa.array([event for event, _ in events], pa.binary())
+    reader = payloads.reader(write_folder(tmp_path, stream))
+    columns, errors = reader.rows(events_payloads.of_events(column))
+    assert errors.null_count == len(events)
+    names = [field.name for field in reader.fields]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
+    for row, (_, java) in zip(rows, events, strict=True):
+        assert {name: row[name] for name in java} == java
+        assert all(row[name] is None for name in row if name not in java)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_one_payload_as_java_decoded_it(stream: str) -> None:
+    by_id = {hashlib.md5(text.encode()).digest(): text for text in schemas(stream)}
+    for event, java in decoded(stream):
+        [value] = events_payloads.ask("dbus_value", pa.array([event], pa.binary())).to_pylist()
+        [id] = events_payloads.ask("dbus_schema_id", pa.array([event], pa.binary())).to_pylist()
+        assert read(value, by_id[id]) == java
+        with pytest.raises(ValueError, match=r"^the payload of \d+ bytes cannot be read: TRUNCATED$"):
+            read(value[:-1], by_id[id])
+
+
+def test_what_names_a_schema(tmp_path: Path) -> None:
+    found = registry(write_folder(tmp_path))
+    texts = schemas()
+    assert list(found.texts) == texts
+    digests = [hashlib.md5(text.encode()).digest() for text in texts]
+    crc = (0x1E4E1F13).to_bytes(4, "big")
+    versions = [(k + 1).to_bytes(2, "big") + bytes(14) for k in range(3)]
+    assert list(found.chosen(pa.array([*digests, *versions, None, crc, bytes(16)]))) == [0, 1, 2, 0, 1, 2, -1, -1, -1]
+
+
+def test_a_short_digest_is_the_crc_of_the_text() -> None:
+    import zlib
+
+    text = schemas()[1]
+    ids = pa.array([zlib.crc32(text.encode()).to_bytes(4, "big")])
+    assert list(registry(schemas()).chosen(ids)) == [1]
+
+
+def test_a_version_of_two_names_is_none(tmp_path: Path) -> None:
+    for text in schemas():
+        (tmp_path / f"{json.loads(text)['name']}.7.avsc").write_text(text)
+    assert list(registry(tmp_path).chosen(pa.array([b"\0\7" + bytes(14)]))) == [-1]
+
+
+def test_confluents_messages() -> None:
+    reader = payloads.reader(
+        {7: RECORD, 9: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}, RECORD
+    )
+    framed = [b"\0\0\0\0\x09\4", b"\0\0\0\0\x09", b"\0\0\0\0\x08\4", b"\1\0\0\0\x09\4", b"\0\0", None]
+    [column], errors = reader.rows(payloads.of_messages(pa.array(framed, pa.binary())))
+    assert column.to_pylist() == [2, None, None, None, None, None]
+    assert errors.to_pylist() == [None, "TRUNCATED", "UNKNOWN_SCHEMA", "BAD_MAGIC", "BAD_MAGIC", None]
+
+
+RECORD = '{"type":"record","name":"R","fields":[{"name":"a","type":"long","default":0}]}'
+
+
+def test_fields_of_all_schemas_together() -> None:
+    versions = [
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, {"name": "gone", "type": "string"}]},
+        {
+            "type": "record",
+            "name": "R",
+            "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": ["null", "int"]}],
+        },
+    ]
+    reader = payloads.reader({"one": versions[0], "two": versions[1]})
+    assert [(f.name, f.type) for f in reader.fields] == [("a", pa.int64()), ("gone", pa.string()), ("b", pa.int32())]
+    columns, errors = reader.rows(payloads.of_column(pa.array([b"\2\2x", b"\4\2\6"]), pa.array(["one", "two"])))
+    assert [column.to_pylist() for column in columns] == [[1, 2], ["x", None], [None, 3]]
+    assert errors.to_pylist() == [None, None]
+
+
+def test_refusals(tmp_path: Path) -> None:
+    refused: list[tuple[Any, str]] = [
+        (tmp_path, r"a schema at least"),
+        (tmp_path / "none", r"a folder of \.avsc files, a list of schemas or a mapping"),
+        ({1: '"int'}, r"^the schema 1: an Avro schema is JSON, and this is not: "),
+        (['{"type":"x"}'], r"^schema 0: the schema has the type 'x', which Avro does not know"),
+    ]
+    for given, sentence in refused:
+        with pytest.raises(ValueError, match=sentence):
+            registry(given)
+    with pytest.raises(ValueError, match=r"^rows takes schemas of records, and one is int: give a reader_schema$"):
+        combined([parse("int")])
+    with pytest.raises(ValueError, match=r"^rows takes a record as reader_schema"):
+        payloads.reader({1: "int"}, "long")
+
+
+def test_sources(tmp_path: Path) -> None:
+    readers = payloads.by_source(write_folder(tmp_path))
+    assert list(readers) == ["com.example.events.Person", "com.example.events.Order", "com.example.events.Account"]
+    assert [field.name for field in readers["com.example.events.Order"].fields] == ["id", "person", "total", "note"]
+
+
+def test_a_delete_may_have_no_payload() -> None:
+    events = [event for java, event in golden_events("window_stream") if java.get("opcode") == "DELETE"]
+    values = events_payloads.of_events(pa.array(events, pa.binary())).values
+    empty = [value is None for value in values.to_pylist()]
+    sizes = events_payloads.ask("dbus_value_size", pa.array(events, pa.binary())).to_pylist()
+    assert empty == [size == 0 for size in sizes]
+    assert any(empty)

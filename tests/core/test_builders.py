@@ -1,0 +1,143 @@
+"""One scan a batch: shared where the memory cannot change, never where it may. One table: a function and its comments."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+from sparkwire import FUNCTIONS
+from sparkwire.catalogue import SAMPLES
+from sparkwire.core import builders
+from sparkwire.core.builders import Column, Shared, columns_of, rows_function
+
+
+def batch(rows: list[bytes]) -> pa.Array:
+    """A column as Spark hands it over: around immutable buffers."""
+    array = pa.array(rows, pa.binary())
+    buffers = [None if buffer is None else pa.py_buffer(buffer.to_pybytes()) for buffer in array.buffers()]
+    return pa.Array.from_buffers(pa.binary(), len(array), buffers)
+
+
+def again(array: pa.Array) -> pa.Array:
+    """Another Python object over the same memory."""
+    return pa.Array.from_buffers(array.type, len(array), array.buffers(), offset=array.offset)
+
+
+def test_the_same_batch_is_scanned_once() -> None:
+    scanned: list[list[bytes]] = []
+
+    def scan(column: pa.Array) -> int:
+        scanned.append(column.to_pylist())
+        return len(scanned)
+
+    scan_of = Shared(scan)
+    first = batch([b"a", b"b"])
+    assert scan_of(first) == scan_of(again(first)) == 1
+    assert scan_of(first[1:]) == 2
+    assert scan_of(batch([b"a", b"b"])) == 3
+    assert scanned == [[b"a", b"b"], [b"b"], [b"a", b"b"]]
+
+
+def test_memory_that_may_change_is_scanned_anew() -> None:
+    memory = bytearray(b"ab")
+    offsets = pa.py_buffer(b"\0\0\0\0\2\0\0\0")
+    column = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(memory)])
+    scan_of = Shared(lambda column: column.to_pylist())
+    assert scan_of(column) == [b"ab"]
+    memory[0] = ord("c")
+    assert scan_of(column) == [b"cb"]
+
+
+class Letters:
+    """Rows of single bytes, and which columns of them were made."""
+
+    def __init__(self, column: pa.Array, upper: bool) -> None:
+        self.texts = [text.decode() for text in column.to_pylist()]
+        self.upper = upper
+        self.made: list[str] = []
+
+    def letter(self) -> pa.Array:
+        self.made.append("letter")
+        found = "".join(self.texts)
+        return pa.array(list(found.upper() if self.upper else found))
+
+    def place(self) -> pa.Array:
+        self.made.append("place")
+        return pa.array([place for text in self.texts for place in range(len(text))], pa.int32())
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        ends = [0, *itertools.accumulate(map(len, self.texts))]
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), found)
+
+
+LETTERS = (
+    Column("letter", "STRING", "The letter.", Letters.letter),
+    Column("place", "INT", "Where it is.", Letters.place),
+)
+
+
+def test_a_table_is_a_function() -> None:
+    function = rows_function("letters(text BINARY, upper BOOLEAN = false)", LETTERS, Letters, "Letters.", "... -> ...")
+    assert function.returns == "ARRAY<STRUCT<letter STRING, place INT>>"
+    assert function.field_docs == {"letter": "The letter.", "place": "Where it is."}
+    answer = function.decode(pa.array([b"ab", b"", None], pa.binary()).fill_null(b"x"), upper=True)
+    assert answer.type == function.return_type
+    assert answer.to_pylist() == [
+        [{"letter": "A", "place": 0}, {"letter": "B", "place": 1}],
+        [],
+        [{"letter": "X", "place": 0}],
+    ]
+
+
+def test_columns_not_asked_for_are_not_made() -> None:
+    letters = Letters(pa.array([b"ab"]), False)
+    assert columns_of(letters, LETTERS[1:])["place"].to_pylist() == [0, 1]
+    assert letters.made == ["place"]
+
+
+def test_fields_of_a_struct_are_documented_by_its_functions() -> None:
+    struct = FUNCTIONS["kafka_message"]
+    assert list(struct.field_docs) == [field.name for field in struct.return_type]
+    assert struct.field_docs["key"] == FUNCTIONS["kafka_key"].doc
+
+
+def test_a_thread_that_comes_between_keeps_its_batch_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks between the look and the answer gets its own, and so does the one that was first."""
+    first, second = batch([b"a"]), batch([b"b"])
+    scan_of = Shared(lambda column: column.to_pylist())
+    assert scan_of(first) == [b"a"]
+
+    class Identity:
+        def __init__(self, of: pa.Array) -> None:
+            self.of = of
+
+        def __ne__(self, other: object) -> bool:
+            if between:
+                between.pop()
+                assert scan_of(second) == [b"b"]
+            return isinstance(other, Identity) and self.of is not other.of
+
+    between = [True]
+    monkeypatch.setattr(builders, "identity_of", Identity)
+    scan_of._latest = (Identity(first), first, [b"a"])  # type: ignore[assignment]
+    assert scan_of(first) == [b"a"]
+
+
+def test_threads_answer_for_their_own_batches() -> None:
+    """Databus, Kafka and DataHub in four threads, each with batches of its own, switched as often as can be."""
+    columns = {"dbus_sequence": "event", "kafka_value": "message", "datahub_table": "blob"}
+    batches = [(name, batch([SAMPLES[sample]] * n)) for name, sample in columns.items() for n in range(1, 9)]
+    expected = [FUNCTIONS[name].decode(column).to_pylist() for name, column in batches]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            work = [threads.submit(FUNCTIONS[name].decode, again(column)) for name, column in batches * 40]
+            got = [answer.result().to_pylist() for answer in work]
+    finally:
+        sys.setswitchinterval(interval)
+    assert got == expected * 40

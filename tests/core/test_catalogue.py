@@ -1,0 +1,76 @@
+"""The catalogue against the contract, and what is generated from it against the catalogue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sparkwire
+from sparkwire import FUNCTIONS
+from sparkwire.base.sqltype import arrow_type, sql_name
+from sparkwire.catalogue import FORMATS
+from sparkwire.databus import layout
+from tests.support import ROOT, databus_cases
+from tests.support.arrow import ask
+from tools.reference import GENERATED
+
+# Each function that analysts were promised and what it answers; a bare STRUCT stands for its format's fields.
+CONTRACT = dict(line.split("\t") for line in (ROOT / "tests" / "data" / "contract.tsv").read_text("utf-8").splitlines())
+
+
+def test_complete() -> None:
+    assert set(FUNCTIONS) == set(CONTRACT)
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_returns(name: str) -> None:
+    if CONTRACT[name] == "STRUCT":
+        assert pa.types.is_struct(FUNCTIONS[name].return_type)
+    else:
+        assert FUNCTIONS[name].return_type == arrow_type(CONTRACT[name])
+
+
+@pytest.mark.parametrize("name", [format.name for format in FORMATS if format.struct])
+def test_structs_have_every_field(name: str) -> None:
+    """The struct function of a format has a field for each function above it."""
+    [format] = [format for format in FORMATS if format.name == name]
+    types = {function.name: function.return_type for function in format.functions}
+    above = list(types)[: list(types).index(format.struct)]
+    expected = {scalar.removeprefix(format.prefix): types[scalar] for scalar in above}
+    assert {field.name: field.type for field in types[format.struct]} == expected
+
+
+def test_functions_are_the_catalogue() -> None:
+    assert sparkwire.functions() == list(FUNCTIONS.values())
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
+def test_generated_files_are_fresh(path: Path) -> None:
+    assert path.read_text("utf-8") == GENERATED[path](), "run `make docs`"
+
+
+@pytest.mark.parametrize("sql", ["BINARY", "ARRAY<STRUCT<a INT, b MAP<STRING, ARRAY<BIGINT>>>>", "TIMESTAMP"])
+def test_sql_types_have_names(sql: str) -> None:
+    assert sql_name(arrow_type(sql)) == sql
+
+
+@pytest.mark.parametrize("sql", ["", "BLOB", "ARRAY<INT", "STRUCT<a>", "INT INT", "ARRAY(INT)"])
+def test_what_is_no_sql_type(sql: str) -> None:
+    with pytest.raises(ValueError, match="type"):
+        arrow_type(sql)
+
+
+def test_layouts_have_no_gaps() -> None:
+    assert layout.V1.size == 61
+    assert layout.V2.size == 53
+    for table in (layout.V1, layout.V2, layout.PART):
+        ends = [placed.end for placed in table.places.values()]
+        assert all(placed.offset in (0, *ends) or placed.offset == 0 for placed in table.places.values())
+        assert max(ends) == table.size
+
+
+def test_a_case_of_each_version() -> None:
+    versions = {version for case in databus_cases.cases() for version in ask("dbus_version", [case.data])}
+    assert versions == {0, 2}

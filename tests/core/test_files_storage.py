@@ -1,0 +1,167 @@
+"""What may happen to files: they must not be read, they shrink, they are gone, storage fails. The error names the file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources.storage import Source
+from sparkwire.databus.files import databus, events
+from sparkwire.kafka.files import kafka_log, log
+from tests.support import kafka_cases as golden
+from tests.support.child import run_python
+from tests.support.databus_cases import golden_bytes
+
+NAME = "00000000000000000100.log"
+SEGMENT = golden.archive("segments_v2")[f"v2_multi_segment/{NAME}"]
+# Whom no permission stops becomes nobody, in a process of its own.
+CHILD = """
+import os, sys
+from sparkwire.databus.files import databus
+from sparkwire.kafka.files import kafka_log
+if os.getuid() == 0:
+    os.setuid(65534)
+for source in (kafka_log, databus):
+    try:
+        asked = source.query({"path": sys.argv[1]})
+        for task in source.plan(asked):
+            for batch in source.read(asked, task):
+                pass
+        print("read")
+    except PermissionError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A directory below which nobody, too, may look."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "orders-0").mkdir()
+        (folder / "orders-0" / NAME).write_bytes(SEGMENT)
+        yield folder
+        (folder / "orders-0").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "path", "sentence"),
+    [
+        ("orders-0", "orders-0", "path {folder}/orders-0 must not be read: "),
+        ("orders-0", "", "path {folder} must not be read: "),
+        ("orders-0", "orders-*", "path {folder}/orders-0 must not be read: "),
+        (f"orders-0/{NAME}", "", "{folder}/orders-0/" + NAME + " must not be read: "),
+    ],
+)
+def test_no_permission(open_folder: Path, forbidden: str, path: str, sentence: str) -> None:
+    (open_folder / forbidden).chmod(0)
+    lines = run_python("-c", CHILD, str(open_folder / path)).splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith(sentence.format(folder=open_folder)), line
+
+
+Change = Callable[[Path], Any]
+SOURCES = [(kafka_log, SEGMENT), (databus, golden_bytes("window_stream"))]
+
+
+@pytest.fixture(params=SOURCES, ids=lambda source: str(source[0].NAME))
+def planned(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A file, its source, and a plan that was made while it was whole; chunks are small."""
+    monkeypatch.setattr(log, "CHUNK", 700)
+    monkeypatch.setattr(events, "CHUNK", 700)
+    monkeypatch.setattr(events, "AHEAD", 300)
+    source, data = request.param
+    path = tmp_path / NAME
+    path.write_bytes(data)
+    asked = source.query({"path": str(path)})
+    return path, source, asked, source.plan(asked)
+
+
+def everything(source: Any, asked: Any, tasks: Any) -> int:
+    return sum(batch.num_rows for task in tasks for batch in source.read(asked, task))
+
+
+def test_a_file_that_is_gone(planned: Any) -> None:
+    path, source, asked, tasks = planned
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"{path} is gone since it was listed: read the path again"):
+        everything(source, asked, tasks)
+
+
+def test_a_file_that_has_become_shorter(planned: Any) -> None:
+    path, source, asked, tasks = planned
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.truncate(size // 2)
+    with pytest.raises(ValueError, match=f"{path} had {size} bytes when it was listed and ends at {size // 2} now"):
+        everything(source, asked, tasks)
+
+
+def test_a_file_that_shrinks_under_the_reader(planned: Any) -> None:
+    """What came before has been read; then the error says where it was cut."""
+    path, source, asked, [task] = planned
+    batches = source.read(asked, task)
+    assert next(batches).num_rows
+    with path.open("r+b") as file:
+        file.truncate(900)
+    with pytest.raises(ValueError, match=f"{path} had .* and ends at 900 now: it was cut while it was read"):
+        list(batches)
+
+
+def test_an_index_that_shrinks_under_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a broker cuts that of an active segment when it rolls: the headers do."""
+    path = tmp_path / NAME
+    path.write_bytes(SEGMENT)
+    asked = kafka_log.query({"path": str(path), "startingOffset": "150"})
+    want = everything(kafka_log, asked, kafka_log.plan(asked))
+    index, view, cut = path.with_suffix(".index"), Source.view, []
+
+    def view_of_what_is_cut(source: Source, position: int, size: int) -> Any:
+        if source.file.name == str(index) and size:
+            os.truncate(index, 8)
+            cut.append(size)
+        return view(source, position, size)
+
+    monkeypatch.setattr(Source, "view", view_of_what_is_cut)
+    index.write_bytes(bytes(5000))
+    assert everything(kafka_log, asked, kafka_log.plan(asked)) == want
+    assert want
+    assert 5000 in cut
+
+
+def test_a_file_that_is_gone_under_the_reader(planned: Any) -> None:
+    """Who has it open reads it to its end."""
+    path, source, asked, [task] = planned
+    want = everything(source, asked, [task])
+    batches = source.read(asked, task)
+    first = next(batches).num_rows
+    path.unlink()
+    assert first + sum(batch.num_rows for batch in batches) == want
+
+
+def test_storage_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(SEGMENT)
+    [segment] = kafka_log.find([str(path)])
+    with Source(segment.file) as source:
+        source._input = _Failing()
+        with pytest.raises(OSError, match=f"{path} cannot be read at byte 300: .*Input/output error"):
+            source.view(300, 10)
+
+
+class _Failing:
+    """A disk that is about to give up."""
+
+    def seek(self, position: int) -> None: ...
+
+    def readinto(self, out: Any) -> int:
+        raise OSError(5, "Input/output error")
+
+    def close(self) -> None: ...

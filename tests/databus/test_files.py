@@ -1,0 +1,181 @@
+"""Event files: the rows are those of ``dbus_events`` and ``dbus_event``, with their windows, however a file is cut and read."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.databus.files import databus, events
+from tests.support.arrow import ask, whole
+from tests.support.databus_cases import STREAMS, golden_bytes
+from tests.support.databus_damage import streams
+
+Row = dict[str, Any]
+
+OWN = ("stream", "file", "position", "window", "window_start_scn", "window_scn", "event")
+
+
+def rows(path: Path | str, **options: str) -> list[Row]:
+    """All rows of a query, in the order of its tasks, timestamps in microseconds."""
+    asked = databus.query({"path": str(path), **options})
+    batches = (batch for task in databus.plan(asked) for batch in databus.read(asked, task))
+    return [whole(row) for batch in batches for row in batch.to_pylist()]
+
+
+def expected(files: dict[str, bytes], stream: str) -> list[Row]:
+    """What the functions say of a stream in files, and its windows, found the slow way."""
+    found: list[Row] = []
+    for file, data in files.items():
+        parts = ask("dbus_events", [data])[0]
+        fields = ask("dbus_event", [part["event"] for part in parts])
+        for part, its in zip(parts, fields, strict=True):
+            row: Row = its | part | {"is_valid": part["error"] is None, "stream": stream, "file": file}
+            found.append(row)
+    windows: list[list[Row]] = [[]]
+    for row in found:
+        trusted = row["error"] in (None, "VALUE_CRC_MISMATCH") or header_is_intact(row)
+        row["kind"] = row["event_type"] if trusted else None
+        if row["kind"] == "SCN_REGRESS" and windows[-1]:
+            windows.append([])
+        windows[-1].append(row)
+        if row["kind"] == "END_OF_PERIOD":
+            windows.append([])
+    for number, window in enumerate(windows):
+        sequences = [row["sequence"] for row in window if row["kind"] is not None and row["src_id"] >= 0]
+        ends = [row["sequence"] for row in window if row["kind"] == "END_OF_PERIOD"]
+        for row in window:
+            row |= {
+                "window": number,
+                "window_start_scn": sequences[0] if sequences else None,
+                "window_scn": ends[0] if ends else None,
+            }
+            del row["kind"]
+    return found
+
+
+def header_is_intact(row: Row) -> bool:
+    """Whether what is wrong is after the header: a body that is torn, or parts that do not fit."""
+    return bool(
+        row["header_crc_valid"] and (row["status"] == "PARTIAL" or row["error"] == "BAD_LENGTH") and row["length"] > 44
+    )
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once is no more than a few events, so that small files have many borders."""
+    monkeypatch.setattr(events, "CHUNK", 300)
+    monkeypatch.setattr(events, "AHEAD", 2200)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("size", [1, 700, 100_000])
+def test_what_databus_wrote(name: str, size: int, tmp_path: Path, tiny: None) -> None:
+    path = tmp_path / "events.bin"
+    path.write_bytes(golden_bytes(name))
+    assert rows(path, maxSplitBytes=str(size)) == expected({str(path): golden_bytes(name)}, str(path))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_and_splits(seed: int, tmp_path: Path, tiny: None) -> None:
+    chance = random.Random(seed)
+    path = tmp_path / "events.bin"
+    for data in streams(seed, 6):
+        path.write_bytes(data)
+        want = expected({str(path): data}, str(path))
+        for size in (10**6, 1, chance.randrange(1, len(data) + 2)):
+            assert rows(path, maxSplitBytes=str(size)) == want
+
+
+def windows(found: list[Row]) -> list[tuple[Any, ...]]:
+    """What each row is, and its window."""
+    return [(row["event"], row["window"], row["window_start_scn"], row["window_scn"]) for row in found]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_in_several_files(name: str, tmp_path: Path, tiny: None) -> None:
+    """Windows go on in the next file, and through files that end none."""
+    data = golden_bytes(name)
+    starts = [part["position"] for part in ask("dbus_events", [data])[0]]
+    chance = random.Random(1)
+    for _ in range(5):
+        cuts = sorted(chance.sample(starts[1:], 12))
+        files = {}
+        for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(data)], strict=True)):
+            path = tmp_path / f"events.{number:03}"
+            path.write_bytes(data[start:stop])
+            files[str(path)] = data[start:stop]
+        want = expected(files, str(tmp_path))
+        for size in (1, 1000, 10**6):
+            assert rows(tmp_path, stream="directory", maxSplitBytes=str(size)) == want
+        alone = [row for file, part in files.items() for row in expected({file: part}, file)]
+        assert rows(tmp_path) == alone
+
+
+def test_where_to_start(tmp_path: Path) -> None:
+    path = tmp_path / "events.bin"
+    path.write_bytes(golden_bytes("window_stream"))
+    found = rows(path)
+    scn = [row["window_start_scn"] if row["window_scn"] is None else row["window_scn"] for row in found]
+    assert rows(path, startingScn="1010") == [
+        row for row, its in zip(found, scn, strict=True) if its is None or its >= 1010
+    ]
+    online = '{"windowScn": 1010, "windowOffset": %d, "prevScn": %d, "consumption_mode": "ONLINE_CONSUMPTION"}'
+    after = [row for row, its in zip(found, scn, strict=True) if its is None or its > 1010]
+    assert rows(path, startingCheckpoint=online % (-1, 1010)) == after
+    partial = rows(path, startingCheckpoint=online % (2, 1000))
+    its = [row for row in found if row["window_scn"] == 1010 and row["event_type"] == "DATA"]
+    assert [row for row in partial if row["window_scn"] == 1010 and row["event_type"] == "DATA"] == its[2:]
+    assert [row for row in partial if row["window_scn"] != 1010] == after
+    flexible = '{"windowScn": -1, "tsNsecs": -1, "windowOffset": -1, "consumption_mode": "ONLINE_CONSUMPTION"}'
+    assert rows(path, startingCheckpoint=flexible) == found
+    with pytest.raises(ValueError, match="databus takes startingScn or startingCheckpoint, got both"):
+        databus.query({"path": str(path), "startingScn": "1", "startingCheckpoint": flexible})
+    with pytest.raises(ValueError, match=r"databus takes startingCheckpoint the JSON of a Databus checkpoint: "):
+        databus.query({"path": str(path), "startingCheckpoint": "{"})
+
+
+def test_sources(tmp_path: Path) -> None:
+    path = tmp_path / "events.bin"
+    path.write_bytes(golden_bytes("window_stream"))
+    assert rows(path, sources="41, 42") == [row for row in rows(path) if row["src_id"] in (41, 42) or row["src_id"] < 0]
+
+
+def test_columns_modes_and_compressed_files(tmp_path: Path) -> None:
+    data = bytearray(golden_bytes("window_stream"))
+    data[70] ^= 1
+    path = tmp_path / "events.bin.gz"
+    path.write_bytes(gzip.compress(bytes(data)))
+    found = rows(path)
+    assert [row["error"] for row in found[:2]] == ["VALUE_CRC_MISMATCH", None]
+    assert rows(path, columns="window_scn, key") == [
+        {name: row[name] for name in ("window_scn", "key")} for row in found
+    ]
+    assert rows(path, mode="DROPMALFORMED") == found[1:]
+    with pytest.raises(
+        ValueError, match=r"events\.bin\.gz cannot be read at byte 0: VALUE_CRC_MISMATCH; mode FAILFAST"
+    ):
+        rows(path, mode="FAILFAST")
+
+
+def test_long_damage_is_rows_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "SKIPPED", 1000)
+    monkeypatch.setattr(events, "CHUNK", 300)
+    monkeypatch.setattr(events, "AHEAD", 200)
+    data = golden_bytes("window_stream")
+    path = tmp_path / "events.bin"
+    path.write_bytes(data + bytes(3500) + data)
+    skipped = [row for row in rows(path) if row["error"]]
+    assert [row["position"] - len(data) for row in skipped] == [0, 1000, 2000, 3000]
+    assert b"".join(row["event"] for row in skipped) == bytes(3500)
+
+
+def test_no_files(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").write_bytes(b"")
+    with pytest.raises(
+        ValueError, match=r"has no file: databus reads every file whose name does not begin with \. or _"
+    ):
+        rows(tmp_path)

@@ -1,0 +1,71 @@
+"""No Databus kernel reads outside its row: guard pages, neighbours that would tempt it, checked loads.
+
+What may kill its process runs in a child.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkwire import FUNCTIONS
+from sparkwire.kernels import CHECKED
+from tests.support.arrow import ask, plain
+from tests.support.child import run_python
+from tests.support.databus_damage import golden_rows, mutants, streams
+from tests.support.guard import guarded_column
+from tests.support.oracles import databus as oracle
+
+EVENT_FUNCTIONS = [f"dbus_{name}" for name in oracle.NAMES] + ["dbus_event"]
+
+
+def tempting_rows() -> list[bytes]:
+    """Every cut of a few events, mutants with lengths that lie, and the shortest of all."""
+    few = golden_rows()[::97]
+    cuts = [event[:size] for event in few for size in range(len(event) + 1)]
+    return [*cuts, *mutants(seed=4, count=1500), b"", b"\0", b"\2"]
+
+
+@pytest.mark.parametrize("function", EVENT_FUNCTIONS)
+def test_neighbours_do_not_matter(function: str) -> None:
+    """Behind each cut lies what was cut off: who reads on finds a whole event."""
+    few = golden_rows()[::97]
+    pairs = [(event[:size], event[size:]) for event in few for size in range(len(event) + 1)]
+    column = [row for pair in pairs for row in pair]
+    alone = ask(function, [cut for cut, _ in pairs])
+    assert ask(function, column)[::2] == alone
+    name = function.removeprefix("dbus_")
+    expected = [oracle.decode(cut) for cut, _ in pairs]
+    assert alone == (expected if name == "event" else [answers[name] for answers in expected])
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+def test_guard_pages(at_end: bool) -> None:
+    run_python("-c", f"from tests.databus.test_memory import read_beside_guard_pages as f; f(at_end={at_end})")
+
+
+def read_beside_guard_pages(*, at_end: bool) -> None:
+    """Every function over whole columns beside a page that nobody may touch, and over each row alone."""
+    rows, torn = tempting_rows(), streams(seed=5, count=150)
+    column = guarded_column(rows, at_end=at_end)
+    for function in EVENT_FUNCTIONS:
+        assert plain(FUNCTIONS[function].decode(column)) == ask(function, rows)
+    assert plain(FUNCTIONS["dbus_events"].decode(guarded_column(torn, at_end=at_end))) == ask("dbus_events", torn)
+    alone = [("dbus_event", row) for row in rows[::2]] + [("dbus_events", row) for row in [*rows[1::2], *torn]]
+    for function, row in alone:
+        assert plain(FUNCTIONS[function].decode(guarded_column([row], at_end=at_end))) == ask(function, [row])
+
+
+def test_checked_build() -> None:
+    """The same kernels with every load checked: a read outside the column would be an IndexError."""
+    environment = {"SPARKWIRE_CHECKED": "1"}
+    run_python("-c", "from tests.databus.test_memory import read_checked as f; f()", environment=environment)
+
+
+def read_checked() -> None:
+    assert CHECKED
+    rows, torn = tempting_rows(), streams(seed=6, count=300)
+    assert ask("dbus_event", rows) == [oracle.decode(row) for row in rows]
+    assert ask("dbus_events", torn) == [oracle.split(stream) for stream in torn]
+    for row in rows[::7]:
+        assert ask("dbus_event", [row]) == [oracle.decode(row)]
+        assert ask("dbus_events", [row]) == [oracle.split(row)]

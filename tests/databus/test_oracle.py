@@ -1,0 +1,72 @@
+"""Kernels and oracle give the same answers for golden, damaged and mutated events, whatever the bytes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import pytest
+
+from sparkwire.databus.fields import FIELDS
+from tests.support.arrow import ask
+from tests.support.databus_cases import cases, golden_lines
+from tests.support.databus_damage import damaged_rows, golden_rows, mutants
+from tests.support.oracles import databus as oracle
+
+ACCESSORS = [f"dbus_{name}" for name in oracle.NAMES]
+
+
+def test_oracle_answers_as_java_does() -> None:
+    """The oracle itself is held to every accessor of all golden events."""
+    checked = cases()
+    assert len(checked) == 1460
+    for case in checked:
+        answers = {f"dbus_{name}": answer for name, answer in oracle.decode(case.data).items()}
+        assert answers == dict(case.answers), case.name
+
+
+def test_crc_is_java_crc() -> None:
+    """Databus's own CRC-32 on Java's vectors."""
+    for vector in golden_lines("crc_vectors"):
+        assert oracle.crc(base64.b64decode(vector["data"])) == vector["crc"]
+
+
+def test_oracle_and_cases_know_every_accessor() -> None:
+    assert [f"dbus_{column.name}" for column in FIELDS] == ACCESSORS
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[bytes | None]:
+    """Sound, damaged and mutated events, and every cut of a few, in one column with NULLs between."""
+    few = golden_rows()[::73]
+    cuts = [event[:size] for event in few for size in range(len(event))]
+    mixed: list[bytes | None] = [*golden_rows(), *damaged_rows(), *cuts, *mutants(seed=1, count=20_000)]
+    mixed[::101] = [None] * len(mixed[::101])
+    return mixed
+
+
+@pytest.fixture(scope="module")
+def expected(rows: list[bytes | None]) -> list[dict[str, object] | None]:
+    return [None if row is None else oracle.decode(row) for row in rows]
+
+
+@pytest.mark.parametrize("function", ACCESSORS)
+def test_accessor(function: str, rows: list[bytes | None], expected: list[dict[str, object] | None]) -> None:
+    name = function.removeprefix("dbus_")
+    compare(rows, ask(function, rows), [answers and answers[name] for answers in expected])
+
+
+def test_struct(rows: list[bytes | None], expected: list[dict[str, object] | None]) -> None:
+    got = ask("dbus_event", rows)
+    compare(rows, got, expected)
+    assert list(got[1]) == oracle.NAMES
+
+
+def compare(rows: Sequence[bytes | None], got: Sequence[object], expected: Sequence[object]) -> None:
+    """Fails with the shortest row whose answer is another."""
+    assert len(got) == len(expected)
+    wrong = [i for i in range(len(rows)) if got[i] != expected[i]]
+    if wrong:
+        i = min(wrong, key=lambda i: len(rows[i] or b""))
+        row = (rows[i] or b"").hex()
+        pytest.fail(f"{len(wrong)} rows differ, the shortest {row}: got {got[i]}, expected {expected[i]}")

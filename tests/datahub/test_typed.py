@@ -1,0 +1,283 @@
+"""Typed rows of one table: against a plain model on Arrow, and in Spark for the plan, the types and the schema found."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import subprocess
+import sys
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from sparkwire.datahub.tables import Table, declarations, latest_columns, table_of
+from sparkwire.datahub.typed import row_schema, typed_rows
+from tests.support import ROOT, datahub_cases
+from tests.support.oracles import datahub as oracle
+
+COLUMNS = {"id": "LONG", "d": "DOUBLE", "b": "BOOLEAN", "s": "STRING", "t": "DATE", "x": "BYTES", "y": "DECIMAL"}
+VALUES = [
+    *("1", "-9223372036854775808", "9223372036854775808", "0.5", "1e400", "-0", "1605339932000", "253402300800000"),
+    *("true", "false", "null", '"joe"', '"1"', '"AA=="', '"A"', '"\\u0041"', '"\\ud800"', "[1, 2]", '{"a": "b"}', '""'),
+]
+USUAL = {
+    "LONG": ["1", "-9223372036854775808"],
+    "DOUBLE": ["0.5", "1", "-1E-3"],
+    "BOOLEAN": ["true", "false"],
+    "STRING": ['"joe"', '"\\u0041"', '""'],
+    "DATE": ["1605339932000", "0"],
+    "BYTES": ['"AA=="', '""'],
+    "DECIMAL": ["0.10", '"12.5"'],
+}
+
+
+# ---------------------------------------------------------------- the model
+
+
+def expected_rows(blobs: list[bytes], database: str, table: str) -> list[dict[str, Any]]:
+    return [row for blob in blobs for row in rows_of(blob, database, table)]
+
+
+def rows_of(blob: bytes, database: str, table: str) -> list[dict[str, Any]]:
+    document, intact = oracle.read(blob)
+    answers = {name.removeprefix("datahub_"): answer for name, answer in oracle.answers(blob).items()}
+    for name, field in ((table, "table"), (database, "database")):
+        if answers[field] != name and (intact or answers[field] is not None):
+            return []
+    if answers["operation"] in ("DDL", "HEARTBEAT", "TRANSACTION"):
+        return []
+    sides = ["before"] if answers["operation"] in ("UPDATE_BEFORE", "DELETE") else ["after"]
+    if answers["op"] == "UPDATE" and answers["before"] is not None:
+        sides = ["before", "after"]
+    declared = {item["name"]: item["type"] for item in oracle.declared(answers["columns"])}
+    return [row_of(document, answers, declared, side) for side in sides]
+
+
+def row_of(document: oracle.Value, answers: dict[str, Any], declared: dict[Any, Any], side: str) -> dict[str, Any]:
+    image = oracle.whole("object", oracle.at(document, f"payload.{side}.dataColumn"))
+    members: dict[str, oracle.Value] = {} if image is None else image.content
+    known = answers["operation"] is not None
+    unexpected = [(name, oracle.text_of(value)) for name, value in members.items() if name not in COLUMNS]
+    row: dict[str, Any] = {
+        "_sequence_id_": answers["sequence_id"],
+        "_operation_type_": oracle.LETTERS.get(answers["operation"] or ""),
+        "_excute_time_": answers["event_time_ms"],
+        "_source_table_": answers["table"],
+        "_before_image_": ("Y" if side == "before" else "N") if known else None,
+        "_after_image_": ("N" if side == "before" else "Y") if known else None,
+    }
+    for name, type in COLUMNS.items():
+        value = members.get(name)
+        row[name] = None if value is None or value.kind == "null" else typed(type, value)
+        changed = declared.get(name) is not None and declared[name] != type
+        if value is not None and (changed or (row[name] is None and value.kind != "null")):
+            unexpected.append((name, oracle.text_of(value)))
+    order = list(members)
+    unexpected.sort(key=lambda pair: order.index(pair[0]))
+    row["_primary_key_"] = answers["primary_key"]
+    return row | {"_unexpected_": unexpected or None, "_error_": answers["error"]}
+
+
+def typed(type: str, value: oracle.Value) -> Any:
+    if type == "LONG":
+        return oracle.integer(value)
+    if type == "DOUBLE":
+        number = float(value.text or "") if value.kind == "number" else math.inf
+        return number if math.isfinite(number) else None
+    if type == "BOOLEAN":
+        return {"true": True, "false": False}.get(value.kind)
+    if type == "DATE":
+        millis = oracle.integer(value)
+        text = None if millis is None else oracle.iso(millis)
+        return None if text is None else datetime.datetime.fromisoformat(text)
+    if type == "DECIMAL":
+        return oracle.text_of(value)
+    text = value.content if value.kind == "string" else None
+    return oracle.decoded(text) if type == "BYTES" else text
+
+
+# ---------------------------------------------------------------- messages
+
+
+def message(random: Random) -> bytes:
+    columns = [
+        (name, type if random.random() < 0.95 else random.choice(list(COLUMNS.values())))
+        for name, type in COLUMNS.items()
+    ]
+    columns += [("extra", "LONG")] * (random.random() < 0.1)
+    declared = ", ".join(f'{{"name": "{name}", "type": "{type}"}}' for name, type in columns)
+    images = {side: image(random, columns) for side in ("before", "after") if random.random() < 0.7}
+    op = random.choice(["INSERT", "UPDATE_BEFOR", "UPDATE_AFTER", "UPDATE", "DELETE", "ALTER", "MHEARTBEAT", "UPSERT"])
+    key = random.choice(["", '"primaryKey": [], ', '"primaryKey": ["id"], ', '"primaryKey": ["id", "s"], '])
+    source = (
+        f'{{"dbName": "{random.choice(["shop", "shop", "shop", "other"])}", "tableName": "{random.choice("tttu")}"}}'
+    )
+    sides = "".join(f', "{side}": {{"dataColumn": {text}}}' for side, text in images.items())
+    blob = (
+        f'{{"schema": {{{key}"dataColumn": [{declared}], "source": {source}}}, "payload": {{"op": "{op}", '
+        f'"sequenceId": "{random.randrange(100)}", "timestamp": {{"eventTime": {random.randrange(10**13)}}}{sides}}}}}'
+    ).encode()
+    return blob[: random.randrange(len(blob))] if random.random() < 0.05 else blob
+
+
+def image(random: Random, columns: list[tuple[str, str]]) -> str:
+    pairs = [(name, random.choice(USUAL[type] if random.random() < 0.9 else VALUES)) for name, type in columns]
+    pairs += [(random.choice([*COLUMNS, "extra"]), random.choice(VALUES))] * (random.random() < 0.1)
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_are_those_of_the_model(seed: int) -> None:
+    random = Random(seed)
+    blobs = [message(random) for _ in range(200)]
+    batch = typed_rows(pa.array(blobs, pa.binary()), table_of("shop.t"), COLUMNS)
+    batch.validate(full=True)
+    got = [
+        {
+            name: value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
+            for name, value in row.items()
+        }
+        for row in batch.to_pylist()
+    ]
+    expected = [
+        {n: v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v for n, v in row.items()}
+        for row in expected_rows(blobs, "shop", "t")
+    ]
+    assert got == expected
+    assert len(got) > 50
+
+
+def test_one_batch_is_many() -> None:
+    random = Random(99)
+    blobs = [message(random) for _ in range(60)]
+    whole = typed_rows(pa.array(blobs, pa.binary()), table_of("t"), COLUMNS).to_pylist()
+    parts = [typed_rows(pa.array([blob], pa.binary()), table_of("t"), COLUMNS).to_pylist() for blob in blobs]
+    assert [row for part in parts for row in part] == whole
+    assert typed_rows(pa.array([], pa.binary()), table_of("t"), COLUMNS).num_rows == 0
+    assert typed_rows(pa.array([None], pa.binary()), table_of("t"), {}).to_pylist() == []
+
+
+def test_names_of_tables() -> None:
+    assert table_of("t") == Table("t")
+    assert table_of("d.t") == Table("t", "d")
+    assert table_of("d.s.t") == Table("t", "d", "s")
+    assert table_of("`a.b`.`c``d`") == Table("c`d", "a.b")
+    for text in ("", ".", "a.", ".a", "a..b", "a.b.c.d", "`a", "`a`b", "``"):
+        with pytest.raises(ValueError, match=r"table is 'table', 'database\.table' or"):
+            table_of(text)
+
+
+def test_columns_that_every_row_has() -> None:
+    with pytest.raises(ValueError, match="the table's column _Error_ has the name of a column that every row has"):
+        row_schema({"_Error_": "LONG"})
+
+
+def test_declarations() -> None:
+    """The newest by the number of its sequence id, which is no text; columns that were dropped stay."""
+    lists = {
+        "9": [("id", "LONG"), ("old", "STRING")],
+        "10": [("id", "STRING"), ("new", "DATE")],
+        "010": [("id", "BYTES")],
+    }
+    blobs = []
+    for number, (sequence, columns) in enumerate(lists.items()):
+        payload = {"op": "INSERT", "sequenceId": sequence, "timestamp": {"eventTime": number}}
+        schema = {"dataColumn": [{"name": n, "type": t} for n, t in columns], "source": {"tableName": "t"}}
+        blobs += [json.dumps({"schema": schema, "payload": payload}).encode()] * 2
+    found = declarations(pa.array(blobs, pa.binary()), Table("t")).to_pylist()
+    found.sort(key=lambda row: tuple(row["recency"].values()))
+    assert [row["recency"]["sequence_id"] for row in found] == ["9", "10", "10"]
+    assert latest_columns(row["columns"] for row in found) == {"id": "BYTES", "new": "DATE", "old": "STRING"}
+    assert declarations(pa.array(blobs, pa.binary()), Table("other")).num_rows == 0
+
+
+# ---------------------------------------------------------------- Spark
+
+
+@pytest.fixture(scope="module")
+def messages(spark: SparkSession) -> DataFrame:
+    blobs = [(case.data,) for case in datahub_cases.samples()]
+    return spark.createDataFrame(blobs, "value BINARY").repartition(2).cache()
+
+
+def test_rows(messages: DataFrame) -> None:
+    rows = sparkwire.datahub.rows(messages, "value", table="example_db.example_table_pk")
+    assert rows.schema.simpleString() == (
+        "struct<_sequence_id_:string,_operation_type_:string,_excute_time_:bigint,_source_table_:string,"
+        "_before_image_:string,_after_image_:string,id:bigint,name:string,comment:string,_primary_key_:array<string>,"
+        "_unexpected_:map<string,string>,_error_:string>"
+    )
+    got = rows.orderBy("_sequence_id_", "_after_image_").selectExpr(
+        "_sequence_id_", "_operation_type_", "_before_image_", "_after_image_", "id", "name", "comment", "_unexpected_"
+    )
+    assert [tuple(row) for row in got.collect()] == [
+        ("1605339516000000004", "I", "N", "Y", 1, "joe", "comment", None),
+        ("1605339516000000005", "U", "Y", "N", 1, "joe", "comment", None),
+        ("1605339516000000005", "U", "N", "Y", 1, "joe", "com1", None),
+        ("1605339516000000006", "D", "Y", "N", 1, "joe", "com1", None),
+    ]
+
+
+def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> None:
+    """Whatever their types and order; an UPDATE with both images has them twice."""
+    given = messages.selectExpr(
+        "struct(datahub_sequence_id(value) AS id) AS `a.b`",
+        "value",
+        "array(datahub_op(value)) AS ops",
+        "1.50BD AS price",
+    )
+    rows = sparkwire.datahub.rows(given, "value", table="example_db.example_table_pk")
+    assert rows.columns[:3] == ["a.b", "ops", "price"]
+    assert rows.schema["a.b"].dataType == given.schema["a.b"].dataType
+    got = rows.selectExpr("`a.b`.id AS kept", "_sequence_id_", "ops", "price", "_primary_key_").collect()
+    assert len(got) == 4
+    for row in got:
+        assert row["kept"] == row["_sequence_id_"]
+        assert (str(row["price"]), row["_primary_key_"]) == ("1.50", ["id", "name"])
+    assert sorted(row["ops"][0] for row in got) == ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFOR"]
+    clash = messages.selectExpr("value", "1 AS NAME")
+    with pytest.raises(ValueError, match="rows has two columns named NAME"):
+        sparkwire.datahub.rows(clash, table="example_db.example_table_pk")
+
+
+def test_columns(messages: DataFrame) -> None:
+    found = sparkwire.datahub.columns(messages, table="example_db.example_table_pk")
+    assert found == {"id": "LONG", "name": "STRING", "comment": "STRING"}
+
+
+def test_one_crossing(messages: DataFrame) -> None:
+    rows = sparkwire.datahub.rows(messages, table="example_table_pk", columns={"id": "LONG"})
+    query = rows.where("_operation_type_ = 'U' AND id > 0").selectExpr("id", "_unexpected_['name']")
+    plan = query._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("MapInArrow") == 1
+    assert plan.count("EvalPython") == 0
+    assert [tuple(row) for row in query.collect()] == [(1, "joe"), (1, "joe")]
+
+
+def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
+    rows = sparkwire.datahub.rows
+    with pytest.raises(ValueError, match=r"no message declares columns for the table x\.y: give its columns"):
+        rows(messages, table="x.y")
+    with pytest.raises(ValueError, match=r"rows takes the types LONG, DOUBLE.*; column id has 'BIGINT'"):
+        rows(messages, table="t", columns={"id": "BIGINT"})
+    with pytest.raises(ValueError, match=r"table is 'table', 'database\.table' or"):
+        rows(messages, table="a..b")
+    with pytest.raises(TypeError, match="rows takes a BINARY column, and value is STRING"):
+        rows(messages.selectExpr("CAST(value AS STRING) AS value"), table="t")
+    stream = spark.readStream.format("rate").load().selectExpr("CAST('' AS BINARY) AS value")
+    with pytest.raises(ValueError, match="rows takes columns for a stream: it cannot be read ahead"):
+        rows(stream, table="t")
+    assert rows(stream, table="t", columns={"id": "LONG"}).isStreaming
+
+
+def test_connect() -> None:
+    """The same on Spark Connect, which needs a process of its own."""
+    command = [sys.executable, "-m", "tests.support.datahub_connect"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.splitlines() == ["I N Y 1 comment", "U Y N 1 comment", "U N Y 1 com1", "D Y N 1 com1"]

@@ -1,0 +1,82 @@
+"""The queries of the guide run, over the example files."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.support import ROOT
+
+DOCS = ROOT / "docs"
+QUERIES = [
+    (path.name, query.strip())
+    for path in [DOCS / "index.md", *sorted((DOCS / "guide").glob("*.md"))]
+    for block in re.findall("```sql\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+    for query in block.split(";")
+    if query.strip()
+]
+PATHS = {"/var/kafka": "kafka/orders-0", "s3://bucket/relay/*": "databus/*.bin"}
+"""where the examples have what a page speaks of"""
+
+
+@pytest.fixture(scope="module")
+def views(spark: SparkSession) -> Iterator[None]:
+    """What the guide's queries read: cells of files, and columns of values taken from them."""
+    for name, pattern in (("stream", "databus/*.bin"), ("segments", "kafka/*.log")):
+        files = spark.read.format("binaryFile").load(f"{sparkwire.samples()}/{pattern}").select("path", "content")
+        files.createOrReplaceTempView(name)
+    spark.table("stream").selectExpr("inline(dbus_events(content))").selectExpr(
+        "event AS value"
+    ).createOrReplaceTempView("archive")
+    spark.table("segments").selectExpr("inline(kafka_records(content))").createOrReplaceTempView("records")
+    yield
+    for name in ("archive", "records", "stream", "segments"):
+        spark.catalog.dropTempView(name)
+
+
+@pytest.mark.usefixtures("views")
+def test_queries_answer(spark: SparkSession) -> None:
+    assert len(QUERIES) >= 6
+    for page, query in QUERIES:
+        for written, example in PATHS.items():
+            query = query.replace(f"'{written}'", f"'{sparkwire.samples()}/{example}'")
+        created = re.match(r"CREATE TEMPORARY VIEW (\w+)", query)
+        if created:
+            spark.catalog.dropTempView(created[1])  # of the same name, from another test of this session
+        answer = spark.sql(query)
+        assert created or answer.take(1), f"{page}: {query}"
+
+
+def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:
+    """As the page on input says; the data source reads what it finds."""
+    segment = sparkwire.samples() / "kafka" / "orders-0" / "00000000000000000000.log"
+    for name in ("__consumer_offsets-0", "orders-0"):
+        (tmp_path / name).mkdir()
+        shutil.copy(segment, tmp_path / name)
+    files = spark.read.format("binaryFile")
+    assert files.option("recursiveFileLookup", True).load(str(tmp_path)).count() == 1
+    assert files.load(f"{tmp_path}/*/*.log").count() == 2
+    topics = spark.read.format("kafka_log").load(str(tmp_path)).select("topic").distinct().collect()
+    assert {row["topic"] for row in topics} == {"__consumer_offsets", "orders"}
+
+
+def test_compressed_files_are_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "relay.bin.gz").write_bytes(gzip.compress((sparkwire.samples() / "databus/relay_v1.bin").read_bytes()))
+    rows = spark.read.format("binaryFile").load(str(tmp_path)).selectExpr("inline(dbus_events(content))").collect()
+    assert [row["error"] for row in rows] == ["BAD_MAGIC"]
+
+
+def test_functions_are_of_one_session(spark: SparkSession) -> None:
+    other, query = spark.newSession(), "SELECT dbus_opcode(X'00')"
+    with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
+        other.sql(query)
+    sparkwire.register(other)
+    assert other.sql(query).collect() == [(None,)]

@@ -1,0 +1,59 @@
+"""The pages of the documentation: complete, readable, and what they show is what Spark answers."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkwire import FUNCTIONS
+from tools import pages
+from sparkwire.base.errors import ERRORS
+from sparkwire.catalogue import FORMATS
+from sparkwire.core.function import Format
+from tests.support import ROOT
+
+DOCS = ROOT / "docs"
+
+
+def test_every_error_code_has_a_page_with_its_example(spark: SparkSession) -> None:
+    """The query of each page answers the code that the page is about."""
+    files = {path.stem: path.read_text("utf-8") for path in (DOCS / "errors").glob("*.md")}
+    index = files.pop("index")
+    assert set(files) == set(ERRORS)
+    queries = {}
+    for code, text in files.items():
+        assert f"[`{code}`]({code}.md)" in index
+        [query] = re.findall("```sql\n(.*?)```", text, re.DOTALL)
+        queries[code] = query
+    union = " UNION ALL ".join(f"SELECT '{code}' AS code, error FROM ({query})" for code, query in queries.items())
+    assert {row["code"]: row["error"] for row in spark.sql(union).collect()} == {code: code for code in ERRORS}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_declarations_are_the_signatures_broken_over_lines(name: str) -> None:
+    function = FUNCTIONS[name]
+    broken = pages.declaration(function)
+    assert re.sub(r"\s", "", broken) == re.sub(r"\s", "", function.signature)
+    assert max(map(len, broken.splitlines())) <= 2 * pages.WIDTH
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda found: found.name)
+def test_structs_are_explained_field_by_field(format: Format) -> None:
+    page = pages.functions(format)
+    for function in format.functions:
+        section = page.partition(f"\n## {function.name}\n")[2].partition("\n## ")[0]
+        for name, doc in function.field_docs.items():
+            assert f"| `{name}` | " in section
+            assert doc, f"{function.name}.{name}"
+
+
+def test_one_to_many_functions_explain_their_fields() -> None:
+    """`inline()` makes columns of these fields: each has its meaning."""
+    for function in FUNCTIONS.values():
+        answer = function.return_type
+        struct = answer.value_type if pa.types.is_list(answer) else answer
+        if pa.types.is_struct(struct) and function.name != "datahub_columns":  # a name and a type
+            assert list(function.field_docs) == [field.name for field in struct], function.name

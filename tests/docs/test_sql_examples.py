@@ -1,0 +1,200 @@
+"""The example queries of `sql/examples` run and answer, and their input is what its README says."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.support import ROOT
+from tests.support.databus_cases import golden_bytes, golden_events
+from tests.support.oracles import databus as oracle
+
+SQL = ROOT / "sql"
+INPUT = sparkwire.samples() / "databus"
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    """`sql/demo.py`, which is a script and no package's module."""
+    spec = importlib.util.spec_from_file_location("demo", SQL / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_query_answers(spark: SparkSession, demo: ModuleType) -> None:
+    """Titled, and at least a row, for every query of every example."""
+    for example in demo.EXAMPLE_FILES:
+        example.frame(spark).createOrReplaceTempView(example.view)
+        for statement in example.statements:
+            assert statement.title
+            answer = spark.sql(statement.sql)
+            assert not answer.columns or answer.take(1), statement.title
+
+
+def test_index_and_tour(demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """The index numbers every question; the tour has some of each format, and the views that they read come first."""
+    demo.show_index()
+    index = capsys.readouterr().out
+    for example in demo.EXAMPLE_FILES:
+        assert all(statement.title in index for statement in example.statements)
+        tour = [statement for statement in example.statements if statement.in_tour]
+        assert 2 <= len(tour) <= 6
+
+
+def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Views are made even where they are not shown."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW batches AS SELECT 1")
+    [view] = [statement for statement in example.statements if "VIEW batches" in statement.sql]
+    demo.run(spark, "kafka 2", view, False)
+    assert capsys.readouterr().out == ""
+    [question] = [statement for statement in example.statements if statement.title.startswith("Damage")]
+    demo.run(spark, "kafka 9", question, True)
+    assert "CRC_MISMATCH" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="There are examples of kafka_log, databus"):
+        demo.main(["avro2"])
+
+
+def test_a_consumer_at_work(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """It fails once, in the window with its tenth change, and gets that again."""
+    register_pickle_by_value(demo)  # a worker cannot import a script
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    spark.sql(example.statements[0].sql)
+    demo.show_consumer(spark)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|1040")]
+    assert [[cell.strip() for cell in line.strip("|").split("|")[:3]] for line in lines] == [["1040", "5", "1"]]
+
+
+def test_committed_records(spark: SparkSession, demo: ModuleType) -> None:
+    """What the view in SQL has is what the log's own index of aborted transactions leaves."""
+    example = demo.EXAMPLE_FILES[0]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    for query in example.statements:
+        if query.is_view:
+            spark.sql(query.sql)
+    [query] = [query for query in example.statements if query.title.startswith("What it does not get")]
+    found = {row["is_transactional"]: (row["records"], row["committed"]) for row in spark.sql(query.sql).collect()}
+    assert (
+        found[False][0]
+        == found[False][1] + spark.table("orders").where("NOT is_transactional AND offset >= 396").count()
+    )
+    assert 0 < found[True][1] < found[True][0]
+
+
+def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
+    """Of the two files that hold offset 300 each batch does; the file that begins after it is told apart."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    for query in example.statements:
+        if query.is_view:
+            spark.sql(query.sql)
+    [query] = [query for query in example.statements if query.title.startswith("Where a consumer")]
+    for row in spark.sql(query.sql).collect():
+        assert row["last_offset"] >= 300
+        if row["base_offset"] is not None:
+            assert row["holds_it"] == (row["base_offset"] <= 300)
+
+
+def test_topic_and_partition(spark: SparkSession, demo: ModuleType) -> None:
+    """Out of the paths of a partition's directory."""
+    folder = sparkwire.samples() / "kafka" / "orders-0"
+    files = spark.read.format("binaryFile").load(str(folder / "*.log")).select("path", "content")
+    files.createOrReplaceTempView("segments")
+    [query] = demo.split((SQL / "recipes" / "topic_and_partition.sql").read_text("utf-8"))
+    rows = spark.sql(query.sql).collect()
+    assert [(row["topic"], row["partition"], row["base_offset"]) for row in rows] == [
+        ("orders", 0, 0),
+        ("orders", 0, 280),
+    ]
+
+
+def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
+    """Against all records: the first in the file's order."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
+    example.frame(spark).createOrReplaceTempView("segments")
+    [query] = demo.split((SQL / "recipes" / "kafka_find_by_timestamp.sql").read_text("utf-8"))
+    found = {row["file"]: row["offset"] for row in spark.sql(query.sql).collect()}
+    expected = spark.sql("""
+        SELECT regexp_extract(path, '[^/]+$', 0) AS file,
+               get(filter(kafka_records(content), r -> r.timestamp >= TIMESTAMP'2020-09-13 12:26:45 UTC'), 0).offset AS offset
+        FROM segments""").where("offset IS NOT NULL")
+    assert found == {row["file"]: row["offset"] for row in expected.collect()}
+    assert len(found) >= 2
+
+
+def test_every_example_is_shown(demo: ModuleType) -> None:
+    assert {example.name for example in demo.EXAMPLE_FILES} == {file.stem for file in (SQL / "examples").glob("*.sql")}
+
+
+def test_databus_damage_in_sql(spark: SparkSession, demo: ModuleType) -> None:
+    """The demo's list of damage, against the oracle's."""
+    answer = statement(spark, demo, "Damage").collect()
+    expected = [
+        ("damaged_v1.bin", row["position"], len(row["event"]), row["status"], row["error"])
+        for row in oracle.split((INPUT / "damaged_v1.bin").read_bytes())
+        if row["status"] != "OK"
+    ]
+    assert [tuple(row) for row in answer] == expected
+    assert len(expected) == 6
+
+
+def test_databus_windows_in_sql(spark: SparkSession, demo: ModuleType) -> None:
+    """The windows as Java's own record of the stream has them: each ends with a control event."""
+    deliveries: list[list[dict[str, Any]]] = [[]]
+    for java, _ in golden_events("window_stream"):
+        deliveries[-1].append(java)
+        if java["sourceId"] < 0:
+            deliveries.append([])
+    expected = [
+        (max(java["sequence"] for java in events), sum(java["sourceId"] > 0 for java in events))
+        for events in deliveries[:-1]
+    ]
+    answer = statement(spark, demo, "The relay's windows").collect()
+    assert [(row["window"], row["events"]) for row in answer] == expected
+
+
+def statement(spark: SparkSession, demo: ModuleType, title: str) -> Any:
+    """The answer to the one Databus query whose title begins so."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
+    example.frame(spark).createOrReplaceTempView(example.view)
+    view, *queries = example.statements
+    spark.sql(view.sql)
+    [query] = [query for query in queries if query.title.startswith(title)]
+    return spark.sql(query.sql)
+
+
+def test_databus_input_is_golden() -> None:
+    """The intact files are copies, as the README says."""
+    v2 = [event for java, event in golden_events("events_v2_le") if in_espresso(java["i"])]
+    assert (INPUT / "relay_v1.bin").read_bytes() == golden_bytes("window_stream")
+    assert (INPUT / "espresso_v2.bin").read_bytes() == b"".join(v2)
+
+
+def in_espresso(i: int) -> bool:
+    return i <= 35 or 219 <= i <= 252 or i >= 352
+
+
+def test_databus_damage_is_as_told() -> None:
+    """The damaged file is the relay's stream after the steps that its README names."""
+    at = {java["i"]: java["position"] for java, _ in golden_events("window_stream")}
+    stream = bytearray(golden_bytes("window_stream"))
+    stream[at[2] + 70] ^= 1 << 3
+    stream[at[8] + 14] ^= 1
+    stream[at[20] + 7] ^= 1 << 7
+    stream[at[30] : at[30] + 256] = bytes(256)
+    torn = stream[: at[52] + 33]
+    del torn[at[44] + 20 : at[44] + 45]
+    assert (INPUT / "damaged_v1.bin").read_bytes() == bytes(torn)

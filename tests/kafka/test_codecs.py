@@ -1,0 +1,212 @@
+"""What kernels decompress, against the libraries: small blocks, gzip members one by one; and what memory it takes."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+import zlib
+
+import cramjam
+import lz4.block
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from sparkwire.kafka.codecs import FAILED, NO_ROOM, ZSTD_STREAM
+from sparkwire.kafka.deflate import codes
+from sparkwire.kafka.gzip_members import inflate_members
+from sparkwire.kafka.inflate import DECODERS
+from sparkwire.kafka.small_blocks import lz4_block, snappy_block
+from tests.kafka.test_damage import batch, record, rows
+from tests.support.child import run_python
+
+SLACK = 64  # [bytes]
+WORDS = (b"alice", b"bob", b"carol", b"x")
+
+
+def content(chance: random.Random, most: int = 3000) -> bytes:
+    """Zeros, noise, words or letters."""
+    size = chance.randrange(most)
+    match chance.randrange(4):
+        case 0:
+            return bytes(size)
+        case 1:
+            return chance.randbytes(size)
+        case 2:
+            return b"".join(chance.choice(WORDS) for _ in range(size // 4))
+    return bytes(chance.choice(b"abcdefgh") for _ in range(size))
+
+
+def damaged(data: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
+
+
+def array(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lz4_blocks(seed: int) -> None:
+    """Those that the reference decoder takes, and no others."""
+    chance = random.Random(seed)
+    for _ in range(40):
+        block = lz4.block.compress(content(chance) or b"a", store_size=False)
+        for data in [block, *(damaged(block, chance) for _ in range(6))]:
+            room = min(255 * len(data), 1 << 16)
+            out = np.zeros(room + SLACK, np.uint8)
+            size = lz4_block(array(data), 0, len(data), out, 0, room)
+            try:
+                expected = lz4.block.decompress(data, uncompressed_size=room)
+            except lz4.block.LZ4BlockError:
+                assert size < 0, data.hex()
+            else:
+                assert out[:size].tobytes() == expected, data.hex()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_snappy_blocks(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(40):
+        plain = content(chance)
+        block = bytes(cramjam.snappy.compress_raw(plain))
+        header = next(at for at, byte in enumerate(block) if byte < 128) + 1  # its size
+        for data in [block, *(block[:header] + damaged(block[header:], chance) for _ in range(6) if block[header:])]:
+            out = np.zeros(len(plain) + SLACK, np.uint8)
+            size = snappy_block(array(data), header, len(data), out, 0, len(plain))
+            try:
+                expected = bytes(cramjam.snappy.decompress_raw(data))
+            except cramjam.DecompressionError:
+                assert size < 0, data.hex()
+            else:
+                assert out[:size].tobytes() == expected, data.hex()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gzip_members(seed: int) -> None:
+    chance = random.Random(seed)
+    work = codes()
+    for _ in range(20):
+        plain = [content(chance) for _ in range(chance.randrange(1, 4))]
+        data = b"".join(gzip.compress(part, chance.choice((0, 1, 6, 9))) for part in plain)
+        expected = b"".join(plain)
+        for room in {len(expected), max(0, len(expected) - 1)}:
+            out = np.zeros(room + SLACK, np.uint8)
+            size = inflate_members(array(data), 0, len(data), out, room, work, 0)
+            assert (size, out[: max(size, 0)].tobytes()) == (
+                (room, expected) if room == len(expected) else (NO_ROOM, b"")
+            )
+        broken = damaged(gzip.compress(expected), chance)
+        out = np.zeros((1 << 16) + len(expected), np.uint8)
+        size = inflate_members(array(broken), 0, len(broken), out, len(out), work, 0)
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            found = member.decompress(broken)
+        except zlib.error:
+            assert size == FAILED, broken.hex()
+        else:
+            assert out[:size].tobytes() == found if member.eof else size == FAILED, broken.hex()
+
+
+def test_a_block_with_a_size_before_it_is_no_block() -> None:
+    """The library takes a block's first bytes for a size, where they can be one: Kafka does not."""
+    data = bytes.fromhex(
+        "00000000000000000000005100000000027f67931b00030000000000000000000000000000000000000000ffffffffffffffffffffffffffff"
+        "0000000104224d18604082110000000c000000c016000000010a68656c6c6f0000000000"
+    )
+    assert [row["error"] for row in rows(data)] == ["DECOMPRESS_FAILED"]
+
+
+def xerial(blocks: list[bytes]) -> bytes:
+    return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(b)) + b for b in blocks)
+
+
+def lz4_frame(blocks: list[bytes]) -> bytes:
+    framed = b"".join(struct.pack("<I", len(block)) + block for block in blocks)
+    return bytes.fromhex("04224d18604082") + framed + bytes(4)
+
+
+@pytest.mark.parametrize("codec", ["snappy", "lz4"])
+@pytest.mark.parametrize("piece", [1, 3, 100, 255, 256, 257, 5000])
+def test_blocks_of_any_size(codec: str, piece: int) -> None:
+    """Small ones are decompressed here, large ones by the library: it does not show."""
+    payload = b"".join(record(b"value %d " % i * (i % 9), i) for i in range(300))
+    parts = [payload[at : at + piece] for at in range(0, len(payload), piece)]
+    if codec == "snappy":
+        data = batch(xerial([bytes(cramjam.snappy.compress_raw(part)) for part in parts]), 2, 300)
+    else:
+        data = batch(lz4_frame([lz4.block.compress(part, store_size=False) for part in parts]), 3, 300)
+    assert [row["value"] for row in rows(data)] == [b"value %d " % i * (i % 9) for i in range(300)]
+
+
+PEAK = """
+import resource, struct, sys
+import cramjam, lz4.block
+import pyarrow as pa
+from sparkwire import FUNCTIONS
+from tests.kafka.test_codecs import lz4_frame, xerial
+from tests.kafka.test_damage import batch, record, varint
+
+def attack(name):
+    if name == "header keys":
+        records = []
+        for i in range(20_000):
+            headers = b"".join(varint(9) + b"\\xff" + (16 * i + k).to_bytes(8, "big") + varint(-1) for k in range(16))
+            body = b"\\0" + varint(0) + varint(i) + varint(-1) + varint(-1) + varint(16) + headers
+            records.append(varint(len(body)) + body)
+        return batch(b"".join(records), 0, 20_000)
+    block = bytes(cramjam.snappy.compress_raw(b"abc")) if name == "xerial" else lz4.block.compress(b"abcd", store_size=False)
+    blocks = [block] * 600_000
+    return batch(xerial(blocks), 2) if name == "xerial" else batch(lz4_frame(blocks), 3)
+
+data = attack(sys.argv[1])
+decode = FUNCTIONS["kafka_records"].decode
+decode(pa.array([batch(xerial([b"\\x01\\0a"]), 2) + batch(lz4_frame([b"\\x10a"]), 3)], pa.binary()))
+column = pa.array([data], pa.binary())
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+decode(column)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len(data))
+"""
+
+
+@pytest.mark.parametrize("name", ["xerial", "lz4", "header keys"])
+def test_memory_is_bounded_by_the_input(name: str) -> None:
+    """In a process of its own: what it takes at its peak is what is measured."""
+    assert float(run_python("-c", PEAK, name)) <= 12
+
+
+REFUSED = """
+import resource
+import cramjam
+import pyarrow as pa
+from sparkwire import FUNCTIONS
+from tests.kafka.test_damage import batch, record
+
+data = pa.array([batch(bytes(cramjam.snappy.compress_raw(record(bytes(200 << 20)))), 2)], pa.binary())
+decode = FUNCTIONS["kafka_records"].decode
+decode(pa.array([batch(bytes(cramjam.snappy.compress_raw(record(bytes(6 << 20)))), 2)], pa.binary()))
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (128 << 20), resource.RLIM_INFINITY))
+try:
+    print(len(decode(data)), "row")
+except MemoryError as refused:
+    print(refused)
+"""
+
+
+def test_refused_memory_is_no_damage() -> None:
+    """In a process of its own: it is the process that gets no more."""
+    sentence = run_python("-c", REFUSED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
+    assert sentence.startswith("malloc of size ")
+
+
+def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zstandard reports it as it reports damage, in words."""
+
+    def refuse(source: memoryview, out: memoryview) -> int:
+        raise cramjam.DecompressionError("Allocation error : not enough memory")
+
+    monkeypatch.setitem(DECODERS, ZSTD_STREAM, refuse)
+    with pytest.raises(MemoryError, match=r"^Allocation error : not enough memory$"):
+        rows(batch(bytes(cramjam.zstd.compress(record(b"a"))), 4))

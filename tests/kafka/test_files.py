@@ -1,0 +1,165 @@
+"""Segments read from files: the rows are those of ``kafka_records``, however a file is cut, read and found."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.tasks import packed
+from sparkwire.kafka.files import decode, headers, kafka_log, log, splits
+from tests.kafka.test_damage import batch, record
+from tests.kafka.test_oracle import mutated
+from tests.support import kafka_cases as golden
+from tests.support.arrow import ask, whole
+from tests.support.kafka_cases import Damaged, Log
+
+every_log = pytest.mark.parametrize("case", list(golden.logs()), ids=lambda case: case.name)
+every_damage = pytest.mark.parametrize("case", list(golden.damaged()), ids=lambda case: case.name)
+
+Row = dict[str, Any]
+
+ALL = {"controlRecords": "true"}
+UNCHECKED = [name for name in kafka_log.COLUMNS["batches"] if name not in ("file", "error", "crc_valid")]
+"""columns of batches that need no checksum"""
+
+
+def rows(path: Path | str, **options: str) -> list[Row]:
+    """All rows of a query, in the order of its tasks, timestamps in microseconds."""
+    asked = kafka_log.query({"path": str(path), **options})
+    batches = (batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task))
+    return [whole(row) for batch in batches for row in batch.to_pylist()]
+
+
+def by_headers(path: Path, size: int = 10**9) -> list[Row]:
+    """The batches when nobody asks for what needs a checksum."""
+    return rows(path, rows="batches", columns=", ".join(UNCHECKED), maxSplitBytes=str(size))
+
+
+def unchecked(data: bytes) -> list[Row]:
+    """What ``kafka_batches`` says of them."""
+    nothing = {"topic": None, "partition": None}
+    return [{name: (row | nothing)[name] for name in UNCHECKED} for row in ask("kafka_batches", [data])[0]]
+
+
+def expected(data: bytes) -> list[Row]:
+    """What ``kafka_records`` says of the same bytes."""
+    return list(ask("kafka_records", [data])[0])
+
+
+def records(found: list[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in ("topic", "partition", "file")} for row in found]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read at once is no more than a few entries, so that small files have many borders."""
+    monkeypatch.setattr(log, "CHUNK", 700)
+    monkeypatch.setattr(decode, "DECODED", 300)
+    monkeypatch.setattr(splits, "LEAD", 200)
+    monkeypatch.setattr(headers, "LARGE", 100)
+    monkeypatch.setattr(headers, "NEAR", 300)
+    monkeypatch.setattr(headers, "ROOM", 3)
+
+
+@every_log
+def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None) -> None:
+    path = tmp_path / "file.log"
+    path.write_bytes(case.data)
+    assert records(rows(path, **ALL)) == expected(case.data)
+    assert records(rows(path, maxSplitBytes="2000", **ALL)) == expected(case.data)
+    assert records(rows(path, maxSplitBytes="2000", rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert by_headers(path) == by_headers(path, 2000 // kafka_log.HEADERS_SPAN) == unchecked(case.data)
+
+
+@every_damage
+def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
+    path = tmp_path / "file.log"
+    path.write_bytes(case.data)
+    want = expected(case.data)
+    for size in (1, 5000):
+        assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
+    assert records(rows(path, rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert by_headers(path) == by_headers(path, 1) == unchecked(case.data)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_do_not_depend_on_splits(seed: int, tmp_path: Path, tiny: None) -> None:
+    chance = random.Random(seed)
+    data = b"".join(mutated(chance) for _ in range(chance.randrange(1, 12)))
+    path = tmp_path / "file.log"
+    path.write_bytes(data)
+    want = expected(data)
+    for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(6))):
+        assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
+    assert by_headers(path, size // kafka_log.HEADERS_SPAN + 1) == unchecked(data)
+
+
+def test_compressed_copies_are_read(tmp_path: Path) -> None:
+    case = next(golden.logs(("segments_v2",)))
+    (tmp_path / "orders-3").mkdir()
+    path = tmp_path / "orders-3" / "00000000000000000042.log.gz"
+    path.write_bytes(gzip.compress(case.data))
+    found = rows(path, **ALL)
+    assert records(found) == expected(case.data)
+    assert {(row["topic"], row["partition"], row["file"]) for row in found} == {("orders", 3, str(path))}
+    assert records(rows(tmp_path, **ALL)) == records(found)
+    path.with_suffix("").write_bytes(case.data)
+    assert len(rows(tmp_path, **ALL)) == len(found)  # the copy stands beside its original
+
+
+def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 MB in batches of 100 kB a hundredth is read."""
+    opened: list[Source] = []
+    start = Source.__init__
+
+    def counted(self: Source, file: Any) -> None:
+        start(self, file)
+        opened.append(self)
+
+    monkeypatch.setattr(Source, "__init__", counted)
+    path = tmp_path / "file.log"
+    entries = [batch(b"".join(record(bytes(1000), k) for k in range(100)), count=100, base=100 * n) for n in range(80)]
+    path.write_bytes(b"".join(entries))
+    found = rows(path, rows="batches", columns="base_offset, record_count")
+    assert found == [{"base_offset": 100 * n, "record_count": 100} for n in range(80)]
+    assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100
+
+
+def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
+    """Where no offset goes on from the one before, sizes lead on all the same: not to the end of the file each time."""
+    monkeypatch.setattr(headers, "ROOM", 4096)
+    read: list[int] = []
+    alone = Source.read
+
+    def counted(self: Source, position: int, size: int) -> bytes:
+        read.append(position)
+        return alone(self, position, size)
+
+    monkeypatch.setattr(Source, "read", counted)
+    path = tmp_path / "file.log"
+    path.write_bytes(b"".join(batch(record(bytes(200))) for _ in range(300)))
+    assert len(rows(path, rows="batches", columns="base_offset")) == 300
+    assert 0 < len(read) < 300 * 20
+
+
+def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> None:
+    """A task that reads headers alone spans `HEADERS_SPAN` times as much."""
+    many = packed(list(range(300)), [1 << 20] * 300, 128 << 20)
+    assert [len(task) for task in many] == [128, 128, 44]
+    assert packed([0, 1, 2], [128 << 20] * 3, 128 << 20) == [(0,), (1,), (2,)]
+
+    path = tmp_path / "file.log"
+    path.write_bytes(b"".join(batch(record(bytes(1000)), base=n) for n in range(160)))
+    size = str(path.stat().st_size // 16 + 1)
+
+    def parts(columns: str) -> int:
+        asked = kafka_log.query({"path": str(path), "rows": "batches", "columns": columns, "maxSplitBytes": size})
+        return sum(len(task) for task in kafka_log.plan(asked))
+
+    assert parts("record_count, error") == 16
+    assert parts("record_count") == 16 // kafka_log.HEADERS_SPAN

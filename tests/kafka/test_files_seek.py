@@ -1,0 +1,177 @@
+"""Offsets and timestamps are found where Kafka finds them, with few bytes read, and whatever the indexes say."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources.options import Comparison
+from sparkwire.core.sources.storage import Source
+from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.files.kafka_log import find
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.plan import Partition
+from sparkwire.kafka.files.seek import FIRST, PAGE, Seeker
+from tests.kafka.test_damage import batch, record
+from tests.kafka.test_files import rows
+from tests.support import kafka_cases as golden
+
+Row = dict[str, Any]
+SEGMENTS = [
+    (f"{archive}:{path}", archive, path)
+    for archive in ("segments_v0", "segments_v1", "segments_v2", "segments_other")
+    for path in golden.archive(archive)
+    if path.endswith(".log")
+]
+
+
+def unpacked(archive: str, path: str, folder: Path, indexes: str = "own") -> Path:
+    """A segment with its indexes: its own, none, or damaged ones."""
+    files = golden.archive(archive)
+    stem = path.removesuffix(".log")
+    name = stem.rsplit("/", 1)[-1]
+    out = folder / f"{name}.log"
+    out.write_bytes(files[path])
+    for suffix in (".index", ".timeindex"):
+        data = files.get(stem + suffix, b"")
+        if indexes == "noise":
+            data = random.Random(1).randbytes(len(data))
+        if indexes == "zeros":
+            data = bytes(len(data) + 800)
+        if indexes == "cut":
+            data = data[: len(data) // 2 + 3]
+        if indexes == "of another file":
+            data = files[next(p for p in files if p.endswith(suffix) and not p.startswith(path.split("/")[0]))]
+        if indexes == "flipped":
+            mutable = bytearray(data)
+            for at in range(6, len(mutable), 8):
+                mutable[at] ^= 4
+            data = bytes(mutable)
+        if indexes != "none":
+            (folder / f"{name}{suffix}").write_bytes(data)
+    return out
+
+
+@pytest.mark.parametrize("indexes", ["own", "none", "noise", "zeros", "cut", "of another file", "flipped"])
+def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
+    """``LogSegment.translateOffset``, ``read`` and ``findOffsetByTimestamp``."""
+    asked = 0
+    for number, (_, archive, path) in enumerate(SEGMENTS):
+        lookups = golden.archive(archive).get(path.replace(".log", ".lookups.jsonl"))
+        if lookups is None:
+            continue
+        (tmp_path / str(number)).mkdir()
+        segment = find([str(unpacked(archive, path, tmp_path / str(number), indexes))])[0]
+        with Source(segment.file) as source:
+            seeker = Seeker(Log(source, chunk=PAGE), segment)
+            for line in golden.lines(lookups):
+                if line["op"] == "translateOffset":
+                    check_offset(seeker, line)
+                    asked += 1
+                if line["op"] == "read" and line["result"] is not None:
+                    entry = seeker.find_offset(line["startOffset"])
+                    assert entry is not None
+                    assert entry.position == line["result"]["position"]
+                    asked += 1
+        partition = Partition([segment])
+        with partition.opened:
+            for line in golden.lines(lookups):
+                if line["op"] == "findOffsetByTimestamp":
+                    found = partition.offset_of(line["timestamp"], line["startingOffset"])
+                    assert found == (line["result"] and line["result"]["offset"]), (path, line)
+                    asked += 1
+    assert asked > 3000
+
+
+def check_offset(seeker: Seeker, line: Row) -> None:
+    entry = seeker.find_offset(line["target"])
+    result = line["result"]
+    if result is None:
+        assert entry is None
+    else:
+        assert entry is not None
+        assert (entry.position, entry.size, entry.last) == (result["position"], result["size"], result["offset"])
+
+
+@pytest.mark.parametrize("indexes", ["own", "none", "noise"])
+def test_ranges_of_offsets(indexes: str, tmp_path: Path) -> None:
+    for name in ("v2_multi_segment/00000000000000000100.log", "v2_multi_segment/00000000000000000494.log"):
+        unpacked("segments_v2", name, tmp_path, indexes)
+    every = rows(tmp_path)
+    chance = random.Random(3)
+    for _ in range(20):
+        first, end = sorted(chance.sample(range(100, 521), 2))
+        found = rows(tmp_path, startingOffset=str(first), endingOffset=str(end))
+        assert found == [row for row in every if first <= row["offset"] < end]
+    time = every[200]["timestamp_ms"]
+    first = next(k for k, row in enumerate(every) if row["timestamp_ms"] >= time)
+    assert rows(tmp_path, startingTimestamp=str(time)) == every[first:]
+    assert rows(tmp_path, endingTimestamp=str(time)) == every[:first]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight segments of 4 MB each with the indexes that a broker would write."""
+    folder = tmp_path_factory.mktemp("large") / "orders-0"
+    folder.mkdir()
+    offset, value = 0, bytes(1000)
+    for _ in range(8):
+        name, data, index, times = f"{offset:020}", bytearray(), bytearray(), bytearray()
+        base, since = offset, 0
+        while len(data) < 4_000_000:
+            entry = batch(b"".join(record(value, k) for k in range(16)), count=16, base=offset)
+            if since > 4096:
+                index += (offset + 15 - base).to_bytes(4, "big") + len(data).to_bytes(4, "big")
+                since = 0
+            since += len(entry)
+            data += entry
+            offset += 16
+        (folder / f"{name}.log").write_bytes(data)
+        (folder / f"{name}.index").write_bytes(index)
+        (folder / f"{name}.timeindex").write_bytes(times)
+    return folder
+
+
+def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 32 MB only an index, and the pages that hold the offset, planned and read."""
+    opened: list[Source] = []
+    start = Source.__init__
+
+    def counted(self: Source, file: Any) -> None:
+        start(self, file)
+        opened.append(self)
+
+    monkeypatch.setattr(Source, "__init__", counted)
+    assert [row["offset"] for row in rows(large, startingOffset="12345", endingOffset="12346")] == [12345]
+    names = {source.file.basename for source in opened if source.bytes_read}
+    assert len({name.partition(".")[0] for name in names}) == 1
+    assert sum(source.bytes_read for source in opened) < 300_000
+    opened.clear()
+    asked = kafka_log.narrowed(
+        kafka_log.query({"path": str(large)}), [("offset", "=", 20_000), ("topic", "=", "orders")]
+    )
+    found = [row for task in kafka_log.plan(asked) for part in kafka_log.read(asked, task) for row in part.to_pylist()]
+    assert 20_000 in [row["offset"] for row in found]
+    assert sum(source.bytes_read for source in opened) < 300_000
+
+
+def test_filters(large: Path) -> None:
+    asked = kafka_log.query({"path": str(large), "columns": "offset"})
+    offsets: list[tuple[list[Comparison], set[int]]] = [
+        ([("offset", ">", 31_000), ("offset", "<=", 31_010)], set(range(31_001, 31_011))),
+        ([("offset", "in", (5, 7))], {5, 6, 7}),
+        ([("offset", ">=", 10**9)], set()),
+        ([("topic", "=", "payments")], set()),
+        ([("partition", "in", (1, 2))], set()),
+        ([("timestamp_ms", ">", 10**15)], set()),
+    ]
+    for comparisons, expected in offsets:
+        its = kafka_log.narrowed(asked, comparisons)
+        found = {
+            o for task in kafka_log.plan(its) for part in kafka_log.read(its, task) for o in part["offset"].to_pylist()
+        }
+        assert found == expected, comparisons
+    assert asked.filtered.first_offset == FIRST

@@ -1,0 +1,446 @@
+"""Streams lose nothing in silence: what a query goes on from is there, or it fails, or goes on with all that is left."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources import follow
+from sparkwire.core.sources.loss import DataLoss
+from tests.databus.test_files import rows as event_rows
+from tests.kafka.test_files import rows as log_rows
+from tests.support.client_streams import end, event, window
+from tests.support.databus_cases import golden_bytes
+from tests.support.log_files import entries, entry, segment
+from tests.support.stream import Stream, events_of, kafka
+
+Row = dict[str, Any]
+
+
+def values(rows: list[Row]) -> list[str]:
+    return [row["value"].decode() for row in rows if row["error"] is None]
+
+
+def tagged(first: int, stop: int, tag: str = "") -> list[str]:
+    return [f"{tag}{offset}" for offset in range(first, stop)]
+
+
+def windows_of(rows: list[Row]) -> list[int]:
+    return sorted({row["window_scn"] for row in rows})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "orders-0"
+
+
+def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture) -> list[Row]:
+    """It fails in one sentence; with failOnDataLoss false it says the same in the log, once, and goes on."""
+    with pytest.raises(DataLoss, match=sentence):
+        stream.batch()
+    stream.restart(fail_on_data_loss=False)
+    with caplog.at_level(logging.WARNING, logger="sparkwire"):
+        end = stream.follower.latest(stream.place)
+        found = stream.between(stream.follower, stream.place, end)
+    assert len(caplog.records) == 1
+    assert "failOnDataLoss is false" in caplog.text
+    stream.place = end
+    stream.restart()
+    assert stream.batch() == []  # what is lost is lost once
+    return found
+
+
+# -- kafka_log
+
+
+def test_a_log_that_was_cut_and_written_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = segment(folder, 0, entries(0, 10))
+    stream = kafka(folder)
+    assert values(stream.batch()) == tagged(0, 10)
+    path.write_bytes(b"".join(entries(0, 5) + entries(5, 25, "again ")))
+    found = after_a_loss(stream, "goes on at offset 10, but another record batch is at offset 9 now", caplog)
+    assert values(found) == tagged(10, 25, "again ")
+
+
+def test_a_log_that_was_made_anew_under_the_same_name(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    segment(folder, 0, entries(0, 117))
+    stream = kafka(folder)
+    stream.batch()
+    segment(folder, 0, entries(0, 400, "new "))
+    assert values(after_a_loss(stream, "offset 117", caplog)) == tagged(117, 400, "new ")
+
+
+def test_a_log_that_was_made_anew_and_is_shorter(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    segment(folder, 0, entries(0, 50))
+    segment(folder, 50, entries(50, 60))
+    stream = kafka(folder)
+    stream.batch()
+    shutil.rmtree(folder)
+    segment(folder, 0, entries(0, 20, "new "))
+    assert after_a_loss(stream, "goes on at offset 60, but the log ends at offset 20 now", caplog) == []
+    segment(folder, 0, entries(0, 200, "new "))
+    assert values(stream.batch()) == tagged(20, 200, "new ")
+
+
+def test_a_segment_between_is_missing(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for base in (0, 50, 100):
+        segment(folder, base, entries(base, base + 50, size=5))
+    stream = kafka(folder)
+    start = stream.batch(1)
+    (folder / f"{50:020}.log").unlink()
+    found = after_a_loss(stream, "no segment has the offsets 50 to 99", caplog)
+    assert values(start + found) == tagged(0, 50) + tagged(100, 150)
+
+
+def test_the_first_segment_goes_between_planning_and_reading(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, *_ = [segment(folder, base, entries(base, base + 50)) for base in (0, 50, 100)]
+    stream = kafka(folder)
+    end = stream.follower.latest(stream.place)
+    planned = stream.follower.tasks(stream.place, end)
+    first.unlink()
+    with pytest.raises(DataLoss, match=r"goes on at offset 0, but .*00.log is gone since it was listed"):
+        stream.read(planned)
+    with pytest.raises(DataLoss, match="goes on at offset 0, but the log begins at offset 50 now"):
+        stream.new().tasks(stream.place, end)
+    stream.restart(fail_on_data_loss=False)
+    planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
+    assert values(stream.read(planned)) == values(stream.between(stream.follower, stream.place, end)) == tagged(50, 150)
+
+
+def test_a_segment_changes_between_planning_and_reading(folder: Path) -> None:
+    path = segment(folder, 0, entries(0, 50))
+    stream = kafka(folder, maxSplitBytes="900")
+    end = stream.follower.latest(stream.place)
+    planned = stream.follower.tasks(stream.place, end)
+    path.write_bytes(b"".join(entries(0, 20, "a longer value ") + entries(20, 60, "x")))
+    with pytest.raises(DataLoss, match="has other bytes than when it was listed"):
+        stream.read(planned)
+    planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
+    assert values(stream.read(planned)) == tagged(0, 20, "a longer value ") + tagged(20, 50, "x")
+
+
+@pytest.mark.parametrize("change", ["compressed", "a backup of other names", "copied"])
+def test_the_same_entries_in_another_file_are_the_same(change: str, folder: Path) -> None:
+    path = segment(folder, 0, entries(0, 50, size=10))
+    stream = kafka(folder)
+    found = stream.batch()
+    stream.restart()
+    data = path.read_bytes()
+    path.unlink()
+    if change == "compressed":
+        path.with_suffix(".log.gz").write_bytes(gzip.compress(data))
+    elif change == "copied":
+        path.write_bytes(data)
+    else:
+        (folder / f"{0:020}-6Yh0aUs9Qdq3Q2q5Yk0Dzw.log").write_bytes(data)
+    assert stream.batch() == []
+    segment(folder, 50, entries(50, 60))
+    found += stream.batch()
+    assert values(found) == tagged(0, 60)
+
+
+def test_the_current_segment_is_compressed_meanwhile(folder: Path) -> None:
+    path = segment(folder, 0, entries(0, 50, size=5))
+    stream = kafka(folder)
+    found = stream.batch(300)
+    assert 0 < len(found) < 50
+    path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    segment(folder, 50, entries(50, 60))
+    assert values(found + stream.all(300)) == tagged(0, 60)
+
+
+@pytest.mark.parametrize("zeros", [500, 4096, 5000, 1 << 20])
+def test_zeros_inside_a_growing_segment(zeros: int, folder: Path) -> None:
+    data = [*entries(0, 10), bytes(zeros), *entries(10, 20)]
+    segment(folder, 0, data)
+    rows = kafka(folder).batch()
+    assert values(rows) == tagged(0, 20)
+    assert [row["error"] for row in rows if row["error"]] == ["BAD_LENGTH"]
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 8192, b"\1" * 30, entry(20, [b"torn"])[:-3]], ids=["zeros", "noise", "torn"])
+def test_what_follows_the_last_valid_entry_waits_while_the_file_may_grow(tail: bytes, folder: Path) -> None:
+    path = segment(folder, 0, [*entries(0, 20), tail])
+    stream = kafka(folder)
+    assert values(stream.batch()) == tagged(0, 20)
+    assert stream.batch() == []
+    os.utime(path, (0, 0))
+    assert [row["error"] for row in stream.batch()] == [] if tail == bytes(8192) else ["TRUNCATED"]
+    segment(folder, 0, entries(0, 30))  # the broker cuts it off, and goes on
+    assert values(stream.batch()) == tagged(20, 30)
+
+
+def test_corruption_after_which_the_log_goes_on(folder: Path) -> None:
+    good = entries(0, 30, size=10)
+    bad = bytearray(good[1])
+    bad[70] ^= 1
+    segment(folder, 0, [good[0], bytes(bad)])
+    stream = kafka(folder)
+    assert values(stream.batch()) == tagged(0, 10)
+    segment(folder, 0, [good[0], bytes(bad), good[2]])
+    rows = stream.batch()
+    assert [row["error"] for row in rows[:1]] == ["CRC_MISMATCH"]
+    assert values(rows) == tagged(20, 30)
+
+
+def test_retention_of_what_was_read_is_no_loss(folder: Path) -> None:
+    paths = [segment(folder, base, entries(base, base + 50)) for base in (0, 50)]
+    stream = kafka(folder)
+    stream.batch()
+    segment(folder, 100, entries(100, 150))
+    for path in paths:
+        path.unlink()
+    assert values(stream.batch()) == tagged(100, 150)
+
+
+def test_a_log_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("orders-0", "orders-1"):
+        segment(tmp_path / name, 0, entries(0, 5))
+    stream = kafka(tmp_path)
+    stream.batch()
+    shutil.rmtree(tmp_path / "orders-0")
+    segment(tmp_path / "orders-1", 0, entries(0, 8))
+    with pytest.raises(DataLoss, match="orders-0: the query goes on at offset 5, but nothing of it is there any more"):
+        stream.batch()
+    stream.restart(fail_on_data_loss=False)
+    assert values(stream.batch()) == tagged(5, 8)
+
+
+def test_the_log_cleaner_is_no_loss(folder: Path) -> None:
+    """Below what a broker's checkpoint of its cleaner says, gaps are made and record batches written again."""
+    segment(folder, 0, entries(0, 50, size=5))
+    segment(folder, 50, entries(50, 60))
+    stream = kafka(folder)
+    assert values(stream.batch(500))[-1] < "50"
+    offset = next(iter(stream.place["logs"].values()))["next"]
+    segment(folder, 0, [entry(offset + 5, [b"kept"])])
+    with pytest.raises(DataLoss, match="another record batch is at offset"):
+        stream.batch()
+    (folder.parent / "cleaner-offset-checkpoint").write_text("0\n2\norders-1 7\norders 0 50\n".replace("-1", " 1"))
+    assert values(stream.batch()) == ["kept", *tagged(50, 60)]
+
+
+def test_transactions_after_a_loss(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    segment(folder, 0, entries(0, 10))
+    stream = kafka(folder, isolationLevel="read_committed")
+    stream.batch()
+    segment(folder, 0, entries(0, 30, "new "))
+    assert values(after_a_loss(stream, "offset 10", caplog)) == tagged(10, 30, "new ")
+
+
+def test_symbolic_links_to_directories_above(tmp_path: Path) -> None:
+    folder = tmp_path / "broker" / "orders-0"
+    segment(folder, 0, entries(0, 1))
+    (folder / "up").symlink_to(tmp_path / "broker")
+    (tmp_path / "broker" / "again").symlink_to(folder)
+    assert values(log_rows(tmp_path / "broker")) == ["0"]
+
+
+# -- databus
+
+
+def damaged_relay(path: Path, at: int = 700) -> bytes:
+    data = bytearray(golden_bytes("window_stream"))
+    data[at] ^= 1
+    path.write_bytes(data)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("at", range(60, 7600, 377))
+def test_one_flipped_bit_does_not_end_a_stream(at: int, tmp_path: Path) -> None:
+    path = tmp_path / "relay.bin"
+    damaged_relay(path, at)
+    want = event_rows(path)
+    whole = [row for row in want if row["window"] <= max(r["window"] for r in want if r["window_scn"] is not None)]
+    assert events_of(path).all() == events_of(path).all(500) == whole
+
+
+def test_a_file_that_is_replaced_by_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "relay.bin"
+    path.write_bytes(b"".join(window(scn, 40) for scn in range(10, 100, 10)))
+    stream = events_of(path)
+    assert windows_of(stream.batch()) == list(range(10, 100, 10))
+    path.write_bytes(b"".join(window(scn, 40, 41, 42) for scn in range(50, 160, 10)))
+    found = after_a_loss(
+        stream, "goes on at window 9, after SCN 90, but relay.bin has other events before byte", caplog
+    )
+    assert windows_of(found) == list(range(100, 160, 10))
+    assert sorted({row["window"] for row in found}) == list(range(9, 15))
+
+
+def test_a_stream_that_was_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "relay.bin"
+    path.write_bytes(b"".join(window(scn, 40) for scn in range(10, 100, 10)))
+    stream = events_of(path)
+    stream.batch()
+    path.write_bytes(b"".join(window(scn, 40) for scn in range(10, 40, 10)))
+    assert after_a_loss(stream, r"relay.bin ends at byte \d+ now", caplog) == []
+    path.write_bytes(b"".join(window(scn, 40) for scn in range(10, 70, 10)))
+    assert windows_of(stream.batch()) == [40, 50, 60]
+
+
+def test_files_that_come_late_under_an_earlier_name(tmp_path: Path) -> None:
+    stream = events_of(tmp_path, stream="directory")
+    found: list[Row] = []
+    for number in (8, 9, 10, 11):
+        (tmp_path / f"part.{number}").write_bytes(window(10 * number, 40))
+        found += stream.batch()
+        stream.restart()
+    assert [row["window_scn"] for row in found if row["event_type"] == "END_OF_PERIOD"] == [80, 90, 100, 110]
+    (tmp_path / "part.8").unlink()
+    (tmp_path / "part.12").write_bytes(window(120, 40))
+    assert windows_of(stream.batch()) == [120]
+
+
+@pytest.mark.parametrize("options", [{}, {"stream": "directory"}])
+def test_a_compressed_copy_is_the_same_stream(options: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "relay.bin"
+    path.write_bytes(window(10, 40) + window(20, 40))
+    stream = events_of(tmp_path, **options)
+    found = stream.batch()
+    path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes() + window(30, 40)))
+    assert stream.batch() == []  # the copy stands beside its original
+    path.unlink()
+    found += stream.batch()
+    assert [row["window_scn"] for row in found if row["event_type"] == "END_OF_PERIOD"] == [10, 20, 30]
+
+
+def test_a_file_that_goes_before_its_last_window_has_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a").write_bytes(window(10, 40) + event(20, 40))
+    (tmp_path / "b").write_bytes(window(30, 40))
+    (tmp_path / "c").write_bytes(window(10, 40))
+    stream = events_of(tmp_path)
+    stream.batch()
+    (tmp_path / "c").unlink()  # all of it has been given
+    (tmp_path / "b").write_bytes(window(30, 40) + window(40, 40))
+    assert windows_of(stream.batch()) == [40]
+    (tmp_path / "a").unlink()
+    (tmp_path / "b").write_bytes(window(30, 40) + window(40, 40) + window(50, 40))
+    with pytest.raises(DataLoss, match="nothing of it is there any more"):
+        stream.batch()
+
+
+def test_events_change_between_planning_and_reading(tmp_path: Path) -> None:
+    path = tmp_path / "relay.bin"
+    path.write_bytes(window(10, 40) + window(20, 40))
+    stream = events_of(path)
+    stream.batch()
+    path.write_bytes(path.read_bytes() + b"".join(window(scn, 40) for scn in (30, 40, 50)))
+    end_of = stream.follower.latest(stream.place)
+    planned = stream.follower.tasks(stream.place, end_of)
+    path.write_bytes(b"".join(window(scn, 40, 41) for scn in range(15, 90, 10)))
+    with pytest.raises(DataLoss, match="has other events than when it was listed"):
+        stream.read(planned)
+    planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
+    assert windows_of(stream.read(planned)) == [25, 35, 45]
+
+
+def test_an_event_that_is_written_slowly(tmp_path: Path) -> None:
+    """Events in the value of one that is half there prove nothing."""
+    inner = event(7, 40) + end(7)
+    data = window(10, 40) + event(20, 40, value=inner * 3) + end(20)
+    path = tmp_path / "relay.bin"
+    found: list[Row] = []
+    path.write_bytes(b"")
+    stream = events_of(path)
+    for size in range(1, len(data) + 1, 9):
+        path.write_bytes(data[:size])
+        found += stream.batch()
+    path.write_bytes(data)
+    found += stream.batch()
+    assert windows_of(found) == [10, 20]
+    assert not any(row["error"] for row in found)
+
+
+# -- checkpoints
+
+OLD_LOG = {"{path}": ["00000000000000000000.log", 0, 10]}
+
+
+def test_checkpoints_of_version_1(tmp_path: Path) -> None:
+    """As 60bbdb1 wrote them: a file, a position, an offset or a window, the variant of the event before."""
+    folder, relay = tmp_path / "orders-0", tmp_path / "relay.bin"
+    data = entries(0, 30)
+    segment(folder, 0, data)
+    done = sum(map(len, data[:10]))
+    stream = kafka(folder)
+    for place in (["00000000000000000000.log", done, 10], ["00000000000000000000.log", done, -1]):
+        stream.place = {str(folder): place}
+        assert values(stream.batch()) == tagged(10, 30)
+    stream.place = {str(folder): ["00000000000000000000.log", done, 11]}
+    with pytest.raises(DataLoss):
+        kafka(folder, startingOffset="3").between(stream.follower, {str(folder): ["x.log", 5, 31]}, stream.place)
+    relay.write_bytes(b"".join(window(scn, 40) for scn in (10, 20, 30)))
+    changes = events_of(relay)
+    changes.place = {str(relay): ["relay.bin", len(window(10, 40)), 1, 0]}
+    assert windows_of(changes.batch()) == [20, 30]
+    assert changes.batch() == []
+
+
+@pytest.mark.parametrize("make", [kafka, events_of])
+@pytest.mark.parametrize(
+    "place",
+    [
+        [],
+        "x",
+        {"version": 3, "logs": {}},
+        {"version": 2},
+        {"version": 2, "logs": {"a": 7}},
+        {"version": 2, "logs": {"a": {"next": "5"}}},
+        {"version": 2, "logs": {"a": {"next": 5, "file": 3, "position": -1, "last": None}}},
+        {"version": 2, "logs": {"a": {"window": 10**30, "file": "", "position": 0, "previous": 0}}},
+        {"a": ["b", "c", "d"]},
+        {"a": ["b", 1]},
+        {"a": None},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_that_no_stream_has_written(make: Callable[..., Stream], place: Any, tmp_path: Path) -> None:
+    segment(tmp_path, 0, entries(0, 3))
+    stream = make(tmp_path)
+    with pytest.raises(ValueError, match=r"^(kafka_log|databus): the query checkpoint (has version 3|says .*)"):
+        stream.follower.latest(place)
+    other = (events_of if make is kafka else kafka)(tmp_path)
+    ends = [other.follower.latest(other.place), {"a": ["b", 1, 2, 0] if make is kafka else ["b", 1, 2]}]
+    for end_of in ends:
+        with pytest.raises(ValueError, match="it is of another source or was edited"):
+            stream.follower.latest(json.loads(json.dumps(end_of)))
+
+
+def test_a_position_far_beyond_the_file(folder: Path) -> None:
+    segment(folder, 0, entries(0, 3))
+    stream = kafka(folder)
+    stream.batch()
+    (log,) = stream.place["logs"].values()
+    log["next"] = log["position"] = 10**18
+    log["last"] = None
+    segment(folder, 0, entries(0, 5))
+    with pytest.raises(DataLoss, match="goes on at offset 1000000000000000000, but the log ends at offset 5 now"):
+        stream.batch()
+
+
+def test_how_long_a_file_may_grow(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    segment(folder, 0, [*entries(0, 3), b"\1" * 40])
+    monkeypatch.setattr(follow, "QUIET", 0.0)
+    assert [row["error"] for row in kafka(folder).batch()][3:] == ["TRUNCATED"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_streams_of_corrupt_segments_have_the_rows_of_a_batch(seed: int, folder: Path) -> None:
+    chance = random.Random(seed)
+    data = bytearray(b"".join(entries(0, 300, size=3)))
+    for _ in range(12):
+        data[chance.randrange(len(data) - 400)] ^= 1 << chance.randrange(8)
+    segment(folder, 0, [bytes(data)])
+    want = log_rows(folder)
+    assert kafka(folder).all(2000) == kafka(folder).all() == want

@@ -1,0 +1,372 @@
+"""Messages and sets that we write: Kafka's own bytes, and what other readers make of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import aiokafka.record.memory_records
+import kafka.record.memory_records
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkwire import FUNCTIONS
+from tests.support import kafka_cases as golden
+from tests.support.arrow import enlarged, plain
+from tests.support.kafka_cases import Row
+from tests.support.oracles import kafka as oracle
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+RECORD = pa.struct([("key", pa.binary()), ("value", pa.binary()), ("timestamp_ms", pa.int64()), ("headers", HEADERS)])
+FORMATS = [(magic, codec) for magic in (0, 1, 2) for codec in oracle.CODECS if magic == 2 or codec != "zstd"]
+HEADER_SIZES = (26, 34, 61)  # of a compressed entry before its payload, by magic [bytes]
+every_format = pytest.mark.parametrize(("magic", "codec"), FORMATS)
+
+
+def write(rows: Sequence[Sequence[Row] | None], magic: int, codec: str = "none", base_offset: int = 0) -> list[Any]:
+    """What ``to_kafka_records`` makes of each list of records."""
+    return write_array(pa.array(rows, pa.list_(RECORD)), magic, codec, base_offset)
+
+
+def write_array(records: pa.Array, magic: int, codec: str = "none", base_offset: int = 0) -> list[Any]:
+    n = len(records)
+    options = pa.array([base_offset] * n), pa.array([codec] * n), pa.array([magic] * n, pa.int32())
+    return plain(FUNCTIONS["to_kafka_records"].decode(records, *options))
+
+
+def write_messages(key: Any, value: Any, *rest: Any) -> list[Any]:
+    types = pa.binary(), pa.binary(), pa.int64(), pa.int32()
+    columns = [pa.array(column, type) for column, type in zip((key, value, *rest), types, strict=False)]
+    return plain(FUNCTIONS["to_kafka_message"].decode(*columns))
+
+
+def read(data: bytes) -> list[Row]:
+    rows: list[Row] = plain(FUNCTIONS["kafka_records"].decode(pa.array([data], pa.binary())))[0]
+    return rows
+
+
+def record(key: bytes | None = None, value: bytes | None = None, timestamp_ms: int | None = None, **more: Any) -> Row:
+    return {"key": key, "value": value, "timestamp_ms": timestamp_ms, "headers": None} | more
+
+
+def expected(records: Sequence[Row], magic: int) -> list[Row]:
+    """The fields of records as readers give them back."""
+    if magic == 2:
+        return [row | {"headers": row["headers"] or []} for row in records]
+    return [row | {"headers": None, "timestamp_ms": row["timestamp_ms"] if magic else None} for row in records]
+
+
+def fields(rows: Sequence[Row]) -> list[Row]:
+    return [{name: row[name] for name in ("key", "value", "timestamp_ms", "headers")} for row in rows]
+
+
+# -- Kafka's own bytes
+
+
+def writable(batch: Row) -> bool:
+    """Whether an entry is one that a plain producer, or a broker that stores for it, writes."""
+    return (
+        batch["isValid"]
+        and batch["records"]
+        and batch["timestampType"] != "LogAppendTime"
+        and not batch["isControl"]
+        and batch["producerId"] == -1
+        and batch["deleteHorizonMs"] is None
+        and all(row["offset"] == batch["baseOffset"] + i for i, row in enumerate(batch["records"]))
+        and not (batch["magic"] == 1 and any(row["magic"] == 0 for row in batch["records"]))
+    )
+
+
+def test_sets_are_those_of_kafka() -> None:
+    """Every such entry of the golden logs; of compressed ones what the codec was given."""
+    seen: Counter[tuple[int, str]] = Counter()
+    for log in golden.logs():
+        if log.name.startswith(("rdkafka/rdkafka_v0", "rdkafka/rdkafka_v1")):
+            continue  # librdkafka leaves a wrapper's offset 0
+        for batch in filter(writable, log.batches):
+            data = log.data[batch["position"] : batch["position"] + batch["size"]]
+            magic, codec = batch["magic"], batch["codec"]
+            [ours] = write([fields(oracle.records(data))], magic, codec, batch["baseOffset"])
+            if magic == 2:  # the leader epoch is the broker's, no checksum covers it
+                data = data[:12] + b"\xff" * 4 + data[16:]
+            assert opened(ours, magic, codec) == opened(data, magic, codec), log.name
+            seen[magic, codec] += 1
+    assert set(seen) == set(FORMATS)
+    assert all(seen[magic, "none"] > 150 for magic in (0, 1, 2))
+
+
+def opened(entry: bytes, magic: int, codec: str) -> tuple[bytes, ...]:
+    """An entry with its payload decompressed, the size, the checksum and the payload's size left out."""
+    if codec == "none":
+        return (entry,)
+    header, payload = entry[: HEADER_SIZES[magic]], entry[HEADER_SIZES[magic] :]
+    inflated = oracle.decompress(oracle.CODECS.index(codec), payload, magic)
+    if magic == 2:
+        return header[:8], header[12:17], header[21:], inflated
+    return header[:8], header[16:-4], inflated
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_are_those_of_kafka(magic: int) -> None:
+    known = [(message, java, oracle.message(message)) for message, java in golden.messages(magic) if java["isValid"]]
+    plain_ones = [
+        (m, row) for m, java, row in known if java["codec"] == "none" and java["timestampType"] != "LogAppendTime"
+    ]
+    assert len(plain_ones) > 150
+    columns = [[row[name] for _, row in plain_ones] for name in ("key", "value", "timestamp_ms")]
+    assert write_messages(*columns, [magic] * len(plain_ones)) == [message for message, _ in plain_ones]
+
+
+def test_frames_are_those_of_the_java_client() -> None:
+    """A value that does not shrink, and one that does, of several blocks each."""
+    rows = [record(value=random.Random(1).randbytes(200_000)), record(value=bytes(200_000))]
+    for magic, checksum in ((0, "1a"), (1, "82"), (2, "82")):
+        payload = write([rows], magic, "lz4")[0][HEADER_SIZES[magic] :]
+        assert payload[:7].hex() == "04224d186040" + checksum
+        second = payload[11 + int.from_bytes(payload[7:11], "little") % (1 << 31) :]
+        assert second[:4] == (65536 | 1 << 31).to_bytes(4, "little")  # stored as it is
+        assert payload[-4:] == bytes(4)
+    payload = write([rows], 2, "snappy")[0][61:]
+    assert payload[:16].hex() == "82534e41505059000000000100000001"
+    assert oracle.snappy_block(payload[20 : 20 + int.from_bytes(payload[16:20], "big")])[32767:] != b""
+    payload = write([rows], 2, "gzip")[0][61:]
+    assert payload[:10].hex() == "1f8b08000000000000ff"
+    payload = write([rows], 2, "zstd")[0][61:]
+    assert payload[:6].hex() == "28b52ffd0058"  # neither size nor checksum, a window of 2 MiB
+
+
+# -- other readers
+
+
+def some_records(magic: int) -> list[Row]:
+    chance = random.Random(magic)
+    headers = [
+        {"key": "h", "value": b"1"},
+        {"key": "h", "value": None},
+        {"key": "", "value": b""},
+        {"key": "ä€😀", "value": b"2"},
+    ]
+    return [
+        record(
+            chance.choice((None, b"", b"key", chance.randbytes(300))),
+            chance.choice((None, b"", b"value" * 50, chance.randbytes(3000))),
+            1_600_000_000_000 + chance.randrange(-5000, 5000),
+            headers=headers[: chance.randrange(5)] if magic == 2 else None,
+        )
+        for _ in range(200)
+    ]
+
+
+PEERS = [(peer, *format) for peer in ("kafka-python", "aiokafka") for format in FORMATS]
+PEERS.remove(("aiokafka", 0, "lz4"))  # which it does not read
+
+
+@pytest.mark.parametrize(("peer", "magic", "codec"), PEERS)
+def test_peers_read_the_same(peer: str, magic: int, codec: str) -> None:
+    written = some_records(magic)
+    [data] = write([written], magic, codec, 1000)
+    memory_records = (kafka if peer == "kafka-python" else aiokafka).record.memory_records
+    batches = memory_records.MemoryRecords(data)
+    rows = []
+    while batches.has_next():
+        batch = batches.next_batch()
+        assert batch.validate_crc()
+        rows += [(r.offset, r.key, r.value, r.timestamp, list(r.headers)) for r in batch]
+    assert rows == [
+        (
+            1000 + i,
+            row["key"],
+            row["value"],
+            row["timestamp_ms"] if magic else None,
+            [(header["key"], header["value"]) for header in row["headers"] or ()],
+        )
+        for i, row in enumerate(written)
+    ]
+
+
+@every_format
+def test_the_oracle_reads_the_same(magic: int, codec: str) -> None:
+    written = some_records(magic)[:50]
+    rows = oracle.records(write([written], magic, codec, 7)[0])
+    assert fields(rows) == expected(written, magic)
+    assert [row["offset"] for row in rows] == list(range(7, 57))
+
+
+# -- the circle
+
+circle = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+blobs = st.none() | st.binary(max_size=40)
+stamps = st.none() | st.integers(-(2**63), 2**63 - 1).filter(lambda stamp: stamp != -1)
+headers = st.lists(st.fixed_dictionaries({"key": st.text(max_size=5), "value": blobs}), max_size=3)
+records = st.builds(record, blobs, blobs, stamps, headers=st.none() | headers)
+
+
+@circle
+@given(
+    st.lists(st.none() | st.lists(records, max_size=5), min_size=1, max_size=4),
+    st.integers(0, 2**63 - 10),
+    st.sampled_from(FORMATS),
+)
+def test_records_come_back(rows: list[list[Row] | None], base_offset: int, format: tuple[int, str]) -> None:
+    magic, codec = format
+    if magic < 2:
+        rows = [row and [record | {"headers": None} for record in row] for row in rows]
+    for row, data in zip(rows, write(rows, magic, codec, base_offset), strict=True):
+        if row is None:
+            assert data is None
+            continue
+        got = read(data)
+        assert fields(got) == expected(row, magic)
+        assert [r["offset"] for r in got] == [base_offset + i for i in range(len(row))]
+        assert {(r["magic"], r["compression"], r["error"]) for r in got} <= {(magic, codec, None)}
+
+
+@circle
+@given(st.lists(st.tuples(blobs, blobs, stamps, st.sampled_from([None, 0, 1])), min_size=1, max_size=8))
+def test_messages_come_back(rows: list[tuple[Any, ...]]) -> None:
+    written = pa.array(write_messages(*zip(*rows, strict=True)), pa.binary())
+    for (key, value, stamp, magic), got in zip(
+        rows, FUNCTIONS["kafka_message"].decode(written).to_pylist(), strict=True
+    ):
+        magic = (0 if stamp is None else 1) if magic is None else magic
+        assert (got["key"], got["value"], got["magic"], got["error"]) == (key, value, magic, None)
+        assert got["timestamp_ms"] == (stamp if magic else None)
+
+
+@pytest.mark.parametrize("size", [0, 1, 49, 50, 51, 63, 64, 8170, 8191, 8192, 32700, 65400, 65536, 1_100_000])
+def test_sizes_at_which_varints_and_blocks_end(size: int) -> None:
+    written = [
+        record(key=bytes(size), value=random.Random(size).randbytes(size), headers=[{"key": "k" * size, "value": None}])
+    ]
+    for codec in oracle.CODECS:
+        assert fields(read(write([written * 3], 2, codec)[0])) == written * 3
+
+
+def test_many_records() -> None:
+    """Offsets and counts beyond one byte of a varint."""
+    written = [record(value=str(i).encode(), timestamp_ms=i * i) for i in range(20_000)]
+    got = read(write([written], 2, "none", 5)[0])
+    assert [(row["offset"], row["value"], row["timestamp_ms"]) for row in got] == [
+        (5 + i, str(i).encode(), i * i) for i in range(20_000)
+    ]
+
+
+# -- rows and columns
+
+
+def test_no_records_and_no_array() -> None:
+    for magic, codec in FORMATS:
+        assert write([[], None, [record()]], magic, codec)[:2] == [b"", None]
+    assert write_array(pa.array([[], None], pa.list_(pa.null())), 2) == [b"", None]
+    assert write([], 2) == []
+
+
+@every_format
+def test_a_slice_is_its_rows(magic: int, codec: str) -> None:
+    rows = [some_records(magic)[k : 2 * k] for k in range(6)] + [None, [record()]]
+    array = pa.array(rows, pa.list_(RECORD))
+    whole = write(rows, magic, codec)
+    assert [write([row], magic, codec)[0] for row in rows] == whole
+    assert write_array(array[2:7], magic, codec) == whole[2:7]
+
+
+def test_large_types_are_the_same() -> None:
+    rows = [some_records(2)[:20], None]
+    assert write_array(enlarged(pa.array(rows, pa.list_(RECORD))), 2) == write(rows, 2)
+
+
+def test_null_arrays_may_have_items() -> None:
+    array = pa.array([[record(b"a")], [record(b"b")], [record(b"c")]], pa.list_(RECORD))
+    mask = pa.py_buffer(bytes([0b101]))
+    holed = pa.Array.from_buffers(array.type, 3, [mask, array.buffers()[1]], children=[array.values])
+    whole = write_array(array, 2)
+    assert write_array(holed, 2) == [whole[0], None, whole[2]]
+
+
+def test_options_differ_from_row_to_row() -> None:
+    rows = [[record(b"k", b"v" * 90, 9)]] * 4
+    array = pa.array(rows, pa.list_(RECORD))
+    codecs = ["none", "zstd", None, "lz4"]
+    mixed = FUNCTIONS["to_kafka_records"].decode(
+        array, pa.array([1, 2, 3, 4]), pa.array(codecs), pa.array([0, 2, None, 1], pa.int8())
+    )
+    assert plain(mixed) == [
+        write(rows[:1], 0, "none", 1)[0],
+        write(rows[:1], 2, "zstd", 2)[0],
+        None,
+        write(rows[:1], 1, "lz4", 4)[0],
+    ]
+
+
+def test_codecs_in_any_case() -> None:
+    rows = [[record(b"k", b"v" * 90, 9)]]
+    assert write(rows, 2, "ZStd") == write(rows, 2, "zstd")
+
+
+def test_fields_may_be_left_out() -> None:
+    assert write_array(pa.array([[{"value": b"v"}]]), 2) == write([[record(value=b"v")]], 2)
+    headed = pa.array([[{"headers": [{"key": "h", "value": None}], "key": b"k"}]])
+    assert write_array(headed, 2) == write([[record(b"k", headers=[{"key": "h", "value": None}])]], 2)
+
+
+def test_messages_without_a_timestamp_are_of_magic_0() -> None:
+    with_stamps = write_messages([b"k"] * 3, [b"v"] * 3, [5, None, -1])
+    assert [message[4] for message in with_stamps] == [1, 0, 1]
+    assert write_messages([b"k"], [b"v"]) == with_stamps[1:2] == write_messages([b"k"], [b"v"], [5], [0])
+    assert write_messages([b"k"], [b"v"], [None], [1]) == with_stamps[2:]
+    function = FUNCTIONS["to_kafka_message"]
+    nothing = plain(function.decode(pa.nulls(2), pa.nulls(2)))
+    assert nothing == write_messages([None, None], [None, None])
+    named = function.decode(pa.nulls(1), pa.nulls(1), magic=pa.array([1], pa.int32()))
+    assert plain(named) == write_messages([None], [None], [None], [1])
+
+
+def test_messages_of_a_slice() -> None:
+    keys = pa.array([b"a", None, b"bc", b"d"], pa.large_binary())
+    whole = plain(FUNCTIONS["to_kafka_message"].decode(keys, keys))
+    assert plain(FUNCTIONS["to_kafka_message"].decode(keys[1:3], keys[1:3])) == whole[1:3]
+    assert plain(FUNCTIONS["to_kafka_message"].decode(keys[:0], keys[:0])) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "sentence"),
+    [
+        ([[]], ("brotli", 2), "compression none, gzip, snappy, lz4 or zstd, got 'brotli'"),
+        ([[]], ("none", 3), "magic 0, 1 or 2, got 3"),
+        ([[]], ("none", -1), "magic 0, 1 or 2, got -1"),
+        ([[]], ("zstd", 1), "compression zstd with magic 2 only, got magic 1"),
+        ([[record(headers=[{"key": "h", "value": None}])]], ("none", 1), "headers with magic 2 only, got magic 1"),
+        ([[record(headers=[{"key": None, "value": b""}])]], ("none", 2), "headers with a key, got NULL"),
+        ([[record(headers=[None])]], ("none", 2), "headers with a key, got NULL"),
+        ([[None]], ("none", 2), "records that are not NULL, got NULL among them"),
+    ],
+)
+def test_what_cannot_be_written_is_one_sentence(rows: list[list[Row]], options: tuple[str, int], sentence: str) -> None:
+    with pytest.raises(ValueError, match=r"^to_kafka_records") as refused:
+        write(rows, options[1], options[0])
+    assert str(refused.value) == f"to_kafka_records takes {sentence}"
+
+
+@pytest.mark.parametrize("base_offset", [-1, 2**63 - 1])
+def test_offsets_are_from_0_on(base_offset: int) -> None:
+    assert write([[]], 2, "none", 2**63 - 1) == [b""]
+    with pytest.raises(ValueError, match=rf"^to_kafka_records takes a base_offset .* records, got {base_offset}$"):
+        write([[record()]], 2, "none", base_offset)
+
+
+def test_what_no_message_can_be_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match=r"^to_kafka_message takes magic 0 or 1, got 2$"):
+        write_messages([b""], [b""], [1], [2])
+
+
+def test_other_fields_are_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"^to_kafka_records takes records with the fields key, .*, headers, got offset$"
+    ):
+        write_array(pa.array([[{"offset": 1}]]), 2)
+    with pytest.raises(TypeError, match=r"^to_kafka_records takes records.key BINARY, got STRING$"):
+        write_array(pa.array([[{"key": "k"}]]), 2)

@@ -1,0 +1,73 @@
+"""The recipes of CONTRIBUTING.md are true: applied to a copy of the tree, they bring functions whose tests pass there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+RECIPES = re.findall(r"### (.*?)\n.*?```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
+# What each recipe adds: a function, the sample that it reads, and what it answers for it.
+ADDED = {
+    "Add a field": ("dbus_header_length", "event_v2", 71),
+    "Add a function": (
+        "kafka_copy_index",
+        "copy_index",
+        [{"copied_ms": 1600000003370, "position": 0}, {"copied_ms": 1600000005607, "position": 1000}],
+    ),
+    "Add a format": ("pulse_sensor", "pulse", 258),
+}
+QUESTION = """
+import sys, pyarrow as pa
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from tools.reference import main
+name, sample = sys.argv[1:]
+main()  # as `make docs` does
+print(FUNCTIONS[name].decode(pa.array([SAMPLES[sample]]))[0].as_py())
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and its tests, with every recipe applied."""
+    tree = tmp_path_factory.mktemp("recipes") / "tree"
+    for folder in ("udfs", "tests"):
+        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "integration"))
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    for _, diff in RECIPES:
+        subprocess.run(["git", "apply", "-"], cwd=tree, input=diff, text=True, check=True)
+    return tree
+
+
+def run(tree: Path, *arguments: str) -> str:
+    """Python in the copy, which only a process of its own can import."""
+    command = [sys.executable, *arguments]
+    found = subprocess.run(
+        command, cwd=tree, env={"PYTHONPATH": f"{tree}/udfs:{tree}"}, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found.stdout
+
+
+def test_every_recipe_is_tested() -> None:
+    assert [title for title, _ in RECIPES] == list(ADDED)
+
+
+@pytest.mark.parametrize("title", ADDED)
+def test_recipe_adds_its_function(tree: Path, title: str) -> None:
+    name, sample, answer = ADDED[title]
+    assert run(tree, "-c", QUESTION, name, sample).strip() == str(answer)
+    assert name in (tree / "docs" / "functions" / "index.md").read_text("utf-8")
+
+
+def test_the_tests_of_the_recipes_pass(tree: Path) -> None:
+    """Those that they bring, and those of the catalogue: complete, as promised, documented."""
+    brought = re.findall(r"^\+\+\+ b/(tests/\w+/test_\w+\.py)$", "\n".join(diff for _, diff in RECIPES), re.MULTILINE)
+    assert brought
+    run(tree, "-m", "pytest", "-q", *brought, "tests/core/test_catalogue.py", "tests/databus/test_oracle.py")

@@ -1,0 +1,147 @@
+"""Avro in Spark: typed functions, typed rows, and structs back to bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyspark.sql.functions as F
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkwire import avro, databus
+from sparkwire.spark import avro as spark_avro
+from tests.avro.test_rows import STREAMS, decoded, schemas, write_folder
+from tests.support.databus_cases import golden_events
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "total", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "tags", "type": {"type": "map", "values": {"type": "array", "items": "string"}}},
+        {"name": "either", "type": ["null", "string", "double"]},
+    ],
+}
+ROW = """named_struct('id', 7L, 'at', TIMESTAMP '2024-01-02 03:04:05.678', 'total', CAST(-12.34 AS DECIMAL(9, 2)),
+    'tags', map('a', array('x', 'y')), 'either', named_struct('member0', CAST(NULL AS STRING), 'member1', 1.5D))"""
+
+ROW_TYPE = """STRUCT<id: BIGINT, at: TIMESTAMP, total: DECIMAL(9, 2), tags: MAP<STRING, ARRAY<STRING>>,
+    either: STRUCT<member0: STRING, member1: DOUBLE>>"""
+
+
+DELETES = 3  # without a payload, among the stream's persons and orders
+
+
+def test_there_and_back(spark: SparkSession) -> None:
+    avro.register(spark, "order_of", json.dumps(ORDER))
+    df = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
+    [row] = df.selectExpr("order_of(value) AS o", "avro_json(value, '" + json.dumps(ORDER) + "') AS j").collect()
+    assert row.o.asDict(recursive=True) == {
+        "id": 7,
+        "at": row.o.at,
+        "total": row.o.total,
+        "tags": {"a": ["x", "y"]},
+        "either": {"member0": None, "member1": 1.5},
+    }
+    assert str(row.o.total) == "-12.34"
+    assert json.loads(row.j) == {
+        "id": 7,
+        "at": "2024-01-02T03:04:05.678Z",
+        "total": "-12.34",
+        "tags": {"a": ["x", "y"]},
+        "either": 1.5,
+    }
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """Before Spark 4.1 there is nothing else: the same rows, whatever the session's clock."""
+    monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    avro.register(spark, "order_of_pandas", ORDER)
+    given = spark.sql(f"SELECT {ROW} AS r UNION ALL SELECT CAST(NULL AS {ROW_TYPE})")
+    bytes_of = given.select("r", avro.encode("r", ORDER).alias("value"))
+    rows = bytes_of.selectExpr("r", "value", "order_of_pandas(value) AS o").collect()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert [row.o.asDict(True) if row.r else row.o.id for row in rows] == [row.r and row.r.asDict(True) for row in rows]
+    assert [row.value is None for row in rows] == [False, True]
+
+
+def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that is no STRUCT, integers that pandas makes floating point of."""
+    monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
+    avro.register(spark, "number_of", ["null", "int"])
+    df = spark.sql("SELECT * FROM VALUES (1, 7), (2, NULL) t(k, n)").coalesce(1)
+    found = (
+        df.select("k", avro.encode("n", ["null", "int"]).alias("v")).selectExpr("v", "number_of(v) AS n").orderBy("k")
+    )
+    assert [(bytes(row.v), row.n) for row in found.collect()] == [(b"\2\x0e", 7), (b"\0", None)]
+
+
+def test_a_reader_schema(spark: SparkSession) -> None:
+    fields = [{"name": "id", "type": "double"}, {"name": "new", "type": "int", "default": 3}]
+    later = {"type": "record", "name": "Order", "fields": fields}
+    avro.register(spark, "order_later", ORDER, later)
+    value = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
+    assert value.selectExpr("order_later(value) AS o").first().o.asDict() == {"id": 7.0, "new": 3}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str) -> None:
+    folder = write_folder(tmp_path, stream)
+    events = [(k, event) for k, (event, _) in enumerate(decoded(stream))]
+    df = spark.createDataFrame(events, "k INT, event BINARY")
+    found = avro.rows(df, "event", folder).orderBy("k").collect()
+    for row, (_, java) in zip(found, decoded(stream), strict=True):
+        assert row._error_ is None
+        assert {name: row[name] for name in java} == java
+    unknown = avro.rows(df, "event", schemas(stream)[:1]).groupBy("_error_").count().collect()
+    assert {row["_error_"] for row in unknown} == {None, "UNKNOWN_SCHEMA"}
+
+
+def test_rows_by_source(spark: SparkSession) -> None:
+    stream = [event for _, event in golden_events("window_stream")]
+    df = spark.createDataFrame([(event,) for event in stream], "event BINARY")
+    frames = databus.rows(df, schemas()[:2])
+    assert list(frames) == ["com.example.events.Person", "com.example.events.Order", "UNKNOWN_SCHEMA"]
+    person, order, unknown = (frame.collect() for frame in frames.values())
+    java = decoded("window_stream")
+    assert len(person) + len(order) == sum("blob" not in fields for _, fields in java) + DELETES
+    assert len(unknown) >= sum("blob" in fields for _, fields in java)
+    assert next(row.asDict() for row in order).keys() >= {"_sequence_", "_opcode_", "_key_", "id", "total", "_error_"}
+    expected = [fields for _, fields in java if "total" in fields]
+    assert sorted(row.id for row in order if row.id is not None) == sorted(fields["id"] for fields in expected)
+    assert {row._error_ for row in unknown} == {"UNKNOWN_SCHEMA"}
+    assert {row._error_ for row in person + order} == {None}
+
+
+def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
+    given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
+    df = spark.createDataFrame([(1, b"\4"), (2, b"\4"), (1, None), (1, b"")], "version INT, `the value` BINARY")
+    rows = avro.rows(df, "`the value`", given, by="version").collect()
+    assert [(r.version, r.a, r._error_) for r in rows] == [
+        (1, 2, None),
+        (2, None, "UNKNOWN_SCHEMA"),
+        (1, None, None),
+        (1, None, "TRUNCATED"),
+    ]
+    framed = spark.createDataFrame([(b"\0\0\0\0\1\4",)], "value BINARY")
+    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(2, None)]
+
+
+def test_refusals(spark: SparkSession) -> None:
+    df = spark.createDataFrame([(b"", "x", 1)], "value BINARY, s STRING, a INT")
+    given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
+    with pytest.raises(TypeError, match=r"^rows takes a BINARY column, and s is STRING$"):
+        avro.rows(df, "s", given)
+    with pytest.raises(ValueError, match=r"^rows has two columns named a"):
+        avro.rows(df, "value", given)
+    with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
+        avro.register(spark, "f", "string", "int")
+    with pytest.raises(Exception, match="avro_json takes an Avro schema: an Avro schema is JSON, and this is not"):
+        df.selectExpr("avro_json(value, '{')").collect()
+    with pytest.raises(Exception, match="the column is STRING, and int is written from INT"):
+        df.select(avro.encode(F.col("s"), "int")).collect()

@@ -1,0 +1,69 @@
+"""What the doctor prints, and what it advises about what it finds."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sparkwire
+from sparkwire.catalogue.diagnosis import ROUND_TRIPS, Examined, advice, report
+
+
+def examined(**found: object) -> Examined:
+    healthy = Examined(
+        host="a",
+        python="3.11.7",
+        versions={"sparkwire": "1", "pyspark": "4.3.0", "numba": "0.62"},
+        checksums="x86-64, 512-bit carry-less multiplication",
+        cache="/cache",
+        kernels=90,
+        trips={"Databus event": 0.2},
+        wrong=[],
+    )
+    return healthy._replace(**found)  # type: ignore[arg-type]
+
+
+def test_of_a_session(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    sparkwire.doctor(spark)
+    said = capsys.readouterr().out
+    assert said.startswith(f"Spark {spark.version}, classic, interface arrow\n")
+    assert said.count("checksums") == 2
+    for name in ROUND_TRIPS:
+        assert said.count(f"{name} ") == 2
+    assert "WRONG" not in said
+    assert "TO DO: " in said.splitlines()[-1]
+
+
+def test_round_trips_fail_where_bytes_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparkwire.catalogue import diagnosis
+
+    monkeypatch.setattr(diagnosis, "ROUND_TRIPS", {"one": lambda: False, "other": lambda: 1 // 0})
+    assert diagnosis.examine().wrong == [
+        "one: other bytes than those given",
+        "other: ZeroDivisionError: integer division or modulo by zero",
+    ]
+
+
+def test_nothing_to_do() -> None:
+    assert list(advice(examined(), [examined(host="b")])) == []
+    assert report(["Spark 4.3.0"], examined(), []).endswith("TO DO: nothing.\n")
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        ({"versions": {"sparkwire": "0", "pyspark": "4.3.0", "numba": "0.62"}}, "b has sparkwire 0 and the driver 1"),
+        ({"python": "3.12.1"}, "b runs Python 3.12.1 and the driver 3.11.7: set PYSPARK_PYTHON"),
+        ({"cache": ""}, "b can keep no compiled kernels: set NUMBA_CACHE_DIR"),
+        (
+            {"trips": {"Databus event": 17.0}},
+            "b compiled kernels, up to 17 s a call: run python -m sparkwire warm",
+        ),
+        ({"checksums": "tables"}, "b has no carry-less multiplication"),
+        ({"wrong": ["Kafka records, zstd: other bytes than those given"]}, "b is broken: Kafka records, zstd"),
+    ],
+)
+def test_what_to_do(found: dict[str, object], sentence: str) -> None:
+    [said] = advice(examined(), [examined(host="b", **found)])
+    assert said.startswith(sentence)
+    assert said.endswith(".")

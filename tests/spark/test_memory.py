@@ -1,0 +1,71 @@
+"""Workers that may have little memory say so in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sparkwire import Function
+from sparkwire.spark.udf import Call, PandasCall
+from tests.support.child import run_python
+
+
+@pytest.mark.parametrize("call", [Call, PandasCall])
+def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
+    """As a worker under `spark.executor.pyspark.memory` is refused it, by Python or by Arrow."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise pa.ArrowMemoryError("malloc of size 65536 failed")
+
+    monkeypatch.setattr(Function, "decode", refuse)
+    column = pa.array([b""]) if call is Call else pd.Series([b""])
+    with pytest.raises(
+        MemoryError, match=r"^dbus_opcode was refused memory .*65536.*: raise spark\.executor\.pyspark\.memory"
+    ):
+        call("dbus_opcode")(column)
+
+
+# As a worker is bounded before it loads a function.
+TOO_LITTLE = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)
+import sparkwire.spark.udf
+"""
+
+
+def test_too_little_for_the_libraries() -> None:
+    """A process of its own. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
+    with pytest.raises(AssertionError) as ended:
+        run_python("-c", TOO_LITTLE)
+    assert str(ended.value).splitlines()[-1] == (
+        "MemoryError: sparkwire needs 1000 MB in each Python worker before any data, and this one may have 300 MB: "
+        "raise spark.executor.pyspark.memory"
+    )
+
+
+# A worker that may have little: it answers, or it says that it is memory.
+LITTLE = """
+import resource, sys
+import pyarrow as pa
+from sparkwire.spark.udf import Call
+from sparkwire.catalogue import SAMPLES
+
+column = pa.array([SAMPLES["segment"]] * 60_000, pa.binary())
+records = Call("kafka_records")
+records(column[:2])  # with everything loaded
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[1]) << 20),) * 2)
+try:
+    print(len(records(column)))
+except MemoryError as refused:
+    print(refused)
+"""
+
+
+def test_a_worker_with_little_memory() -> None:
+    """A process of its own, whose address space is bounded as Spark bounds a worker's."""
+    assert run_python("-c", LITTLE, "4000") == "60000\n"
+    assert run_python("-c", LITTLE, "1").startswith("kafka_records was refused memory for a batch")

@@ -1,0 +1,142 @@
+"""Streams for the client's tests: V1 events, big-endian, made with `struct` and `zlib` alone."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+from typing import Any
+
+from tests.support.databus_cases import golden_lines
+
+END_OF_PERIOD, CHECKPOINT, REGRESS = -2, -3, -51
+SOURCES = (40, 41, 42)
+
+
+def crc(data: bytes) -> int:
+    """Databus's."""
+    return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+
+def event(
+    scn: int,
+    source: int,
+    key: int | bytes = 0,
+    value: bytes = b"",
+    *,
+    schema_id: bytes | None = None,
+    timestamp: int | None = None,
+    partition: int = 0,
+    opcode: int = 1,
+) -> bytes:
+    """One event; a data event has by default its source's golden schema id."""
+    if schema_id is None:
+        schema_id = schema_ids().get(source, bytes(16))
+    attributes = (opcode if source >= 0 else 0) | (0 if isinstance(key, int) else 8)
+    head, body = (struct.pack(">q", key), value) if isinstance(key, int) else (struct.pack(">i", len(key)), key + value)
+    nanos = 10**9 * max(scn, 0) if timestamp is None else timestamp
+    length = 53 + len(head) + len(body)
+    fixed = (length, attributes, scn, partition, 1, nanos, source, schema_id, crc(body))
+    header = struct.pack(">ihqhhqh16sI", *fixed) + head
+    return b"\0" + struct.pack(">I", crc(header)) + header + body
+
+
+@cache
+def schema_ids() -> dict[int, bytes]:
+    """The golden streams' schema ids by source."""
+    return {
+        java["srcId"]: bytes.fromhex(java["schemaId"])
+        for java in golden_lines("window_stream")
+        if java.get("srcId", 0) > 0
+    }
+
+
+def end(scn: int, timestamp: int | None = None) -> bytes:
+    """The end of a window."""
+    return event(scn, END_OF_PERIOD, timestamp=timestamp)
+
+
+def window(scn: int, *sources: int, first_key: int = 0) -> bytes:
+    """A window with a data event of each of these sources."""
+    return b"".join(event(scn, source, first_key + k) for k, source in enumerate(sources)) + end(scn)
+
+
+def regress(scn: int) -> bytes:
+    """An SCN regress, as the client's puller writes it."""
+    return event(scn, REGRESS, 0, checkpoint_json(scn))
+
+
+def checkpoint_json(scn: int, mode: str = "ONLINE_CONSUMPTION") -> bytes:
+    body = {"prevScn": scn, "snapshot_offset": -1, "consumption_mode": mode, "windowOffset": -1, "windowScn": scn}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def error_event(number: int, message: str = "gone") -> bytes:
+    throwable: dict[str, Any] = {"cause": None, "stackTrace": [], "message": message, "suppressed": []}
+    throwable["localizedMessage"] = message
+    return event(0, number, 0, json.dumps({"error": throwable, "errorId": number}).encode())
+
+
+def random_stream(random: Random, windows: int, *, broken: float = 0.0) -> list[bytes]:
+    """Events of windows of all kinds, control events and regresses among them.
+
+    ``broken``: how often there is a payload that cannot be read, or an event whose source or schema nobody knows.
+    """
+    events: list[bytes] = []
+    scn, key = random.randrange(1, 50), 0
+    for _ in range(windows):
+        scn += random.randrange(1, 20)
+        chance = random.random()
+        if chance < 0.1:
+            scn = max(1, scn - random.randrange(1, 60))
+            events += [regress(scn)] * random.choice((1, 1, 2))
+            scn += 1
+        elif chance < 0.15:
+            events.append(error_event(random.choice((-5, -6, -10))))
+        elif chance < 0.2:
+            at = random.choice((0, scn, scn, max(0, scn - 30)))
+            events.append(event(at, CHECKPOINT, 0, checkpoint_json(scn)))
+        elif chance < 0.25:
+            events.append(event(scn, random.choice((-100, -20000, -4))))
+        elif chance < 0.28:
+            events.append(event(random.choice((0, scn)), END_OF_PERIOD))
+            continue
+        if random.random() < broken:
+            events.append(broken_event(random, scn))
+        for _ in range(random.choice((0, 1, 1, 2, 5, 12))):
+            for _ in range(random.choice((1, 1, 3))):
+                key += 1
+                source = random.choice(SOURCES)
+                events.append(event(scn, source, key, bytes(random.randrange(30))))
+            if random.random() < 0.03:
+                events.append(random.choice((regress(scn), event(scn, CHECKPOINT, 0, checkpoint_json(scn)))))
+        if random.random() < 0.95:
+            events.append(end(scn, random.choice((None, 0))))
+    return events
+
+
+def broken_event(random: Random, scn: int) -> bytes:
+    """One that no dispatcher can handle as it is meant."""
+    kinds = (
+        event(scn, REGRESS),
+        event(scn, CHECKPOINT),
+        event(scn, CHECKPOINT, 0, checkpoint_json(scn, "BOOTSTRAP_SNAPSHOT")),
+        event(0, -5),
+        event(scn, 77, 1),
+        event(scn, SOURCES[0], 1, schema_id=bytes(16)),
+        event(scn, SOURCES[0], 1, schema_id=schema_ids()[SOURCES[1]]),
+    )
+    return random.choice(kinds)
+
+
+def chunked(random: Random, events: Sequence[bytes]) -> list[bytes]:
+    """The events in chunks of random sizes."""
+    chunks, at = [], 0
+    while at < len(events):
+        size = random.choice((1, 2, 5, 20, 1000))
+        chunks.append(b"".join(events[at : at + size]))
+        at += size
+    return chunks

@@ -1,0 +1,239 @@
+"""The golden Kafka bytes as cases: what Kafka and librdkafka wrote, and what Kafka 3.8.0 reads.
+
+Every answer here is a field of Java's own record. Java's record has a digest in place of values longer than 256 bytes: there
+the answer is the value that has this digest, taken from the oracle's reading.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tarfile
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from tests.support import DATA as DATA_FOLDER
+from tests.support.cases import Case
+from tests.support.oracles import kafka as oracle
+
+DATA = DATA_FOLDER / "kafka"
+SEGMENTS = ("segments_v0", "segments_v1", "segments_v2", "segments_other", "wire")
+DAMAGED = ("foreign_frames", "corrupt")
+
+Row = dict[str, Any]
+
+
+class Log(NamedTuple):
+    """Log bytes, and Java's lines about them."""
+
+    name: str
+    data: bytes
+    java: list[Row]
+
+    @property
+    def batches(self) -> list[Row]:
+        return [line for line in self.java if line["type"] == "batch"]
+
+
+class Damaged(NamedTuple):
+    """Damaged log bytes, and Java's verdict."""
+
+    name: str
+    data: bytes
+    java: Row
+
+
+@cache
+def archive(name: str) -> dict[str, bytes]:
+    """Content by path."""
+    with tarfile.open(DATA / f"{name}.tar.xz") as files:
+        return {f.name: files.extractfile(f).read() for f in files.getmembers() if f.isfile()}  # type: ignore[union-attr]
+
+
+def lines(text: bytes) -> list[Row]:
+    return [json.loads(line) for line in text.decode().split("\n") if line]
+
+
+def logs(archives: tuple[str, ...] = SEGMENTS) -> Iterator[Log]:
+    """All undamaged log bytes."""
+    for name in archives:
+        files = archive(name)
+        for path, data in files.items():
+            if path.endswith((".log", ".bin")):
+                yield Log(path, data, lines(files[path.rsplit(".", 1)[0] + ".jsonl"]))
+
+
+def damaged() -> Iterator[Damaged]:
+    """All damaged log bytes and odd frames."""
+    for name in DAMAGED:
+        files = archive(name)
+        for java in lines(files[f"{name}/expected.jsonl"]):
+            yield Damaged(java["file"], files[f"{name}/{java['file']}"], java)
+
+
+def messages(magic: int) -> Iterator[tuple[bytes, Row]]:
+    """Single messages and Java's lines about them."""
+    files = archive("messages")
+    container, position = files[f"single_messages_v{magic}.bin"], 0
+    for java in lines(files[f"single_messages_v{magic}.jsonl"]):
+        size = int.from_bytes(container[position : position + 4], "big")
+        yield container[position + 4 : position + 4 + size], java
+        position += 4 + size
+
+
+# -- Java's records as our answers
+
+
+def is_value(stored: Any, value: bytes | None) -> bool:
+    """Whether Java's note of a key or a value means this one."""
+    if stored is None or value is None:
+        return stored is None and value is None
+    if isinstance(stored, dict):
+        return bool(len(value) == stored["len"] and hashlib.sha256(value).hexdigest() == stored["sha256"])
+    return base64.b64decode(stored) == value
+
+
+def no_time(value: int | None) -> int | None:
+    return None if value == -1 else value
+
+
+def micros(ms: int | None) -> int | None:
+    return None if ms is None or not oracle.FIRST_MS <= ms <= oracle.LAST_MS else ms * 1000
+
+
+def record_answer(batch: Row, java: Row, read: Row) -> Row:
+    """The row of ``kafka_records`` that Java's record means; ``read`` holds long values."""
+
+    def value(stored: Any, found: bytes | None) -> bytes | None:
+        if isinstance(stored, dict):
+            assert is_value(stored, found)
+            return found
+        return None if stored is None else base64.b64decode(stored)
+
+    modern = batch["magic"] == 2
+    time = no_time(java["timestamp"])
+    stored = zip(java.get("headers") or [], read["headers"] or [], strict=True)
+    headers = [{"key": name, "value": value(content, header["value"])} for (name, content), header in stored]
+    # An inner message of magic 0 has no timestamp type, whatever its wrapper's is (KAFKA-4298).
+    typed = modern or java.get("magic", batch["magic"]) == 1
+    return {
+        "offset": java["offset"],
+        "timestamp": micros(time),
+        "timestamp_ms": time,
+        "timestamp_type": batch["timestampType"] if typed else None,
+        "key": value(java["key"], read["key"]),
+        "value": value(java["value"], read["value"]),
+        "headers": headers if modern else None,
+        "position": batch["position"],
+        "magic": batch["magic"],
+        "compression": batch["codec"],
+        "producer_id": batch["producerId"] if modern else None,
+        "producer_epoch": batch["producerEpoch"] if modern else None,
+        "sequence": java["sequence"] if modern else None,
+        "partition_leader_epoch": batch["partitionLeaderEpoch"] if modern else None,
+        "is_transactional": bool(batch["isTransactional"]),
+        "is_control": bool(batch["isControl"]),
+        "control_type": java.get("controlType"),
+        "error": None,
+    }
+
+
+def record_answers(log: Log) -> list[Row]:
+    """Every record that Java reads from intact batches, in order."""
+    read = iter([row for row in oracle.records(log.data) if row["error"] is None])
+    return [
+        record_answer(batch, java, next(read)) for batch in log.batches if batch["isValid"] for java in batch["records"]
+    ]
+
+
+def batch_answer(batch: Row) -> Row:
+    """The row of ``kafka_batches`` for an intact entry."""
+    modern = batch["magic"] == 2
+    wrapper = not modern and batch["codec"] != "none"
+    stamp = batch["timestampType"]
+    return {
+        "position": batch["position"],
+        "size": batch["size"],
+        "base_offset": None if wrapper else batch["baseOffset"],
+        "last_offset": batch["lastOffset"],
+        "magic": batch["magic"],
+        "crc": batch["crc"],
+        "crc_valid": batch["isValid"],
+        "compression": batch["codec"],
+        "timestamp_type": None if stamp == "NoTimestampType" else stamp,
+        "base_timestamp_ms": no_time(batch["baseTimestamp"]) if modern else None,
+        "max_timestamp_ms": no_time(batch["maxTimestamp"]),
+        "record_count": batch["count"] if modern else None if wrapper else 1,
+        "partition_leader_epoch": batch["partitionLeaderEpoch"] if modern else None,
+        "producer_id": batch["producerId"] if modern else None,
+        "producer_epoch": batch["producerEpoch"] if modern else None,
+        "base_sequence": batch["baseSequence"] if modern else None,
+        "last_sequence": batch["lastSequence"] if modern else None,
+        "is_transactional": bool(batch["isTransactional"]),
+        "is_control": bool(batch["isControl"]),
+        "delete_horizon_ms": batch["deleteHorizonMs"],
+        "error": None if batch["isValid"] else "CRC_MISMATCH",
+    }
+
+
+def sizes(message: bytes) -> tuple[int, int]:
+    """Of key and value as stored: Java takes any negative size for null."""
+    at = 14 if message[4] == 1 else 6
+    key = int.from_bytes(message[at : at + 4], "big", signed=True)
+    at += 4 + max(key, 0)
+    return key, int.from_bytes(message[at : at + 4], "big", signed=True)
+
+
+def message_answer(java: Row, message: bytes) -> Row:
+    """The answers of ``kafka_crc`` … ``kafka_is_valid`` that Java's line means; values that it digests are None."""
+    key_size, value_size = sizes(message)
+    stored = (None if isinstance(java[name], dict) else java[name] for name in ("key", "value"))
+    key, value = (None if text is None else base64.b64decode(text) for text in stored)
+    time = no_time(java["timestamp"]) if java["magic"] else None
+    error = None if java["isValid"] else "CRC_MISMATCH"
+    return {
+        "crc": java["crc"],
+        "crc_computed": java["computedCrc"],
+        "crc_valid": java["isValid"],
+        "magic": java["magic"],
+        "attributes": java["attributes"],
+        "compression": java["codec"],
+        "timestamp": micros(time),
+        "timestamp_ms": time,
+        "timestamp_type": java["timestampType"] if java["magic"] else None,
+        "key": key,
+        "key_size": key_size,
+        "value": value,
+        "value_size": value_size,
+        "error": error,
+        "is_valid": error is None,
+    }
+
+
+SMALL = 8 << 10  # [bytes]
+
+
+def cases() -> list[Case]:
+    """The single messages, and the smaller log bytes with every record and header."""
+    found = []
+    for magic in (0, 1):
+        for number, (message, java) in enumerate(messages(magic)):
+            if all(not isinstance(java[name], dict) for name in ("key", "value")):
+                answer = message_answer(java, message)
+                answers = {f"kafka_{name}": value for name, value in answer.items()} | {"kafka_message": answer}
+                name = f"message {number} of magic {magic}"
+                found.append(Case(name, "tests/data/kafka/messages.tar.xz", message, answers))
+    for archive_name in SEGMENTS:
+        for log in logs((archive_name,)):
+            intact = all(batch["isValid"] for batch in log.batches) and not log.java[-1]["trailingBytes"]
+            if intact and len(log.data) <= SMALL:
+                answers = {
+                    "kafka_records": record_answers(log),
+                    "kafka_batches": [batch_answer(batch) for batch in log.batches],
+                    "kafka_valid_bytes": len(log.data),
+                    "kafka_next_offset": log.batches[-1]["lastOffset"] + 1,
+                }
+                found.append(Case(log.name, f"tests/data/kafka/{archive_name}.tar.xz", log.data, answers))
+    return found

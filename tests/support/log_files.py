@@ -1,0 +1,37 @@
+"""Segments for the tests of streams: entries made with `struct` alone, written as a broker writes them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import crc32c
+
+from tests.kafka.test_damage import record
+
+CREATED = 1_600_000_000_000
+
+
+def entry(base: int, values: Iterable[bytes], epoch: int = 0, time: int | None = None) -> bytes:
+    """A record batch of plain values, from an offset on."""
+    records = [record(value, number) for number, value in enumerate(values)]
+    count, at = len(records), CREATED + base % 10**9 if time is None else time
+    covered = struct.pack(">hiqqqhii", 0, count - 1, at, at, -1, -1, -1, count) + b"".join(records)
+    return struct.pack(">qiibI", base, 9 + len(covered), epoch, 2, crc32c.crc32c(covered)) + covered
+
+
+def entries(first: int, stop: int, tag: str = "", size: int = 1, epoch: int = 0) -> list[bytes]:
+    """Batches of ``size`` records each; a record's value says where it is from: its tag and offset."""
+    return [
+        entry(base, (f"{tag}{offset}".encode() for offset in range(base, min(base + size, stop))), epoch)
+        for base in range(first, stop, size)
+    ]
+
+
+def segment(folder: Path, base: int, data: Iterable[bytes]) -> Path:
+    """Write a segment under its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{base:020}.log"
+    path.write_bytes(b"".join(data))
+    return path

@@ -1,0 +1,74 @@
+"""What Spark does with a source that streams, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sparkwire.databus.files import databus, follow_events
+from sparkwire.kafka.files import follow_log, kafka_log
+from tests.support.arrow import whole
+
+Row = dict[str, Any]
+
+
+class Stream:
+    """One query: it asks for offsets, reads what lies between two of them, and keeps the last in JSON."""
+
+    def __init__(self, source: Any, follower: Callable[[Any], Any], path: Path | str, **options: str) -> None:
+        self.source = source
+        self.asked = source.query({"path": str(path), **options})
+        self.new: Callable[[], Any] = lambda: follower(self.asked)
+        self.follower = self.new()
+        self.place = self.follower.initial()
+
+    def between(self, follower: Any, start: Any, end: Any) -> list[Row]:
+        return self.read(follower.tasks(start, end))
+
+    def read(self, tasks: Any) -> list[Row]:
+        batches = (batch for task in tasks for batch in self.source.read(self.asked, task))
+        return [whole(row) for batch in batches for row in batch.to_pylist()]
+
+    def batch(self, max_bytes: int | None = None) -> list[Row]:
+        """The rows of one micro-batch; read again by a query that was started anew they are the same."""
+        end = self.follower.latest(self.place)
+        if max_bytes is not None:
+            end = self.follower.limited(self.place, end, max_bytes)
+        start, end = (json.loads(json.dumps(places)) for places in (self.place, end))
+        if start == end:  # Spark plans nothing
+            return []
+        found = self.between(self.follower, start, end)
+        assert self.between(self.new(), start, end) == found
+        self.place = end
+        return found
+
+    def all(self, max_bytes: int | None = None) -> list[Row]:
+        """The rows of micro-batches until nothing is new, as ``Trigger.AvailableNow`` has them."""
+        found: list[Row] = []
+        while True:
+            before = self.place
+            found += self.batch(max_bytes)
+            if self.place == before:
+                return found
+
+    def restart(self, fail_on_data_loss: bool = True) -> None:
+        """A new process, with what the checkpoint kept."""
+        self.asked = self.asked._replace(fail_on_data_loss=fail_on_data_loss)
+        self.follower = self.new()
+
+    def lenient_batch(self) -> list[Row]:
+        """A micro-batch that goes on after a loss."""
+        self.restart(fail_on_data_loss=False)
+        found = self.batch()
+        self.restart()
+        return found
+
+
+def kafka(path: Path | str, **options: str) -> Stream:
+    return Stream(kafka_log, follow_log.LogFollower, path, **options)
+
+
+def events_of(path: Path | str, **options: str) -> Stream:
+    return Stream(databus, follow_events.EventFollower, path, **options)

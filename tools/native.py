@@ -1,0 +1,34 @@
+"""Native twins: header fields as plain SQL, for queries that need no more and then never leave the JVM.
+
+A twin reads one layout in one byte order from the front of the row, and checks nothing. It is
+written out from the same table as the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkwire.base.wire import Layout, Placed
+
+
+def twins(title: str, layout: Layout, column: str, answers: Mapping[str, str]) -> str:
+    """One SELECT out of ``column`` of every field of a big-endian layout that has a type in ``answers``."""
+    places = {name: placed for name, placed in layout.places.items() if name in answers}
+    fields = ",\n".join(f"  {expression(placed, column, answers[name])} AS {name}" for name, placed in places.items())
+    return f"-- {title}\nSELECT\n{fields}\nFROM {column}s;\n"
+
+
+def expression(placed: Placed, column: str, answer: str) -> str:
+    """A field as a SQL expression of the type ``answer``."""
+    field = placed.field
+    part = f"substring({column}, {placed.offset + 1}, {field.width})"
+    if field.wire == "bytes16":
+        return part
+    if field.width == 8:
+        return f"CAST(conv(hex({part}), 16, -10) AS BIGINT)"
+    number = f"CAST(conv(hex({part}), 16, 10) AS BIGINT)"
+    if field.wire.startswith("i"):
+        # Two's complement: a set top bit counts for minus twice its value.
+        bits = 8 * field.width
+        number = f"{number} - shiftleft(shiftright({number}, {bits - 1}), {bits})"
+    return f"CAST({number} AS {answer})"

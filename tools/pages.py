@@ -1,0 +1,158 @@
+"""The pages of the documentation that follow from the catalogue, in Markdown: functions, samples, formats."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Mapping
+from types import ModuleType
+
+import pyarrow as pa
+
+from sparkwire.base.sqltype import sql_name
+from sparkwire.base.wire import Layout
+from sparkwire.catalogue import FORMATS, SAMPLES
+from sparkwire.core.function import Format, Function
+
+WIDTH = 88  # of a declaration's line before it is broken [characters]
+LINE = 120  # of a paragraph [characters]
+HEX = 96  # of a line of sample bytes [characters]
+
+
+def overview() -> str:
+    """Every function on one page, each with a line and a link."""
+    parts = [
+        "# Functions",
+        "",
+        "Generated from the catalogue by `make docs`. `SELECT * FROM sparkwire_functions` says the same in SQL.",
+        "Examples read the view `sparkwire_samples`, whose one row holds [these bytes](samples.md).",
+        "",
+    ]
+    for format in FORMATS:
+        parts += [f"## [{format.title}]({format.name}.md)", "", "| function | answers |", "|---|---|"]
+        parts += [
+            f"| [`{function.name}`]({format.name}.md#{function.name}) | {_text(_first_sentence(function.doc))} |"
+            for function in format.functions
+        ]
+        parts += [""]
+    return "\n".join(parts)
+
+
+def functions(format: Format) -> str:
+    """The functions of a format: declaration, meaning, example, and the fields of what they answer."""
+    parts = [
+        f"# {format.title}: functions",
+        "",
+        f"The format itself: [{format.title}](../formats/{format.name}.md).",
+        "",
+    ]
+    for function in format.functions:
+        parts += [f"## {function.name}", "", "```text", declaration(function), "```", "", *_paragraph(function.doc), ""]
+        parts += [f"`{function.example_expression}` → `{function.example_answer}`", ""]
+        parts += _fields(function)
+    return "\n".join(parts)
+
+
+def samples() -> str:
+    """The bytes that the examples read."""
+    parts = ["# Samples", "", "The columns of the view `sparkwire_samples`, in hexadecimal.", ""]
+    for name, sample in SAMPLES.items():
+        parts += [f"## {name}", "", "```text", *textwrap.wrap(sample.hex(), HEX), "```", ""]
+    return "\n".join(parts)
+
+
+def format_page(format: Format) -> str:
+    """A format: its grammar and what its reader does, from its module's docstring, and its tables."""
+    package = format.grammar or f"sparkwire.{format.name}"
+    doc = inspect.getdoc(importlib.import_module(package)) or ""
+    parts = [f"# {format.title}", "", f"Its functions: [{format.title}](../functions/{format.name}.md).", "", doc, ""]
+    for layout in _layouts(package):
+        parts += [f"## Layout {layout.name}", "", "| byte | field | type | meaning |", "|---|---|---|---|"]
+        parts += [
+            f"| {placed.offset} | `{name}` | `{placed.field.wire}` | {_text(placed.field.doc)} |"
+            for name, placed in sorted(layout.places.items(), key=lambda place: place[1].offset)
+        ]
+        parts += [""]
+    return "\n".join(parts)
+
+
+def source_page(source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str]) -> str:
+    """A data source: its options and its columns."""
+    parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/files.md).", ""]
+    parts += ["## Options", "", "| option | default | meaning |", "|---|---|---|"]
+    parts += [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in source.OPTIONS]
+    parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
+    parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in types.items()]
+    return "\n".join([*parts, ""])
+
+
+def _default(value: object) -> str:
+    if value is None or value in ((), ""):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def declaration(function: Function) -> str:
+    """A function's signature, its types broken over lines where it is long."""
+    call, _, returns = function.signature.partition(" -> ")
+    return f"{_broken(call)} -> {_broken(returns)}"
+
+
+def _broken(text: str, indent: str = "") -> str:
+    """A declaration with each part of its outermost brackets on a line of its own, if it is too long for one."""
+    if len(indent) + len(text) <= WIDTH or text[-1] not in ")>":
+        return text
+    opening = min(place for bracket in "(<" if (place := text.find(bracket)) >= 0)
+    head, inner, close = text[: opening + 1], text[opening + 1 : -1], text[-1]
+    parts = split(inner)
+    if len(parts) == 1 and close == ">":
+        return head + _broken(inner, indent) + close
+    deeper = indent + "  "
+    lines = ",\n".join(deeper + _broken(part, deeper) for part in parts)
+    return f"{head}\n{lines}\n{indent}{close}"
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas outside of brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
+def _fields(function: Function) -> list[str]:
+    if not function.field_docs:
+        return []
+    answer = function.return_type
+    struct = answer.value_type if pa.types.is_list(answer) else answer
+    lines = [
+        f"| `{field.name}` | `{sql_name(field.type)}` | {_text(function.field_docs[field.name])} |" for field in struct
+    ]
+    return ["| field | type | meaning |", "|---|---|---|", *lines, ""]
+
+
+def _layouts(package: str) -> list[Layout]:
+    """The layouts in the modules of a format, each once."""
+    modules = [module for name, module in sorted(sys.modules.items()) if f"{name}.".startswith(f"{package}.")]
+    found = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Layout)]
+    return list(dict.fromkeys(found))
+
+
+def _first_sentence(doc: str) -> str:
+    head, stop, rest = doc.partition(". ")
+    return head + "." if stop and rest[:1].isupper() else doc
+
+
+def _paragraph(doc: str) -> list[str]:
+    return textwrap.wrap(_text(doc), LINE, break_long_words=False, break_on_hyphens=False)
+
+
+def _text(doc: str) -> str:
+    """Text that Markdown takes as it is, also in a table."""
+    return doc.replace("<", "&lt;").replace("|", "\\|")

@@ -1,0 +1,78 @@
+"""``python -m sparkwire doctor | warm | publish``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> int:
+    """Run one of the commands; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m sparkwire", description="sparkwire from the command line.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("doctor", help="what this Python, and the Spark that it finds, make of sparkwire")
+    warm = commands.add_parser("warm", help="compile every kernel into a cache that can be shipped")
+    warm.add_argument("directory", nargs="?", help="becomes NUMBA_CACHE_DIR; by default this Python's own cache")
+    publish = commands.add_parser("publish", help="print the statements that put the functions into Unity Catalog")
+    publish.add_argument("schema", help="catalog.schema")
+    publish.add_argument("wheel", help="/Volumes/…/sparkwire-….whl, or a requirement such as sparkwire==0.1.0")
+    publish.add_argument("--environment-version", default="5", help="Databricks' serverless environment")
+    given = parser.parse_args()
+    if given.command == "doctor":
+        return _doctor()
+    return _warm(given.directory) if given.command == "warm" else _publish(publish, given)
+
+
+def _doctor() -> int:
+    """The session is the one that pyspark's own settings give: SPARK_REMOTE, spark-defaults, or a local one."""
+    if importlib.util.find_spec("pyspark") is None:
+        from sparkwire.catalogue.diagnosis import examine, report
+
+        sys.stdout.write(report(["no pyspark here"], examine(), []))
+    else:
+        import sparkwire
+
+        sparkwire.doctor()
+    return 0
+
+
+def _warm(directory: str | None) -> int:
+    if directory:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(directory).resolve())
+    from sparkwire.catalogue.warm import warm
+    from sparkwire.kernels.cache import collect, kept
+
+    if directory:
+        collect()
+    start, before = time.monotonic(), kept()
+    calls = warm()
+    state = kept()
+    if state is None:
+        sys.stderr.write("no place for the cache can be written: give a directory\n")
+        return 1
+    new = state.files - (before.files if before and before.directory == state.directory else 0)
+    sys.stdout.write(
+        f"{calls} calls, {new} kernels compiled in {time.monotonic() - start:.0f} s; "
+        f"{state.files} kernels, {state.bytes / 1e6:.0f} MB in {state.directory}\n"
+    )
+    return 0
+
+
+def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    from sparkwire.spark.unity import statements
+
+    try:
+        for statement in statements(given.schema, given.wheel, given.environment_version):
+            sys.stdout.write(f"{statement};\n\n")
+    except ValueError as refused:
+        parser.error(str(refused))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

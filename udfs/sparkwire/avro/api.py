@@ -1,0 +1,111 @@
+"""Avro payloads by their schemas: typed functions, typed rows, structs back to bytes.
+
+    sparkwire.avro.register(spark, "order_of", schema)
+    spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
+
+    rows = sparkwire.avro.rows(df, "event", "/schemas")
+
+Column types are those of Spark's own ``from_avro``. Schemas are JSON texts, or what ``json.loads`` makes of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["encode", "read", "register", "rows"]
+
+
+def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
+    """Make ``name(value BINARY)`` a function in the SQL of this session: one Avro datum as typed columns.
+
+    Its answer is a STRUCT for a record, NULL where a datum cannot be read; ``avro_error`` says why.
+
+    Parameters
+    ----------
+    schema
+        that the data were written with
+    reader_schema
+        what the answer is to be: Avro's schema resolution, with its defaults, promotions and aliases. By default ``schema``
+
+    Raises
+    ------
+    ValueError
+        where one is no schema, the one cannot be read by the other, or it is recursive: one sentence.
+    """
+    from sparkwire.spark import avro
+
+    avro.register(spark, name, schema, reader_schema)
+
+
+def rows(
+    df: DataFrame,
+    column: str,
+    schemas: str | Path | Iterable[Any] | Mapping[Any, Any],
+    reader_schema: Any = None,
+    *,
+    by: str | None = None,
+) -> DataFrame:
+    """Typed columns where every row names its schema.
+
+    Parameters
+    ----------
+    df
+        a DataFrame, a batch or a stream
+    column
+        the name of a BINARY column: Databus events, or messages with Confluent's prefix, or bare Avro data
+    schemas
+        - a folder of ``.avsc`` files, or a list of schemas: the column has Databus events. Each names its schema by the MD5
+          or CRC-32 of its text, or by a version (REPL_DBUS), which the name of a file tells: ``<name>.<version>.avsc``;
+        - a mapping from numbers to schemas: the column has messages with Confluent's prefix.
+    reader_schema
+        a record, whose fields the columns are. By default every field of all schemas, each as the last schema has it
+    by
+        the name of a column that names the schema of bare Avro data: a key of the mapping, or with a folder or list a
+        digest
+
+    Returns
+    -------
+    DataFrame
+        the other columns of ``df``, the fields, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the code of the event's own error,
+        ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. Every row stays.
+
+    Raises
+    ------
+    ValueError
+        where a schema is none, or cannot be read by the reader's, or a column's name is there twice: one sentence.
+    TypeError
+        where the column is not BINARY.
+    """
+    from sparkwire.spark import avro
+
+    return avro.rows(df, column, schemas, reader_schema, by)
+
+
+def encode(struct: Column | str, schema: Any) -> Column:
+    """Avro data out of a column, BINARY: the reverse of a function that ``register`` makes.
+
+    Fields are found by their names; one that is missing has to be nullable, as in Spark. NULL where the schema has no place
+    for a value:
+    a NULL without a branch for it, a symbol that the enum does not have, a number beyond its type.
+
+    Raises
+    ------
+    ValueError
+        where it is no schema, or the column cannot be written by it: one sentence.
+    """
+    from sparkwire.spark import avro
+
+    return avro.encode(struct, schema)
+
+
+def read(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
+    """One datum as a Python value: a record is a dict. ValueError where it cannot be read."""
+    from sparkwire.avro.typed import value_of
+
+    return value_of(payload, schema, reader_schema)

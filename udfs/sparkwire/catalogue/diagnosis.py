@@ -1,0 +1,160 @@
+"""What this Python makes of the package: versions, the compile cache, the checksums' code, round trips. No Spark."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.kernels.cache import kept
+from sparkwire.kernels.isa import Isa, compiled_isa
+
+PACKAGES: Final = ("sparkwire", "pyspark", "numba", "numpy", "pandas", "pyarrow", "cramjam")
+_SLOW: Final = 5.0
+"""[s] that a first call takes only if it compiles."""
+
+
+class Examined(NamedTuple):
+    """One Python process, as plain values that travel as JSON."""
+
+    host: str
+    python: str
+    versions: Mapping[str, str]
+    """by package, "missing" where it is not installed"""
+    checksums: str
+    cache: str
+    kernels: int
+    """in the cache before anything was called"""
+    trips: Mapping[str, float]
+    """by round trip, what its first call took [s]"""
+    wrong: list[str]
+    """round trips that did not come back, and why"""
+
+
+def examine() -> Examined:
+    """Look at this process; the round trips are each called for the first time where nothing has been decoded before."""
+    before = kept()
+    trips: dict[str, float] = {}
+    wrong = []
+    for name, trip in ROUND_TRIPS.items():
+        start = time.perf_counter()
+        try:
+            came_back = trip()
+        except Exception as failed:  # noqa: BLE001  # whatever it is belongs into the report
+            wrong.append(f"{name}: {type(failed).__name__}: {failed}")
+            continue
+        trips[name] = round(time.perf_counter() - start, 3)
+        if not came_back:
+            wrong.append(f"{name}: other bytes than those given")
+    return Examined(
+        host=socket.gethostname(),
+        python=platform.python_version(),
+        versions={package: _version(package) for package in PACKAGES},
+        checksums=compiled_isa().value,
+        cache=f"{before.directory}{'' if before.writable else ' (read-only)'}" if before else "",
+        kernels=before.files if before else 0,
+        trips=trips,
+        wrong=wrong,
+    )
+
+
+def _version(package: str) -> str:
+    if package == "sparkwire":  # a source tree has no metadata
+        return str(sys.modules[package].__version__)
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _decode(name: str, *columns: pa.Array) -> pa.Array:
+    return FUNCTIONS[name].decode(*columns)
+
+
+def _databus() -> bool:
+    events = pa.array([SAMPLES["event"]], pa.binary())
+    return bool(_decode("to_dbus_event", _decode("dbus_event", events)).equals(events))
+
+
+def _kafka(codec: str) -> Callable[[], bool]:
+    def trip() -> bool:
+        given = [{"key": b"k", "value": b"v" * 100, "timestamp_ms": 1}]
+        constants = (pa.array([0]), pa.array([codec]), pa.array([2], pa.int32()))
+        data = _decode("to_kafka_records", pa.array([given]), *constants)
+        [records] = _decode("kafka_records", data).to_pylist()
+        return [{field: record[field] for field in given[0]} for record in records] == given
+
+    return trip
+
+
+def _datahub() -> bool:
+    blobs = pa.array([SAMPLES["blob"]], pa.binary())
+    again = _decode("to_datahub_blob", _decode("datahub_change", blobs))
+    return bool(_decode("datahub_change", again).equals(_decode("datahub_change", blobs)))
+
+
+ROUND_TRIPS: Final[Mapping[str, Callable[[], bool]]] = {
+    "Databus event": _databus,
+    "DataHub message": _datahub,
+    **{f"Kafka records, {codec}": _kafka(codec) for codec in ("none", "gzip", "snappy", "lz4", "zstd")},
+}
+
+
+def advice(here: Examined, others: list[Examined]) -> Iterator[str]:
+    """What to do about each finding, a sentence each."""
+    for other in others:
+        differ = {p: v for p, v in other.versions.items() if v != here.versions[p] and p in ("sparkwire", "pyspark")}
+        for package, version in differ.items():
+            yield (
+                f"{other.host} has {package} {version} and the driver {here.versions[package]}: "
+                "install the same on both, or ship one archive to all (docs/cluster.md)."
+            )
+        if other.python.split(".")[:2] != here.python.split(".")[:2]:
+            yield f"{other.host} runs Python {other.python} and the driver {here.python}: set PYSPARK_PYTHON to one of them."
+    for one in (here, *others):
+        if not one.cache:
+            yield (
+                f"{one.host} can keep no compiled kernels: set NUMBA_CACHE_DIR to a directory that python -m sparkwire warm "
+                "has filled (docs/cluster.md)."
+            )
+        slow = max(one.trips.values(), default=0.0)
+        if slow > _SLOW:
+            yield (
+                f"{one.host} compiled kernels, up to {slow:.0f} s a call: run python -m sparkwire warm there, or ship its "
+                "directory and set NUMBA_CACHE_DIR (docs/cluster.md)."
+            )
+        if one.checksums == Isa.PORTABLE.value:
+            yield f"{one.host} has no carry-less multiplication: checksums come from tables, several times slower."
+        yield from (f"{one.host} is broken: {what}; report this page as an issue." for what in one.wrong)
+
+
+def page(title: str, one: Examined) -> Iterator[str]:
+    """A process, line by line."""
+    versions = ", ".join(f"{package} {version}" for package, version in one.versions.items())
+    yield f"{title} {one.host}: Python {one.python}, {versions}"
+    yield f"  checksums   {one.checksums}"
+    yield f"  cache       {one.kernels} kernels in {one.cache}" if one.cache else "  cache       none can be written"
+    trips = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in one.trips.items())
+    yield f"  round trips {trips}"
+    yield from (f"  WRONG       {what}" for what in one.wrong)
+
+
+def report(header: list[str], here: Examined, others: list[Examined]) -> str:
+    """All of it as text, with what to do at its end."""
+    lines = [*header, *page("driver", here)]
+    for other in others:
+        lines += page("executor", other)
+    todo = list(dict.fromkeys(advice(here, others)))
+    return "\n".join([*lines, *(f"TO DO: {what}" for what in todo or ["nothing."])]) + "\n"
+
+
+def examined(values: Mapping[str, Any]) -> Examined:
+    """Back from JSON."""
+    return Examined(**values)

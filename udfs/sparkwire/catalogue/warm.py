@@ -1,0 +1,83 @@
+"""Compile every kernel that the functions use, into a cache that can be shipped.
+
+    python -m sparkwire.catalogue.warm [DIRECTORY]
+
+DIRECTORY becomes ``NUMBA_CACHE_DIR``: put it on the executors' image, or in the archive of their Python, and set
+``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without one, the cache of this Python is filled, which is inside the package
+where that can be written. What is kept is good for the same package, Python and kind of processor; others compile for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.core.arguments import Argument
+from sparkwire.core.function import Function
+
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+_AVRO: Final = """{"type": "record", "name": "r", "fields": [
+    {"name": "i", "type": "long"}, {"name": "d", "type": ["null", "double"]}, {"name": "b", "type": "bytes"},
+    {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
+
+
+def warm() -> int:
+    """Call every function on sample bytes, in each way in which Spark hands over columns; how many calls that were.
+
+    A column of bytes may have 32-bit or 64-bit offsets, NULLs or none: each is a kernel of its own.
+    """
+    calls = 0
+    for function, arguments in _calls():
+        function.decode(*arguments)
+        calls += 1
+    return calls
+
+
+def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
+    samples = [*SAMPLES.values(), b""]
+    for rows in (samples, [*samples, None]):
+        for type in (pa.binary(), pa.large_binary()):
+            column = pa.array(rows, type)
+            for function in FUNCTIONS.values():
+                if function.name != "to_kafka_records":
+                    yield function, [_given(argument, column) for argument in function.arguments if argument.required]
+    writer = FUNCTIONS["to_kafka_records"]
+    records = FUNCTIONS["kafka_records"].decode(pa.array([SAMPLES["segment"]], pa.binary()))
+    for magic in (0, 1, 2):
+        for codec in _CODECS if magic == 2 else _CODECS[:-1]:
+            given = (_records(records, magic), pa.array([0]), pa.array([codec]), pa.array([magic], pa.int32()))
+            yield writer, given
+
+
+def _records(records: pa.ListArray, magic: int) -> pa.ListArray:
+    """The records as a message of that magic can have them: headers are for magic 2."""
+    fields = ("key", "value", "timestamp_ms", "headers") if magic == 2 else ("key", "value", "timestamp_ms")
+    items = records.flatten()
+    names = [field.name for field in items.type]
+    chosen = pa.StructArray.from_arrays([items.field(names.index(field)) for field in fields], list(fields))
+    return pa.ListArray.from_arrays(records.offsets, chosen)
+
+
+def _given(argument: Argument, column: pa.Array) -> pa.Array:
+    """A column of an argument's type: the samples, what is read from them, or zeros."""
+    if pa.types.is_binary(argument.type):
+        return column
+    if argument.name == "json":
+        return FUNCTIONS["dbus_to_json"].decode(column)
+    if argument.name == "schema":
+        return pa.array([_AVRO] * len(column))
+    if argument.name == "headers":
+        return pa.array([[{"key": "k", "value": b"v"}]] * len(column), argument.type)
+    if pa.types.is_struct(argument.type):
+        wanted = {field.name for field in argument.type}
+        readers = [f for f in FUNCTIONS.values() if pa.types.is_struct(f.return_type)]
+        reader = next(f for f in readers if wanted == {field.name for field in f.return_type})
+        # Encoders refuse what no intact message has.
+        intact = [row for row in reader.decode(column).to_pylist() if row is None or row["error"] is None]
+        return pa.array(intact, reader.return_type)
+    return pa.array([1] * len(column), argument.type)

@@ -1,0 +1,190 @@
+"""What a function is called with: its signature's arguments, and what callers give for them.
+
+A column is an Arrow array, or what people have in its place: a column of a pyarrow Table, a list, a pandas Series. Whatever
+else is given is a TypeError of one sentence that names the function, what it takes and what it got.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import refusal
+from sparkwire.base.sqltype import arrow_type, sql_name
+from sparkwire.core.coerce import coerce, fits, plain_type
+from sparkwire.core.column import INT32_MAX, plain_value
+
+_ARGUMENT = re.compile(r"(\w+) (.+?)( CONSTANT)?(?: = (.+))?", re.DOTALL)
+_LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
+_SHOWN = 40  # characters of a value in a message
+
+
+class Argument(NamedTuple):
+    """One argument of a function, as its signature declares it.
+
+    A STRUCT takes any of its declared fields, and the decoder gets them all.
+    """
+
+    name: str
+    sql: str
+    type: pa.DataType
+    constant: bool
+    required: bool
+    default: Any
+
+    def takes(self, got: pa.DataType) -> bool:
+        """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
+        if pa.types.is_null(got):
+            return True
+        return bool(got.id == self.type.id) if pa.types.is_nested(self.type) else fits(got, self.type)
+
+
+def parse(arguments: str) -> tuple[Argument, ...]:
+    """The arguments of a signature, from what is between its parentheses."""
+    return tuple(_argument(text) for text in _split(arguments))
+
+
+def column(value: Any, argument: Argument, function: str) -> pa.Array:
+    """A column as an Arrow array of the declared type, or of type null.
+
+    Raises
+    ------
+    TypeError
+        where it is no column, or one of another type.
+    ValueError
+        where it holds a number that the declared type does not.
+    """
+    array = _array(value, argument, function)
+    if not argument.takes(array.type):
+        raise TypeError(f"{function} takes {argument.name} {brief(argument.sql)}, got {sql_name(array.type)}")
+    return array if pa.types.is_null(array.type) else coerce(array, argument.type, function, argument.name)
+
+
+def _array(value: Any, argument: Argument, function: str) -> pa.Array:
+    if isinstance(value, pa.ChunkedArray):
+        value = _one_chunk(value)
+    if isinstance(value, pa.Array):
+        plain = plain_type(value.type)
+        return value if plain == value.type else value.cast(plain)
+    if not (isinstance(value, list | tuple) or _is_series(value)):
+        raise TypeError(
+            f"{function} takes {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
+        )
+    try:
+        array = pa.array(value, from_pandas=_is_series(value))
+        return array.cast(argument.type) if _both_integers(array.type, argument.type) else array
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        takes = f"{argument.name} {brief(argument.sql)}"
+        raise TypeError(
+            f"{function} takes {takes}, got values of another type ({str(error).splitlines()[0]})"
+        ) from None
+
+
+def _is_series(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas" and type(value).__name__ == "Series"
+
+
+def _both_integers(got: pa.DataType, declared: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(got) and pa.types.is_integer(declared))
+
+
+def _one_chunk(value: pa.ChunkedArray) -> pa.Array:
+    larger = {pa.binary(): pa.large_binary(), pa.string(): pa.large_string()}
+    if value.nbytes > INT32_MAX and value.type in larger:
+        value = value.cast(larger[value.type])
+    return value.chunk(0) if value.num_chunks == 1 else pa.concat_arrays([*value.chunks, pa.array([], value.type)])
+
+
+def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
+    """Refuses columns of several lengths: a kernel walks them side by side."""
+    if len({len(column) for column in columns.values()}) > 1:
+        got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
+        raise TypeError(f"{function} takes columns of the same number of rows, got {got}")
+
+
+def constant(value: Any, argument: Argument, function: str) -> Any:
+    """The value of a constant, given as itself or as a column that repeats it.
+
+    Raises
+    ------
+    TypeError
+        where it is of another type than declared.
+    ValueError
+        where it is NULL and the function takes none, or a column of several values.
+    """
+    if isinstance(value, pa.Array):
+        if len(value) == 0:
+            return argument.default
+        if not argument.takes(value.type):
+            raise TypeError(f"{function} takes {argument.name} {argument.sql}, got {sql_name(value.type)}")
+        if len(pc.unique(value)) > 1:
+            raise refusal(function, f"a constant for {argument.name}", "a column of several values")
+        value = plain_value(value[0])
+    if value is None:
+        if argument.required or argument.default is not None:
+            raise refusal(function, f"{argument.name} {argument.sql}", "NULL")
+        return None
+    if not _is_a(value, argument.type):
+        raise TypeError(f"{function} takes {argument.name} {argument.sql}, got {kind(value)}")
+    return value
+
+
+def _is_a(value: Any, declared: pa.DataType) -> bool:
+    if pa.types.is_boolean(declared):
+        return isinstance(value, bool)
+    if pa.types.is_integer(declared):
+        bound = 1 << (declared.bit_width - 1)
+        return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
+    return isinstance(value, str) if pa.types.is_string(declared) else True
+
+
+def brief(declaration: str) -> str:
+    """An argument's declaration, or its type, without the fields of its STRUCT."""
+    around, struct, _ = declaration.partition("STRUCT<")
+    return around + "STRUCT" + ">" * around.count("<") if struct else declaration
+
+
+def declared(arguments: str) -> str:
+    """The arguments of a signature as a message shows them."""
+    return f"({', '.join(brief(text.strip()) for text in _split(arguments))})"
+
+
+def kind(value: Any) -> str:
+    """What was given, as a message shows it."""
+    if isinstance(value, pa.Array | pa.ChunkedArray):
+        return sql_name(value.type)
+    if value is None or isinstance(value, bool | int | float | str):
+        shown = repr(value)
+        return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    return f"a {type(value).__module__}.{type(value).__qualname__}".replace("a builtins.", "a Python ")
+
+
+def _argument(text: str) -> Argument:
+    match = _ARGUMENT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"not an argument: {text!r}")
+    name, sql, declared_constant, default = match.groups()
+    is_constant = declared_constant is not None or default not in (None, "NULL")
+    return Argument(name, sql, arrow_type(sql), is_constant, default is None, _literal(default))
+
+
+def _literal(text: str | None) -> Any:
+    if text is None or text in _LITERALS:
+        return None if text is None else _LITERALS[text]
+    return text.strip("'") if text.startswith("'") else int(text)
+
+
+def _split(arguments: str) -> Sequence[str]:
+    """Split at the commas outside of angle brackets."""
+    parts, depth = [""], 0
+    for character in arguments:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]

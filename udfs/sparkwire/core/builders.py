@@ -1,0 +1,138 @@
+"""What most rows of the catalogue are made of: one answer out of a scan, all of them as a STRUCT, or the rows of a table.
+
+A *scan* is what one pass over a column finds: a class of the format, whose steps are computed once,
+when first asked for. A scalar function asks for one answer, the struct function of a format for all
+of them, so there is one implementation of each. A one-to-many function answers the rows of a *table*:
+a sequence of ``Column``, which a data source can serve as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from sparkwire.core.column import Identity, identity_of, struct
+from sparkwire.core.function import Function
+
+Scan = TypeVar("Scan")
+
+
+class Shared(Generic[Scan]):
+    """One scan a batch, for all the functions that a query calls on it.
+
+    Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
+    memory cannot become another batch's; what Arrow says may change is never shared.
+
+    Threads may share one: the batch and its scan are replaced together, so that each thread answers for its own batch. At
+    worst a batch is scanned twice, and so may be a step of a scan that two threads ask for at once.
+    """
+
+    def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
+        self.scan = scan
+        self._latest: tuple[Identity, pa.Array, Scan] | None = None
+
+    def __call__(self, column: pa.Array) -> Scan:
+        identity = identity_of(column)
+        if identity is None:
+            return self.scan(column)
+        latest = self._latest
+        if latest is None or latest[0] != identity:
+            latest = self._latest = (identity, column, self.scan(column))
+        return latest[2]
+
+
+@dataclass(frozen=True)
+class Accessor(Generic[Scan]):
+    """The decoder of a scalar function: what ``read`` takes from a ``scan`` of the column."""
+
+    scan: Callable[[pa.Array], Scan]
+    read: Callable[[Scan], pa.Array]
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        return self.read(self.scan(column))
+
+
+class Column(NamedTuple, Generic[Scan]):
+    """A column of a table: everything there is to say about it, once.
+
+    Signatures, comments, the reference and the columns of a data source follow from a sequence of these.
+    """
+
+    name: str
+    sql: str
+    """its SQL type"""
+    doc: str
+    """what it means, with units in brackets"""
+    accessor: Callable[[Scan], pa.Array]
+    example: str = ""
+    """where the column is a function of its own: a SQL expression and its answer"""
+
+
+def columns_of(scanned: Scan, table: Sequence[Column[Scan]]) -> dict[str, pa.Array]:
+    """The columns of a table, taken from a scan; no other is made."""
+    return {column.name: column.accessor(scanned) for column in table}
+
+
+def struct_type(table: Sequence[Column[Scan]]) -> str:
+    """The SQL type of a table's rows."""
+    return f"STRUCT<{', '.join(f'{column.name} {column.sql}' for column in table)}>"
+
+
+def scalar_functions(
+    declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan]
+) -> tuple[Function, ...]:
+    """A function for each column of a table.
+
+    ``declaration`` is their signature without the answer, ``{}`` being the column's name: ``dbus_{}(event BINARY)``.
+    """
+    return tuple(
+        Function(f"{declaration.format(name)} -> {sql}", doc, Accessor(scan, accessor), example)
+        for name, sql, doc, accessor, example in table
+    )
+
+
+def struct_function(
+    declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan], doc: str, example: str
+) -> Function:
+    """The function that answers all columns of a table from one scan.
+
+    ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``.
+    """
+
+    def decode(column: pa.Array) -> pa.Array:
+        return struct(columns_of(scan(column), table))
+
+    return Function(f"{declaration} -> {struct_type(table)}", doc, decode, example, field_docs=_docs(table))
+
+
+class Rows(Protocol):
+    """A scan that finds any number of rows in each row of a column."""
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        """``found``, an item for each row that was found, as an ARRAY for each row of the column."""
+
+
+RowsScan = TypeVar("RowsScan", bound=Rows)
+
+
+def rows_function(
+    declaration: str, table: Sequence[Column[RowsScan]], scan: Callable[..., RowsScan], doc: str, example: str
+) -> Function:
+    """The one-to-many function that answers a table's rows, ``ARRAY<STRUCT<...>>``.
+
+    ``declaration`` is the signature without the answer: ``dbus_events(stream BINARY)``. ``scan`` takes what a
+    decoder takes: the columns, and the constants by name.
+    """
+
+    def decode(*columns: pa.Array, **constants: Any) -> pa.Array:
+        scanned = scan(*columns, **constants)
+        return scanned.lists(struct(columns_of(scanned, table)))
+
+    return Function(f"{declaration} -> ARRAY<{struct_type(table)}>", doc, decode, example, field_docs=_docs(table))
+
+
+def _docs(table: Sequence[Column[Scan]]) -> dict[str, str]:
+    return {column.name: column.doc for column in table}

@@ -1,0 +1,107 @@
+"""Nested arguments: what a caller gives, made into what the signature declares.
+
+A STRUCT may have any of the declared fields, in any order; those left out are NULL. Below it the same
+holds as for plain arguments: a narrower integer is fine, anything else has to be of the declared type.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import refusal
+from sparkwire.base.sqltype import sql_name
+
+# Arrow has views from 16 on.
+_PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()} if hasattr(pa, "binary_view") else {}
+_WIDEST = 16  # [bytes] of a number, a timestamp, an interval
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+
+
+def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
+    """``array`` as ``declared``, without a copy where it is that already.
+
+    ``taker`` and ``path`` are the function and the argument, for the sentence of the TypeError that
+    anything else raises.
+    """
+    if array.type == declared:
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), declared)
+    if pa.types.is_struct(declared) and pa.types.is_struct(array.type):
+        return _struct(array, declared, taker, path)
+    if pa.types.is_list(declared) and pa.types.is_list(array.type):
+        items = coerce(array.values, declared.value_type, taker, path)
+        return _over(array, pa.list_(items.type), items)
+    if pa.types.is_map(declared) and pa.types.is_map(array.type):
+        return _map(array, declared, taker, path)
+    if not fits(array.type, declared):
+        raise TypeError(f"{taker} takes {path} {sql_name(declared)}, got {sql_name(array.type)}")
+    if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
+        return array
+    try:
+        return array.cast(declared)
+    except pa.ArrowInvalid:  # an unsigned number of the same width
+        raise refusal(taker, f"{path} {sql_name(declared)}", pc.max(array)) from None
+
+
+@functools.lru_cache(maxsize=256)
+def plain_type(type: pa.DataType) -> pa.DataType:
+    """The type that kernels read in place of another layout of the same values: views, dictionaries, lists of other offsets."""
+    if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
+        return plain_type(type.value_type)
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(plain_type(field.type)) for field in type])
+    if any(is_list(type) for is_list in _LISTS):
+        return pa.list_(plain_type(type.value_type))
+    return _PLAIN.get(type, type)
+
+
+def fits(got: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether Spark would pass a plain value implicitly: the same type, or a narrower integer."""
+    if pa.types.is_integer(declared):
+        return bool(pa.types.is_integer(got) and got.bit_width <= declared.bit_width)
+    return sql_name(got) == sql_name(declared)
+
+
+def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: str) -> pa.Array:
+    names = [field.name for field in declared]
+    twice = [name for name, count in Counter(field.name for field in array.type).items() if count > 1]
+    if twice:
+        raise TypeError(f"{taker} takes {path} with each field once, got {twice[0]} twice")
+    given = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise TypeError(f"{taker} takes {path} with the fields {', '.join(names)}, got {unknown[0]}")
+    zeros = pa.py_buffer(bytes(_WIDEST * (len(array) + 1)))
+    columns = [
+        coerce(given[field.name], field.type, taker, f"{path}.{field.name}")
+        if field.name in given
+        else _nulls(len(array), field.type, zeros)
+        for field in declared
+    ]
+    return pa.StructArray.from_arrays(columns, names, mask=array.is_null() if array.null_count else None)
+
+
+def _nulls(rows: int, type: pa.DataType, zeros: pa.Buffer) -> pa.Array:
+    """NULLs that share the memory of all fields left out, of which an event has thirty."""
+    if pa.types.is_binary(type) or pa.types.is_string(type):
+        return pa.Array.from_buffers(type, rows, [zeros, zeros, zeros], null_count=rows)
+    if pa.types.is_integer(type) or pa.types.is_boolean(type) or pa.types.is_temporal(type):
+        return pa.Array.from_buffers(type, rows, [zeros, zeros], null_count=rows)
+    return pa.nulls(rows, type)
+
+
+def _map(array: pa.MapArray, declared: pa.MapType, taker: str, path: str) -> pa.Array:
+    keys = coerce(array.keys, declared.key_type, taker, path)
+    items = coerce(array.items, declared.item_type, taker, path)
+    type = pa.map_(keys.type, items.type)
+    return _over(array, type, pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field]))
+
+
+def _over(array: pa.Array, type: pa.DataType, items: pa.Array) -> pa.Array:
+    """The rows of ``array`` over other items."""
+    return pa.Array.from_buffers(type, len(array), array.buffers()[:2], offset=array.offset, children=[items])

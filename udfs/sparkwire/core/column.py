@@ -1,0 +1,299 @@
+"""The Arrow border: columns in as flat numpy arrays, flat numpy arrays out as columns.
+
+Nothing is copied that need not be: kernels read Arrow's own offsets and data, and what they fill
+becomes the buffers of the answer. Memory comes from pyarrow's pool, which reuses freed pages:
+fresh pages cost as much as the decoding.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.kernels.copy import COPY_SLACK
+from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
+from sparkwire.kernels.load import Bools, Bytes, Ints
+from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
+
+Offsets = npt.NDArray[np.integer[Any]]
+
+# Spark's TIMESTAMP runs from 0001-01-01 to 9999-12-31 [us since epoch].
+_FIRST_MICROSECOND = -62_135_596_800_000_000
+_LAST_MICROSECOND = 253_402_300_799_999_999
+INT32_MAX = 2**31 - 1
+_SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages at hand
+
+
+class Binary(NamedTuple):
+    """A BINARY or STRING column as kernels see it.
+
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Rows that are NULL may have bytes: kernels need
+    not look at ``valid``, because ``Function.decode`` makes their answers NULL.
+    """
+
+    data: Bytes
+    """read-only, the column's whole data buffer, one byte at least"""
+    offsets: Offsets
+    """int32 or int64, n + 1 of them, into ``data``"""
+    valid: Bools | None
+    """one a row, None where no row is NULL"""
+
+    @property
+    def rows(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def longest(self) -> int:
+        """Of its rows [bytes]."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+
+class Spans(NamedTuple):
+    """A BINARY or STRING column as encoders see it: ``data[start:start + size]`` a row."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    """[bytes], -1 where the row is NULL"""
+
+
+def spans_of(array: pa.Array) -> Spans:
+    """The spans of a column, of one numba type whatever the column's offsets are."""
+    data, column_offsets, valid = binary_of(array)
+    offsets = column_offsets.astype(np.int64)
+    sizes = np.diff(offsets)
+    return Spans(data, offsets[:-1], sizes if valid is None else np.where(valid, sizes, -1))
+
+
+Identity = tuple[pa.DataType, int, int, tuple[int, ...]]
+
+
+def identity_of(array: pa.Array) -> Identity | None:
+    """What two arrays share if and only if they view the same memory in the same way, None if it may change."""
+    buffers = [buffer for buffer in array.buffers() if buffer is not None]
+    if any(buffer.is_mutable for buffer in buffers):
+        return None
+    return array.type, array.offset, len(array), tuple(buffer.address for buffer in buffers)
+
+
+def binary_of(array: pa.Array) -> Binary:
+    """View a binary, large_binary, string, large_string or null array, sliced or whole."""
+    n = len(array)
+    if pa.types.is_null(array.type):
+        return Binary(read_only(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
+    large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    if not (large or pa.types.is_binary(array.type) or pa.types.is_string(array.type)):
+        raise TypeError(f"a column of bytes is expected, got {array.type}")
+    _, offsets, data = array.buffers()
+    valid = bools_of(array.is_valid()) if array.null_count else None
+    return Binary(_data(data), _offsets(offsets, array.offset, n, np.int64 if large else np.int32), valid)
+
+
+def _data(buffer: pa.Buffer | None) -> Bytes:
+    # A kernel may form the address of row 0 even where no row has a byte.
+    if buffer is None or buffer.size == 0:
+        return read_only(np.zeros(1, np.uint8))
+    return read_only(np.frombuffer(buffer, np.uint8))
+
+
+def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.integer[Any]]) -> Offsets:
+    if buffer is None or buffer.size == 0:
+        return np.zeros(n + 1, dtype)
+    return read_only(np.frombuffer(buffer, dtype)[start : start + n + 1])
+
+
+def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come."""
+    values.flags.writeable = False
+    return values
+
+
+def plain_value(scalar: pa.Scalar) -> Any:
+    r"""The Python value of an Arrow scalar; in a text that is not UTF-8, as Spark may hand one over, odd bytes as ``\xNN``."""
+    if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
+        return scalar.as_buffer().to_pybytes().decode("utf-8", "backslashreplace") if scalar.is_valid else None
+    return scalar.as_py()
+
+
+def bools_of(array: pa.BooleanArray) -> Bools:
+    """The values of a BOOLEAN column without NULLs."""
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def empty(n: int, dtype: npt.DTypeLike, slack: int = 0) -> npt.NDArray[Any]:
+    """``n`` uninitialised items from pyarrow's pool, with ``slack`` more after them in the same buffer."""
+    if n + slack == 0:
+        return np.empty(0, dtype)
+    size = (n + slack) * np.dtype(dtype).itemsize
+    if size <= _SMALL:
+        return np.empty(n + slack, dtype)
+    return np.frombuffer(pa.allocate_buffer(size), dtype)
+
+
+_texts_of = functools.cache(texts_of)
+Block = TypeVar("Block", bound=tuple[Any, ...])
+
+
+def arrays(block: type[Block], n: int) -> Block:
+    """Room for ``n`` items in each array of a NamedTuple of arrays, of the types that it declares."""
+    return block(*(empty(n, dtype) for dtype in _dtypes(block)))
+
+
+@functools.cache
+def _dtypes(block: type[Any]) -> list[np.dtype[Any]]:
+    # NDArray[np.int8] is ndarray[shape, dtype[int8]]; from NumPy 2.5 on it is itself, with int8 alone.
+    last = [get_args(declared)[-1] for declared in get_type_hints(block).values()]
+    return [np.dtype(get_args(item)[0] if get_args(item) else item) for item in last]
+
+
+def part(block: Block, start: int, stop: int) -> Block:
+    """Its items from ``start`` to before ``stop``, the memory shared."""
+    return type(block)(*(column[start:stop] for column in block))
+
+
+def bitmap(valid: Bools | None) -> pa.Buffer | None:
+    """Arrow's validity bitmap, none where every row is valid."""
+    if valid is None or bool(valid.all()):
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None) -> pa.Array:
+    """A column over these values, which it keeps and does not copy (booleans are packed)."""
+    rows = len(values)
+    type = type or pa.from_numpy_dtype(values.dtype)
+    if values.dtype == np.bool_:
+        values = np.packbits(values, bitorder="little")
+    return pa.Array.from_buffers(type, rows, [bitmap(valid), pa.py_buffer(values)])
+
+
+def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
+    """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
+    words = _texts_of(tuple(vocabulary))
+    offsets = empty(len(codes) + 1, np.int32)
+    total = place_words(codes, words.sizes, offsets)
+    checked_total(total)
+    out = empty(total, np.uint8, COPY_SLACK)
+    write_words(codes, words, offsets, out)
+    buffers = [bitmap(codes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
+    return pa.Array.from_buffers(pa.string(), len(codes), buffers)
+
+
+def to_codes(array: pa.Array, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
+    """The place of each STRING in a fixed list, -1 for what is not in it and for NULL."""
+    codes = empty(len(array), np.int8)
+    find_words(*spans_of(array), _texts_of(tuple(vocabulary)), codes)
+    return codes
+
+
+def strings(texts: Sequence[str]) -> pa.Array:
+    """A STRING column of a few texts. Unlike ``pa.array`` it does not import pandas, which no worker needs."""
+    data = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(data))])
+
+
+def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:
+    """TIMESTAMP from ``values`` [ms or ns since epoch], rounded toward the past; NULL outside Spark's range."""
+    micros = empty(len(values), np.int64)
+    if unit == "ns":
+        nanos_to_micros(values, micros)
+        return primitive(micros, valid, TIMESTAMP)
+    first, last = _FIRST_MICROSECOND // 1000, _LAST_MICROSECOND // 1000
+    if not millis_to_micros(values, first, last, micros):
+        inside = (values >= first) & (values <= last)
+        valid = inside if valid is None else valid & inside
+    return primitive(micros, valid, TIMESTAMP)
+
+
+def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType) -> pa.Array:
+    """BINARY or STRING of known sizes [bytes], NULL for a negative one.
+
+    ``fill(offsets, out)`` writes row ``i`` to ``out[offsets[i]:offsets[i + 1]]`` and may run
+    ``COPY_SLACK`` bytes over the end. STRING rows must be UTF-8.
+    """
+    offsets = empty(len(sizes) + 1, np.int32)
+    total = _measure(sizes, offsets)
+    out = empty(total, np.uint8, COPY_SLACK)
+    fill(offsets, out)
+    buffers = [bitmap(sizes >= 0), pa.py_buffer(offsets), pa.py_buffer(out).slice(0, total)]
+    return pa.Array.from_buffers(type, len(sizes), buffers)
+
+
+def gather(data: Bytes, starts: Ints, sizes: Ints, type: pa.DataType) -> pa.Array:
+    """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
+
+    The caller has proved that every span lies inside ``data``, and that STRING spans are UTF-8.
+    """
+    return build(sizes, lambda offsets, out: gather_rows(data, starts, sizes, offsets, out), type)
+
+
+def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
+    ends = np.cumsum(np.maximum(sizes, 0))
+    total = int(ends[-1]) if len(ends) else 0
+    checked_total(total)
+    offsets[0] = 0
+    offsets[1:] = ends
+    return total
+
+
+def checked_total(total: int) -> None:
+    """ValueError where the answers of one batch come to more bytes, or items, than an Arrow column holds."""
+    if total > INT32_MAX:
+        raise ValueError(
+            f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        )
+
+
+def struct(fields: Mapping[str, pa.Array], valid: Bools | None = None) -> pa.Array:
+    """STRUCT of equally long columns."""
+    arrays = list(fields.values())
+    type = pa.struct([pa.field(name, array.type) for name, array in fields.items()])
+    return pa.Array.from_buffers(type, len(arrays[0]), [bitmap(valid)], children=arrays)
+
+
+def lists(offsets: npt.NDArray[np.int32], values: pa.Array, valid: Bools | None = None) -> pa.Array:
+    """ARRAY: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
+    buffers = [bitmap(valid), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(pa.list_(values.type), len(offsets) - 1, buffers, children=[values])
+
+
+def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid: Bools | None = None) -> pa.Array:
+    """MAP: row ``i`` has ``keys[offsets[i]:offsets[i + 1]]``, none of them NULL or twice in a row, and their ``items``."""
+    type = pa.map_(keys.type, items.type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field])
+    buffers = [bitmap(valid), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(type, len(offsets) - 1, buffers, children=[entries])
+
+
+def all_null(type: pa.DataType, n: int) -> pa.Array:
+    """``n`` NULLs."""
+    return pa.nulls(n, type)
+
+
+def masked(answer: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
+    """``answer`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
+    nullable = [column for column in columns if column.null_count]
+    if not nullable:
+        return answer
+    valid = bools_of(answer.is_valid())
+    for column in nullable:
+        valid &= bools_of(column.is_valid())
+    if answer.offset:
+        # Buffers are shared whole, and the new bitmap starts at bit 0.
+        answer = pa.concat_arrays([answer])
+    type = answer.type
+    if pa.types.is_struct(type):
+        children = [answer.field(i) for i in range(type.num_fields)]
+        return pa.Array.from_buffers(type, len(answer), [bitmap(valid)], children=children)
+    if pa.types.is_list(type) or pa.types.is_map(type):
+        buffers = [bitmap(valid), answer.buffers()[1]]
+        return pa.Array.from_buffers(type, len(answer), buffers, children=[answer.values])
+    return pa.Array.from_buffers(type, len(answer), [bitmap(valid), *answer.buffers()[1:]])

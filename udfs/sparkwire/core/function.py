@@ -1,0 +1,189 @@
+"""One row of the catalogue: a SQL function, declared by its signature.
+
+    Function(
+        "dbus_sequence(event BINARY) -> BIGINT",
+        "The window's sequence number (SCN).",
+        decoder,
+        "dbus_sequence(event) -> 1000",
+    )
+
+Everything else follows from such rows: registration, the column functions for DataFrames, the
+function reference, the tests that every function obeys.
+
+An argument without a default is a *column*: the decoder gets its Arrow array. With the default NULL it
+is a column that may be left out: the decoder gets None. With any other default, or declared as
+``name TYPE CONSTANT``, it is a *constant*: the decoder gets a Python value, the same for all rows of the query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.base.sqltype import arrow_type
+from sparkwire.base.wire import Layout
+from sparkwire.core.arguments import Argument, column, constant, declared, kind, parse, same_length
+from sparkwire.core.coerce import plain_type
+from sparkwire.core.column import all_null, masked
+
+_SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A SQL function over binary columns.
+
+    Parameters
+    ----------
+    signature
+        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``.
+    doc
+        What it answers, with units in brackets.
+    decoder
+        Arrow columns in, one Arrow column of the declared type out. Pure: its answer for a row
+        depends on nothing but that row.
+    example
+        A SQL expression over the view ``sparkwire_samples`` and its answer as text, ``expr -> answer``.
+    called_on_null
+        False: NULL in any column gives NULL, whatever the decoder answers. True: the decoder sees to
+        NULLs itself.
+    field_docs
+        What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
+    literals
+        Names of STRING columns that mostly are one value, such as a codec: in DataFrame code a Python text there is
+        that value, and not the name of a column.
+    """
+
+    signature: str
+    doc: str
+    decoder: Callable[..., pa.Array]
+    example: str
+    called_on_null: bool = False
+    field_docs: Mapping[str, str] = field(default_factory=dict)
+    literals: tuple[str, ...] = ()
+
+    @cached_property
+    def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
+        match = _SIGNATURE.fullmatch(self.signature)
+        if match is None:
+            raise ValueError(f"not a signature: {self.signature!r}")
+        name, arguments, returns = match.groups()
+        return name, parse(arguments), returns
+
+    @property
+    def name(self) -> str:
+        return self._parts[0]
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return self._parts[1]
+
+    @property
+    def returns(self) -> str:
+        """The SQL type of the answer."""
+        return self._parts[2]
+
+    @cached_property
+    def return_type(self) -> pa.DataType:
+        """The Arrow type of the answer."""
+        return arrow_type(self.returns)
+
+    @property
+    def example_expression(self) -> str:
+        return self.example.rpartition(" -> ")[0]
+
+    @property
+    def example_answer(self) -> str:
+        """As ``CAST(... AS STRING)`` gives it, ``NULL`` for NULL."""
+        return self.example.rpartition(" -> ")[2]
+
+    def decode(self, *args: Any, **named: Any) -> pa.Array:
+        """The answer for every row.
+
+        Parameters
+        ----------
+        args, named
+            one column of n rows for each column argument: an Arrow array, a column of a pyarrow Table, a list or a
+            pandas Series; for each constant a Python value, or an Arrow array that repeats one value.
+
+        Returns
+        -------
+        pa.Array
+            n rows of ``return_type``.
+
+        Raises
+        ------
+        TypeError
+            where the number or the types of the arguments are not those of the signature, or the columns are not of
+            the same length.
+        ValueError
+            where an argument has a value that the function does not take.
+        MemoryError
+            where memory is refused, which says nothing about the bytes.
+        """
+        columns, constants = self._bind(args, named)
+        if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
+            return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is
+        if self.called_on_null:
+            return self.decoder(*columns, **constants)
+        given = [column for column in columns if column is not None]
+        if any(pa.types.is_null(column.type) for column in given):
+            return all_null(self.return_type, len(given[0]))
+        return masked(self.decoder(*columns, **constants), given)
+
+    def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array | None], dict[str, Any]]:
+        names = [argument.name for argument in self.arguments]
+        given = dict(zip(names, args, strict=False)) | dict(named)
+        missing = [a for a in self.arguments if a.required and a.name not in given]
+        twice = set(names[: len(args)]) & set(named)
+        if len(args) > len(names) or missing or twice or set(named) - set(names):
+            raise TypeError(self._refusal(args, named))
+        columns: dict[str, pa.Array | None] = {}
+        constants: dict[str, Any] = {}
+        for argument in self.arguments:
+            value = given.get(argument.name, argument.default)
+            if argument.constant:
+                constants[argument.name] = constant(value, argument, self.name)
+            elif argument.name in given:
+                if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
+                    raise TypeError(self._refusal(args, named))
+                columns[argument.name] = column(value, argument, self.name)
+            else:
+                columns[argument.name] = None
+        same_length({name: column for name, column in columns.items() if column is not None}, self.name)
+        return list(columns.values()), constants
+
+    def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+        got = [kind(value) for value in args] + [f"{name} => {kind(value)}" for name, value in named.items()]
+        takes = declared(self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")"))
+        return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
+
+
+class Format(NamedTuple):
+    """What a wire format adds to the catalogue; everything that lists formats reads it there."""
+
+    name: str
+    """of its package, its cases (``tests/support/<name>_cases.py``), benchmarks and examples (``sql/examples/<name>.sql``)"""
+    title: str
+    prefix: str
+    """what the names of its functions begin with: ``dbus_`` and ``to_dbus_``"""
+    functions: tuple[Function, ...]
+    samples: Mapping[str, bytes]
+    """what the examples of its functions read: columns of the view ``sparkwire_samples``"""
+    struct: str = ""
+    """the function that answers in one pass what all those above it answer, if there is one"""
+    twins: Mapping[str, Layout] = MappingProxyType({})
+    """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
+    grammar: str = ""
+    """module whose docstring is the format's page; by default its package, ``sparkwire.<name>``"""
+
+    @property
+    def by_name(self) -> Mapping[str, Function]:
+        """Its functions."""
+        return {function.name: function for function in self.functions}

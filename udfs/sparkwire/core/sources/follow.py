@@ -1,0 +1,201 @@
+"""Streams: what a query has read of logs that grow, and what it reads next.
+
+What a query checkpoint keeps of a log says what comes next in it, and by what it is known that the log is still the same: the
+last entry that was given. File and position only say where that was found. Whenever rows are planned it is looked for, and
+where it is not there, something is lost: that fails the query, or with ``failOnDataLoss`` false goes on with what is there.
+
+A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``. Version 1 was the object of logs alone, each an array.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+
+from sparkwire.core.sources.storage import File
+from sparkwire.core.sources.tasks import FILE_COST, packed
+
+VERSION = 2
+QUIET = 60.0
+"""a file that has not been written for so long has ended [s]"""
+
+Checkpoint = dict[str, Any]
+"""as Spark keeps it in JSON"""
+Log = TypeVar("Log")
+Offset = TypeVar("Offset", bound=NamedTuple)
+
+
+def may_grow(file: File) -> bool:
+    """Whether more bytes may still come."""
+    return not file.compressed and (file.modified is None or time.time() - file.modified < QUIET)
+
+
+class Follower(ABC, Generic[Log, Offset]):
+    """Follows the logs of a query from one micro-batch to the next; a source says what a log is."""
+
+    source: str
+    offset: type[Offset]
+
+    def __init__(self, asked: Any) -> None:
+        self.asked = asked
+
+    # -- what Spark asks
+
+    def initial(self) -> Checkpoint:
+        """Before the first batch: a log's first offset is that which it has when it joins."""
+        return self._dumped({})
+
+    def latest(self, start: Checkpoint) -> Checkpoint:
+        """How far every log can be read now."""
+        begins = self._parsed(start)
+        return self._dumped(
+            begins | {name: self.end(name, log, begins.get(name)) for name, log in self._logs().items()}
+        )
+
+    def up_to(self, start: Checkpoint, target: Checkpoint) -> Checkpoint:
+        """``target``, and the logs of ``start`` that it does not know."""
+        return self._dumped(self._parsed(start) | self._parsed(target))
+
+    def limited(self, start: Checkpoint, end: Checkpoint, max_bytes: int) -> Checkpoint:
+        """``end``, or less of each log, so that about ``max_bytes`` lie between ``start`` and it."""
+        begins, ends = self._parsed(start), self._parsed(end)
+        logs = {name: log for name, log in self._logs().items() if name in ends}
+        behind = {name: self.bytes_between(log, begins.get(name), ends[name]) for name, log in logs.items()}
+        total = sum(behind.values())
+        if total > max_bytes:
+            for name, size in behind.items():
+                if size:
+                    share = max(1, size * max_bytes // total)
+                    ends[name] = self.nearer(logs[name], begins.get(name), ends[name], share)
+        return self._dumped(ends)
+
+    def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
+        """What lies between.
+
+        Raises
+        ------
+        DataLoss
+            with failOnDataLoss where it is gone.
+        """
+        begins, ends = self._parsed(start), self._parsed(end)
+        logs = self._logs()
+        parts: list[Any] = []
+        for name, stop in ends.items():
+            begin = begins.get(name)
+            if name not in logs:
+                self.gone(name, begin, stop)
+            elif begin != stop:
+                parts += self.parts(name, logs[name], begin, stop)
+        costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
+        return packed(parts, costs, self.asked.max_split_bytes)
+
+    def _logs(self) -> Mapping[str, Log]:
+        try:
+            return self.logs()
+        except (FileNotFoundError, ValueError):
+            if self.asked.fail_on_data_loss:
+                raise
+            return {}  # nothing is left: it may come back
+
+    # -- what a source says
+
+    @abstractmethod
+    def logs(self) -> Mapping[str, Log]:
+        """The logs of the query, by name."""
+
+    @abstractmethod
+    def end(self, name: str, log: Log, begin: Offset | None) -> Offset:
+        """How far a log can be read; ``begin`` itself where that is there and nothing comes after it."""
+
+    @abstractmethod
+    def bytes_between(self, log: Log, begin: Offset | None, end: Offset) -> int:
+        """About how much there is to read."""
+
+    @abstractmethod
+    def nearer(self, log: Log, begin: Offset | None, end: Offset, share: int) -> Offset:
+        """The first offset at least ``share`` bytes after ``begin``, ``end`` if there is none."""
+
+    @abstractmethod
+    def parts(self, name: str, log: Log, begin: Offset | None, end: Offset) -> Sequence[Any]:
+        """What lies between two offsets; DataLoss as `tasks`."""
+
+    @abstractmethod
+    def size(self, part: Any) -> int:
+        """Of the file of a part [bytes]."""
+
+    @abstractmethod
+    def gone(self, name: str, begin: Offset | None, end: Offset) -> None:
+        """A log of which nothing is left; DataLoss as `tasks`."""
+
+    @abstractmethod
+    def offset_from(self, kept: Any) -> Offset:
+        """What a checkpoint has of a log; TypeError, ValueError, KeyError where that is none."""
+
+    @abstractmethod
+    def offset_of_version_1(self, kept: list[Any]) -> Offset:
+        """The same of a checkpoint of version 1."""
+
+    @abstractmethod
+    def kept(self, offset: Offset) -> Mapping[str, Any]:
+        """What of an offset a checkpoint keeps."""
+
+    # -- checkpoints
+
+    def _dumped(self, offsets: Mapping[str, Offset]) -> Checkpoint:
+        return {"version": VERSION, "logs": {name: self.kept(offset) for name, offset in sorted(offsets.items())}}
+
+    def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
+        """The offsets of a checkpoint.
+
+        Raises
+        ------
+        ValueError
+            where it is none of this source.
+        """
+        if not isinstance(checkpoint, dict):
+            self._refuse(checkpoint)
+        version, logs, read = checkpoint.get("version", 1), checkpoint.get("logs"), self.offset_from
+        if "version" not in checkpoint:
+            logs, read = checkpoint, self.offset_of_version_1
+        elif version != VERSION:
+            raise ValueError(
+                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads 1 to {VERSION}: "
+                "go on with the version that wrote it, or a newer one"
+            )
+        if not isinstance(logs, dict):
+            self._refuse(checkpoint)
+        offsets = {}
+        for name, kept in logs.items():
+            try:
+                offsets[name] = read(kept)
+            except (TypeError, ValueError, KeyError, AttributeError):
+                self._refuse({name: kept})
+        return offsets
+
+    def _refuse(self, kept: Any) -> NoReturn:
+        raise ValueError(
+            f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
+            "it is of another source or was edited. Start the query with a new checkpointLocation"
+        )
+
+
+def whole(value: Any, least: int = 0) -> int:
+    """A whole number of a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        where it is none, or too small or large.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**63:
+        raise ValueError(value)
+    return value
+
+
+def text(value: Any) -> str:
+    """A text of a checkpoint; ValueError where it is none."""
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value

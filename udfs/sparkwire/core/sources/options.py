@@ -1,0 +1,182 @@
+"""Options as users write them, read once and at once: a wrong one is a sentence that names what is allowed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sparkwire.core.sources.local_time import LocalTime, millis
+
+Parse = Callable[[str], Any]
+
+_SIZE = re.compile(r"^(\d+)\s*([kmgt]?)i?b?$", re.IGNORECASE)
+_POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+Comparison = tuple[str, str, Any]
+"""a column, one of = < <= > >= in, and a value"""
+
+
+class Option(NamedTuple):
+    """One option of a source."""
+
+    name: str
+    parse: Parse
+    """raises ValueError with what it takes"""
+    default: Any
+    doc: str
+
+
+def parsed(source: str, table: Sequence[Option], given: Mapping[str, str]) -> dict[str, Any]:
+    """The value of every option of a source, by name.
+
+    Raises
+    ------
+    ValueError
+        where an option is unknown or its value is wrong.
+    """
+    by_name = {option.name.lower(): option for option in table}
+    values = {option.name: option.default for option in table}
+    for name, text in given.items():
+        option = by_name.get(name.lower())
+        if option is None:
+            names = ", ".join(option.name for option in table)
+            raise ValueError(f"{source} has no option {name}: it takes {names}")
+        try:
+            values[option.name] = option.parse(text)
+        except ValueError as error:
+            raise ValueError(f"{source} takes {option.name} {error}, got {text!r}") from None
+    return values
+
+
+def text(value: str) -> str:
+    return value
+
+
+def one_path(value: str) -> tuple[str, ...]:
+    return (value,)
+
+
+def some_paths(value: str) -> tuple[str, ...]:
+    """A JSON array, as Spark hands on what `load` was given."""
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        raise ValueError('a JSON array of paths (["/a", "/b"])')
+    return tuple(found)
+
+
+def boolean(value: str) -> bool:
+    if value.strip().lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return value.strip().lower() == "true"
+
+
+def choice(*allowed: str) -> Parse:
+    """One word of a few, in any case."""
+    by_word = {word.lower(): word for word in allowed}
+
+    def parse(value: str) -> str:
+        found = by_word.get(value.strip().lower())
+        if found is None:
+            raise ValueError(" or ".join(allowed))
+        return found
+
+    return parse
+
+
+def size(value: str) -> int:
+    """Bytes: a number of 1 or more, or one with k, m, g or t."""
+    found = _SIZE.match(value.strip())
+    number = int(found.group(1)) << _POWERS[found.group(2).lower()] if found else 0
+    if not 0 < number < 2**63:
+        raise ValueError("a size of 1 byte or more (134217728, 128m, 1g)")
+    return number
+
+
+def whole_number(value: str) -> int:
+    try:
+        number = int(value.strip())
+    except ValueError:
+        number = -1
+    if not 0 <= number < 2**63:
+        raise ValueError("a whole number from 0 on")
+    return number
+
+
+def instant(value: str) -> int | LocalTime:
+    """ISO text or milliseconds; [ms since epoch], where the text names a zone."""
+    given = value.strip()
+    if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
+        return int(given)
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError:
+        raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
+    return millis(moment) if moment.tzinfo else LocalTime(moment)
+
+
+def integers(value: str) -> frozenset[int]:
+    """A comma list."""
+    try:
+        return frozenset(int(part) for part in value.split(","))
+    except ValueError:
+        raise ValueError("whole numbers with commas between them (40, 41)") from None
+
+
+def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, ...]:
+    """The columns of a comma list, in its order.
+
+    Raises
+    ------
+    ValueError
+        where one is unknown, named twice, or there is none.
+    """
+    wanted = tuple(part.strip() for part in value.split(","))
+    by_name = {name.lower(): name for name in names}
+    for name in wanted:
+        if name.lower() not in by_name:
+            raise ValueError(f"{source} has no column {name!r}: it has {', '.join(names)}")
+    found = tuple(by_name[name.lower()] for name in wanted)
+    if len(set(found)) < len(found):
+        raise ValueError(f"{source} takes each of columns once, got {value!r}")
+    return found
+
+
+def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
+    """Each comparison's column, operator and values that are not NULL, of which one has to compare."""
+    for column, operator, value in comparisons:
+        values = value if operator == "in" else (value,)
+        yield column, operator, *(one for one in values if one is not None)
+
+
+def within(kept: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
+    """Those of ``values`` that are kept; None keeps all."""
+    return frozenset(values) if kept is None else kept.intersection(values)
+
+
+def bounds_of(operator: str, *values: int) -> tuple[int, int]:
+    """The whole numbers for which a comparison may hold: from the first on, before the second."""
+    first, end = -(2**63), 2**63
+    least, most = min(values, default=end), max(values, default=first - 1)
+    match operator:
+        case "=" | "in":
+            return least, most + 1
+        case "<" | "<=":
+            return first, most + (operator == "<=")
+        case ">" | ">=":
+            return least + (operator == ">"), end
+    return first, end
+
+
+def floor_millis(moment: datetime | int) -> int:
+    """[ms since epoch], rounded toward the past."""
+    if isinstance(moment, int):
+        return moment
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

@@ -1,0 +1,91 @@
+"""What both tables share: options, the files at some paths, and what a mode makes of damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn, TypeVar
+
+import pyarrow as pa
+
+from sparkwire.core.sources import options
+from sparkwire.core.sources.options import Option
+from sparkwire.core.sources.storage import File, listed, place_of
+
+PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
+
+PATHS: Final = (
+    Option("path", options.one_path, (), "a file, a directory or a glob; local, or a URI that pyarrow.fs opens"),
+    Option("paths", options.some_paths, (), "several of them, as `load` takes a list"),
+)
+CHOICES: Final = (
+    Option("columns", options.text, "", "a comma list; what is not asked for is not decoded"),
+    Option("mode", options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST), PERMISSIVE, "what damage becomes"),
+)
+TASKS: Final = (
+    Option("maxSplitBytes", options.size, 128 << 20, "what one task reads [bytes]"),
+    Option("maxBytesPerTrigger", options.size, None, "streaming: what one batch reads [bytes]"),
+    Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
+)
+
+Part = TypeVar("Part")
+Found = TypeVar("Found")
+
+
+def asked_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths among the values of options.
+
+    Raises
+    ------
+    ValueError
+        where there is none.
+    """
+    paths: tuple[str, ...] = values["path"] + values["paths"]
+    if not paths:
+        raise ValueError(f"{source} needs path: a file, a directory or a glob")
+    return paths
+
+
+def asked_columns(source: str, names: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of a query: those of its option, else all."""
+    return options.chosen_columns(source, tuple(names), values["columns"]) if values["columns"] else tuple(names)
+
+
+def found_at(
+    paths: Sequence[str], chosen: Callable[[list[File], bool, str], dict[str, Found]], nothing: str
+) -> list[Found]:
+    """What ``chosen`` makes by name of the files at each path, each once.
+
+    ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
+    makes nothing of them, with places for ``{path}`` and how many ``{files}``.
+
+    Raises
+    ------
+    OSError
+        where there is nothing, or it must not be read.
+    ValueError
+        where there are files, but nothing is made of them.
+    """
+    found: dict[str, Found] = {}
+    for path in paths:
+        files, single = listed(path)
+        new = chosen(files, single, place_of(path).path)
+        if not new:
+            raise ValueError(nothing.format(path=path, files=len(files)))
+        found |= new
+    return list(found.values())
+
+
+def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The rows of all parts of a task; none without a row."""
+    for part in task:
+        for batch in read(part):
+            if batch.num_rows:
+                yield batch
+
+
+def refuse(file: File, position: int, error: str) -> NoReturn:
+    """What mode FAILFAST does about damage."""
+    raise ValueError(
+        f"{file.name} cannot be read at byte {position}: {error}; "
+        "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
+    )

@@ -1,0 +1,27 @@
+"""Put small parts of files together into tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+FILE_COST = 1 << 20
+"""what opening a file counts for, when small parts are put together into one task [bytes]"""
+
+Item = TypeVar("Item")
+
+
+def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
+    """Items put together, in their order, as many as cost up to ``most``.
+
+    Nothing is kept small for the sake of more tasks: in the time that Spark takes to start one, tens of MB are read.
+    """
+    out: list[list[Item]] = []
+    room = 0
+    for item, cost in zip(items, costs, strict=True):
+        if not out or room < cost:
+            out.append([])
+            room = most
+        out[-1].append(item)
+        room -= cost
+    return [tuple(some) for some in out]

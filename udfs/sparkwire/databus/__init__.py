@@ -1,0 +1,81 @@
+"""LinkedIn Databus: serialized change events, V1 and V2, big- and little-endian.
+
+    stream   event event …                      as a relay sends them, one after the other
+    event    V1 | V2
+    V1       header  value                      `layout.V1`; a BYTES key is in the header's place of the
+                                                LONG key: i32 length, bytes
+    V2       header  key  [metadata]  [payload] `layout.V2`
+    key      i64 | i32 length, bytes | part     LONG, BYTES, SCHEMA; in V2 derived by two attribute bits
+    metadata, payload   part                    each there if its attribute bit is set
+    part     i32 length, i16 attributes, digest (16 bytes MD5 or 4 bytes CRC-32), data
+
+The version byte is 0 for V1 and 2 for V2. Only V2's magic word says the byte order, so a row
+is read in the order in which it makes sense (`event.event_variant`).
+
+Checksums are CRC-32 with neither the initial value nor the final inversion of zlib's: that of zeros, and
+of nothing, is 0. The body's checksum is in the header, so it is covered by the header's:
+
+    V1   header_crc: length … key (LONG) or key's length (BYTES)     value_crc: what follows
+    V2   header_crc: value_crc … end of the key                      value_crc: the parts after the key
+
+Where this reader is stricter than Databus's own scan, which is unsafe there:
+
+- V2's magic word has to be right (`BAD_MAGIC`): Databus reads on whatever it is;
+- 45 <= V2's header length <= length (`BAD_LENGTH`): Databus loops on 0, throws near the bounds of an INT, and
+  takes one flipped bit there for the beginning of a longer event;
+- a V1 key has to end within the event, a V2 key within the header, parts within the event, and a part's kind of
+  digest has to be known (`BAD_LENGTH`): Databus throws when the key or the part is asked for, or reads a
+  neighbour's bytes.
+
+What the original leaves open: of a row whose version is unknown only the version is answered, it is `BAD_MAGIC`.
+A V2 key type of 0 is no error, such an event has no key. Resuming in a damaged stream (`dbus_events`) believes only
+headers of up to 64 KiB.
+
+The way back, and what it does where the original is silent or unsafe: `writer`, `to_json`, `from_json`.
+
+Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
+"""
+
+from __future__ import annotations
+
+from sparkwire.databus.api import (
+    Checkpoint,
+    Consumer,
+    ConsumerFailedError,
+    DamagedEventError,
+    DataEvent,
+    DispatcherRetriesExhaustedError,
+    Outcome,
+    PullerRetriesExhaustedError,
+    Registration,
+    Result,
+    Scn,
+    ScnNotFoundError,
+    Settings,
+    Source,
+    callbacks,
+    consume,
+    dispatch,
+    rows,
+)
+
+__all__ = [
+    "Checkpoint",
+    "Consumer",
+    "ConsumerFailedError",
+    "DamagedEventError",
+    "DataEvent",
+    "DispatcherRetriesExhaustedError",
+    "Outcome",
+    "PullerRetriesExhaustedError",
+    "Registration",
+    "Result",
+    "Scn",
+    "ScnNotFoundError",
+    "Settings",
+    "Source",
+    "callbacks",
+    "consume",
+    "dispatch",
+    "rows",
+]

@@ -1,0 +1,205 @@
+"""The Databus client on Spark: run consumers over the events of a DataFrame, or see in SQL what they would be told.
+
+    from sparkwire.databus import Consumer, Result, consume
+
+    class Print(Consumer):
+        def on_data_event(self, event):
+            print(event)
+            return Result.SUCCESS
+
+    report = consume(events, Print())
+
+``dispatch`` is the same without Spark, over the bytes of one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkwire.databus.client.checkpoint import Checkpoint
+from sparkwire.databus.client.consumer import Consumer, Registration
+from sparkwire.databus.client.errors import (
+    ConsumerFailedError,
+    DamagedEventError,
+    DispatcherRetriesExhaustedError,
+    PullerRetriesExhaustedError,
+    ScnNotFoundError,
+)
+from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.page import Source
+from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.run import Outcome, dispatch
+from sparkwire.databus.client.scn import Scn
+from sparkwire.databus.client.settings import THRESHOLD, Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = [
+    "Checkpoint",
+    "Consumer",
+    "ConsumerFailedError",
+    "DamagedEventError",
+    "DataEvent",
+    "DispatcherRetriesExhaustedError",
+    "Outcome",
+    "PullerRetriesExhaustedError",
+    "Registration",
+    "Result",
+    "Scn",
+    "ScnNotFoundError",
+    "Settings",
+    "Source",
+    "callbacks",
+    "consume",
+    "dispatch",
+    "rows",
+]
+
+
+def consume(
+    df: DataFrame,
+    consumer: Consumer | Callable[[], Consumer],
+    group_size: int = 1,
+    source_order: Sequence[int | str] | None = None,
+    partitions: int | None = None,
+    *,
+    sources: Iterable[Source] | None = None,
+    only_sources: Iterable[int] | None = None,
+    logical_partitions: Iterable[int] | None = None,
+    order: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    tasks: int | None = None,
+) -> DataFrame:
+    """Run a consumer over the events of a DataFrame, now; a report row for each completed window.
+
+    Every stream is dispatched in its order in one task, however the DataFrame is partitioned, and streams in parallel; a
+    stream is never in memory as a whole. Works in a batch query and inside ``foreachBatch``, classic and on Connect.
+
+    A window is delivered at least once: Spark runs a failed task again. A consumer that writes by window scn ends exactly once
+    (docs/databus-client.md shows one). With speculative execution two tasks may deliver the same window at once.
+
+    Parameters
+    ----------
+    df
+        events: a BINARY column ``event``, a column ``stream`` (without one all events are one stream), and what orders the events
+        of a stream. The data source ``databus`` gives such rows.
+    consumer
+        a `Consumer`, pickled to the tasks, of which every stream and member gets a copy; or what makes one, called there.
+    group_size
+        members of the consumer group: threads that share a stream's data events between two barriers. All other callbacks go to
+        every member.
+    source_order
+        source ids (or names that ``sources`` tells): presents the sources of each window in this order, others after them.
+    partitions
+        n tasks a stream, each with every window, and with the data events that Databus's key filter gives it
+        (`dbus_key_partition`). Each has consumers of its own.
+    sources
+        the sources with their schemas. Data events of other sources, or with a schema id that none of them has, then fail, as in
+        the original. By default any source is known, by its id as its name.
+    only_sources, logical_partitions
+        ids: other data events are left out, as a relay's filters do. Windows always come.
+    order
+        the columns that order a stream's events; by default ``file`` and ``position``, those of them that are there.
+    settings
+        sizes and retries; by default those of the original, but with 10 retries.
+    tasks
+        among how many tasks the streams are spread; by default ``spark.sql.shuffle.partitions``.
+
+    Returns
+    -------
+    DataFrame
+        ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
+        ``rollbacks INT`` (since the window before)``, retries INT`` (of these, those after failures, and not after an SCN
+        regress)``, seconds DOUBLE, checkpoint STRING`` (NULL where it was declined); of a window that was delivered again a row
+        each time. It is there when this returns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        where an argument is wrong.
+    pyspark.errors.PythonException
+        where the consumer has failed as often as it may (its last line is one sentence that names stream, window, callback and
+        error), or an event is damaged.
+    """
+    from sparkwire.spark import databus
+
+    return databus.consume(
+        df,
+        consumer,
+        group_size,
+        source_order,
+        partitions,
+        sources,
+        only_sources,
+        logical_partitions,
+        order,
+        settings or Settings(max_retries=10),
+        tasks,
+    )
+
+
+def callbacks(
+    df: DataFrame,
+    *,
+    sources: Iterable[Source] | None = None,
+    order: Sequence[str] | None = None,
+    threshold: int = THRESHOLD,
+    tasks: int | None = None,
+) -> DataFrame:
+    """The event model as rows, for SQL: what a consumer to whom everything succeeds would be told, in order.
+
+    Parameters
+    ----------
+    df, order, tasks
+        as for `consume`; damaged events are left out.
+    sources
+        what names the sources; by default their ids.
+    threshold
+        [bytes] after which there is a checkpoint in the middle of a window.
+
+    Returns
+    -------
+    DataFrame
+        ``stream STRING, n BIGINT`` (0, 1, … in its stream)``, callback STRING, scn BIGINT`` (NULL where the callback has
+        none)``, source STRING, event BINARY`` (of `on_data_event` and `on_error`).
+    """
+    from sparkwire.spark import databus
+
+    return databus.callbacks(df, sources, order, threshold, tasks)
+
+
+def rows(
+    df: DataFrame, schemas: str | Path | Iterable[Any] | Mapping[Any, Any], column: str = "event"
+) -> dict[str, DataFrame]:
+    """Typed rows of events: a DataFrame for each source, the payload's fields as columns.
+
+    Parameters
+    ----------
+    df
+        a DataFrame, a batch or a stream
+    schemas
+        a folder of ``.avsc`` files, a list of schemas, or a mapping from digests or versions to schemas, as for
+        `sparkwire.avro.rows`; a source is the full name of a record, and its last schema is what its rows are read as
+    column
+        the BINARY column of events
+
+    Returns
+    -------
+    dict[str, DataFrame]
+        by source: ``_sequence_``, ``_timestamp_``, ``_src_id_``, ``_opcode_`` and ``_key_`` of the event, the fields, and
+        ``_error_``, as in `sparkwire.avro.rows`. Under ``UNKNOWN_SCHEMA`` the data events whose schema is not known,
+        without fields. Events of other sources and control events are in none.
+
+    Raises
+    ------
+    ValueError
+        where a schema is none, or cannot be read by the last one of its source: one sentence.
+    TypeError
+        where the column is not BINARY.
+    """
+    from sparkwire.spark import avro
+
+    return avro.events_by_source(df, schemas, column)

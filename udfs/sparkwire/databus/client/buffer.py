@@ -1,0 +1,189 @@
+"""The client's event buffer: what of a relay's responses reaches the dispatcher."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import OK
+from sparkwire.core.column import binary_of, empty
+from sparkwire.databus import event, layout, stream
+from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, Columns, kinds_of
+from sparkwire.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
+from sparkwire.databus.parts import PartSpans, one_row
+from sparkwire.kernels import Bytes, Ints, crc32_raw, field_reader, int64, kernel, u8, variant_of
+
+UNSEEN: Final = -1
+
+_FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nanos")  # in the order of Columns
+
+
+_PLACES: Final = tuple(
+    variant_of(table, _FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)
+)
+_read_columns = field_reader((_PLACES[0], *_PLACES))  # what is intact has a variant, so the first is never used
+
+
+class MissingEnd(NamedTuple):
+    """Where events of a new window come and the window before has no end."""
+
+    skipped: int
+    """events that were skipped before in this response"""
+    window: int
+    """scn of the last window that ended"""
+    latest: int
+    """highest scn read"""
+    written: int
+    """scn of the last event that was kept"""
+
+
+class Read(NamedTuple):
+    """What one response of a relay comes to."""
+
+    events: pa.BinaryArray
+    """those that are kept"""
+    columns: Columns
+    """of these events"""
+    rows: int
+    """events read, with those that were skipped"""
+    error: int
+    """why it was not read to its end, `errors.OK` if it was; a torn event at the end is TRUNCATED, and dropped"""
+    missing_end: MissingEnd | None = None
+    """where reading ended because the window before has no end"""
+
+
+class EventBuffer:
+    """What the original's `DbusEventBuffer.readEvents` keeps of each response.
+
+    Of end-of-period events that follow one another in a response only the first is kept: of a run of empty windows in one
+    response consumers hear nothing. With ``drop_old_events``, the mode of relays and not of clients, events of windows that have
+    been seen are skipped, and a window without an end ends the response.
+    """
+
+    def __init__(self, drop_old_events: bool = False) -> None:
+        self.drop_old_events = drop_old_events
+        self._regress = False
+        self._written = UNSEEN
+        self._seen_window = UNSEEN
+
+    def read(self, chunk: bytes | memoryview | pa.Buffer) -> Read:
+        """One response: whole events, one after another. Reading ends at the first that is not intact."""
+        events, columns, error = split(chunk)
+        kinds = kinds_of(columns.src_ids)
+        missing_end = None
+        if self.drop_old_events:
+            keep, missing_end = self._order(columns.scns, kinds)
+        else:
+            ends = kinds == END_OF_PERIOD
+            keep = np.ones(len(kinds), np.bool_)
+            keep[1:] = ~(ends[1:] & ends[:-1])
+        rows = len(keep)
+        if rows < len(events) or not keep.all():
+            events = events.slice(0, rows).filter(pa.array(keep))
+            columns = Columns(*(column[:rows][keep] for column in columns))
+        return Read(events, columns, rows, error, missing_end)
+
+    def _order(
+        self, scns: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]
+    ) -> tuple[npt.NDArray[np.bool_], MissingEnd | None]:
+        """Which events are kept, up to where a window's end is missing, and that place."""
+        keep = np.ones(len(scns), np.bool_)
+        latest, window, after_end, skipped = self._written, self._seen_window, False, 0
+        for row, (scn, kind) in enumerate(zip(scns.tolist(), kinds.tolist(), strict=True)):
+            self._regress |= kind == SCN_REGRESS
+            if not self._regress:
+                if scn > 0 and latest > 0 and (scn < latest or scn == window):
+                    keep[row] = False
+                    skipped += 1
+                    continue
+                if latest > 0 and scn > latest and window < latest:
+                    return keep[:row], MissingEnd(skipped, window, latest, self._written)
+            if kind == END_OF_PERIOD and after_end:
+                keep[row] = False
+                skipped += 1
+                continue
+            after_end = kind == END_OF_PERIOD
+            if after_end:
+                self._regress = False
+            latest = max(latest, scn)
+            if after_end:
+                window = max(window, latest)
+            self._written, self._seen_window = scn, max(self._seen_window, window)
+        return keep, None
+
+
+class Split(NamedTuple):
+    """The intact events from the front of some bytes."""
+
+    events: pa.BinaryArray
+    columns: Columns
+    error: int
+    """why there are no more, `errors.OK` at the end of the bytes"""
+
+
+def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
+    """Walk over the events of a chunk; nothing is copied."""
+    buffer = chunk if isinstance(chunk, pa.Buffer) else pa.py_buffer(chunk)
+    whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(np.array([0, buffer.size])), buffer])
+    most = buffer.size // V2_KEY + 1
+    ends, scns, timestamps = (empty(most + 1, np.int64) for _ in range(3))
+    src_ids, partitions = empty(most, np.int32), empty(most, np.int16)
+    columns = (scns, src_ids, partitions, timestamps)
+    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, one_row())
+    events = pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(ends[: count + 1]), buffer])
+    return Split(events, Columns(*(column[:count] for column in columns)), error)
+
+
+@kernel
+def walk(
+    data: Bytes, size: int, ends: Ints, columns: tuple[npt.NDArray[Any], ...], scratch: PartSpans
+) -> tuple[int, int]:
+    """Where the events end and what the dispatcher needs of them, up to the first that is not intact.
+
+    Returns how many there are, and what is wrong with the one after them.
+    """
+    count, pos, variant = 0, 0, NO_VARIANT
+    ends[0] = 0
+    while pos < size:
+        left = size - pos
+        length = intact_v1(data, pos, left, variant)
+        if length == 0:
+            variant = stream.stream_variant(data, pos, left, variant)
+            checks = 1 if variant != NO_VARIANT and event.header_crc_ok(data, pos, left, variant) else 0
+            error = event.header_error(data, pos, left, variant, checks)
+            if error == OK:
+                error = stream.body_error(data, pos, left, variant, scratch)
+            if error != OK:
+                return count, error
+            length = event.total_length(data, pos, left, variant)
+        _read_columns(data, pos, left, variant, columns, count)
+        pos += length
+        count += 1
+        ends[count] = pos
+    return count, OK
+
+
+@kernel
+def intact_v1(data: Bytes, start: int, size: int, previous: int) -> int:
+    """The length of an intact V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
+
+    Nearly all events are such, and the byte order need not be found out again.
+    """
+    if (previous != V1_BIG and previous != V1_LITTLE) or size < V1_LONG_HEADER or u8(data, start) != 0:
+        return int64(0)
+    if event.key_type(data, start, previous) != LONG_KEY:
+        return int64(0)
+    length = event.total_length(data, start, size, previous)
+    if length < V1_LONG_HEADER or length > size:
+        return int64(0)
+    first = event.header_first(previous)
+    header = int64(crc32_raw(data, start + first, V1_LONG_HEADER - first))
+    value = int64(crc32_raw(data, start + V1_LONG_HEADER, length - V1_LONG_HEADER))
+    if header != event.stored_header_crc(data, start, previous) or value != event.stored_value_crc(
+        data, start, previous
+    ):
+        return int64(0)
+    return length

@@ -1,0 +1,154 @@
+"""From one dispatcher to the callbacks of all consumers: who is called, in which thread, and what the answers come to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, NamedTuple, TypeVar
+
+from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, overrides
+from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.page import Page
+from sparkwire.databus.client.result import Result
+
+_log = logging.getLogger("sparkwire.databus.client")
+
+OnDataEvent = Callable[[DataEvent], Any]
+Answer = TypeVar("Answer")
+
+
+class Failure(NamedTuple):
+    """The last callback that did not succeed, and how."""
+
+    callback: str
+    error: str
+
+
+class Callbacks:
+    """The callbacks of all registered consumers.
+
+    A consumer alone is called in the dispatcher's thread. The members of a group have a thread each, in which all their
+    callbacks run; a barrier is to wait for all of them. Callbacks that no consumer overrides cost nothing.
+    """
+
+    def __init__(self, registrations: Sequence[Registration]) -> None:
+        self._registrations = registrations
+        self._threads = ExitStack()
+        self._executors: dict[int, ThreadPoolExecutor] = {}
+        for registration in registrations:
+            for member in registration.members if len(registration.members) > 1 else ():
+                executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
+                self._executors[id(member)] = self._threads.enter_context(executor)
+        self.listeners = {name: list(self._overriding(name)) for name in CALLBACKS}
+        """who has a callback of its own, by callback: where nobody has it would succeed"""
+        self._listening: dict[str, list[list[Consumer]]] = {}
+        self._logged: set[Failure] = set()
+        self.failure: Failure | None = None
+
+    def close(self) -> None:
+        """End the members' threads."""
+        self._threads.close()
+
+    def _overriding(self, callback: str) -> Iterator[Consumer]:
+        for registration in self._registrations:
+            yield from (member for member in registration.members if overrides(member, callback))
+
+    def call(self, callback: str, *args: Any) -> Result:
+        """Call every consumer, with a barrier before and after; the highest answer."""
+        members = self.listeners[callback]
+        if len(members) == 1 and not self._executors:
+            return self._answer(members[0], callback, args)
+        answers = _all([self._submit(member, self._answer, member, callback, args) for member in members])
+        return max(answers, default=Result.SUCCESS)
+
+    def deliver(self, page: Page, first: int, last: int, source: str) -> int:
+        """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.
+
+        After the first failure no more events are handed out; members of a group may have handled some after it.
+        """
+        listening = self._listening.get(source)
+        if listening is None:
+            listening = self._listening[source] = self._subscribed(source)
+        if not listening:
+            return last
+        if any(len(members) > 1 for members in listening):
+            return self._share(listening, page, first, last)
+        if len(listening) == 1:
+            return self._deliver_to(listening[0][0], page, range(first, last), last)
+        for row in range(first, last):
+            failed = [self._deliver_to(member, page, range(row, row + 1), row + 1) == row for (member,) in listening]
+            if any(failed):
+                return row
+        return last
+
+    def _subscribed(self, source: str) -> list[list[Consumer]]:
+        """The groups that get data events of this source, without those that would do nothing with them."""
+        groups = [list(r.members) for r in self._registrations if r.sources is None or source in r.sources]
+        return [group for group in groups if any(overrides(member, "on_data_event") for member in group)]
+
+    def _share(self, listening: Sequence[Sequence[Consumer]], page: Page, first: int, last: int) -> int:
+        """Every group's members take turns; a barrier at the end."""
+        stopped: list[int] = []
+        pending = [
+            self._submit(member, self._deliver_to, member, page, range(first + k, last, len(group)), last, stopped)
+            for group in listening
+            for k, member in enumerate(group)
+        ]
+        return min(_all(pending))
+
+    def _submit(self, consumer: Consumer, work: Callable[..., Answer], *args: Any) -> Answer | Future[Answer]:
+        executor = self._executors.get(id(consumer))
+        return work(*args) if executor is None else executor.submit(work, *args)
+
+    def _deliver_to(
+        self, consumer: Consumer, page: Page, rows: range, last: int, stopped: list[int] | None = None
+    ) -> int:
+        """The first of the rows that failed, else ``last``; ends early once ``stopped`` is not empty."""
+        on_data_event: OnDataEvent = consumer.on_data_event
+        row = last
+        try:
+            for row in rows:
+                if stopped:
+                    return last
+                answer = on_data_event(DataEvent(page, row))
+                if answer is not Result.SUCCESS and not self._checked("on_data_event", answer).is_success:
+                    break
+            else:
+                return last
+        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR
+            self._raised("on_data_event", error)
+        if stopped is not None:
+            stopped.append(row)
+        return row
+
+    def _answer(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
+        try:
+            answer = getattr(consumer, callback)(*args)
+        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR
+            self._raised(callback, error)
+            return Result.ERROR
+        return Result.SUCCESS if answer is Result.SUCCESS else self._checked(callback, answer)
+
+    def _checked(self, callback: str, answer: Any) -> Result:
+        if not isinstance(answer, Result):
+            self._failed(Failure(callback, f"answered {answer!r}, which is no Result"))
+            return Result.ERROR
+        if not answer.is_success:
+            self._failed(Failure(callback, f"answered {answer.name}"))
+        return answer
+
+    def _raised(self, callback: str, error: Exception) -> None:
+        self._failed(Failure(callback, f"{type(error).__name__}: {error}"), error)
+
+    def _failed(self, failure: Failure, error: Exception | None = None) -> None:
+        self.failure = failure
+        if failure not in self._logged:  # a retry fails in the same way: its traceback is not news
+            self._logged.add(failure)
+            _log.error("%s failed: %s", failure.callback, failure.error, exc_info=error)
+
+
+def _all(pending: Sequence[Answer | Future[Answer]]) -> list[Answer]:
+    """The barrier: what they answer once they are all done."""
+    return [answer.result() if isinstance(answer, Future) else answer for answer in pending]

@@ -1,0 +1,104 @@
+"""What a user derives from, and how it is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.result import Result
+
+
+class Consumer:
+    """The callbacks of a Databus consumer: derive from it and override what you need.
+
+    A window, as a consumer sees it::
+
+        on_start_data_event_sequence(scn)
+            on_start_source(source, schema)         each time the source changes: A, B, A gives three pairs
+                on_data_event(event) ...
+            on_end_source(source, schema)
+        on_end_data_event_sequence(scn)
+        on_checkpoint(scn)                          of a window without events this alone
+
+    Barriers: all callbacks but `on_data_event` wait until they are done, and until the data events before them are. In a
+    group, data events are shared among the members between two barriers; every other callback goes to every member.
+
+    A callback that answers ERROR or ERROR_FATAL, raises, or answers no `Result` rolls back: `on_rollback` is called with the scn
+    of the last accepted checkpoint (not if there is none yet), and everything after it is delivered again. What it answers
+    to `on_rollback` is ignored; to `on_checkpoint` an error is SKIP_CHECKPOINT. See `Result`.
+    """
+
+    def on_start_consumption(self) -> Result:
+        """Before the first event. An error ends the consumption before it begins."""
+        return Result.SUCCESS
+
+    def on_start_data_event_sequence(self, scn: int) -> Result:
+        """A window begins; ``scn`` is its first event's."""
+        return Result.SUCCESS
+
+    def on_start_source(self, source: str, schema: str | None) -> Result:
+        """Data events of this source follow; ``schema`` is the latest one of the source as JSON text, None if none is known."""
+        return Result.SUCCESS
+
+    def on_data_event(self, event: DataEvent) -> Result:
+        """A change."""
+        return Result.SUCCESS
+
+    def on_end_source(self, source: str, schema: str | None) -> Result:
+        """The source's data events end, for now."""
+        return Result.SUCCESS
+
+    def on_end_data_event_sequence(self, scn: int) -> Result:
+        """The window ends; ``scn`` is the one to remember: that of its end-of-period event."""
+        return Result.SUCCESS
+
+    def on_checkpoint(self, scn: int) -> Result:
+        """May the client forget what it has delivered? In large windows also in their middle, with the scn of the start."""
+        return Result.SUCCESS
+
+    def on_rollback(self, scn: int) -> Result:
+        """Undo what came after the checkpoint with this scn: it is delivered again. The open source and window are not ended.
+
+        After an SCN regress ``scn`` is that of the next event: undo what came from there on.
+        """
+        return Result.SUCCESS
+
+    def on_error(self, error: Exception | None) -> Result:
+        """An error of the stream (`ScnNotFoundError`, `PullerRetriesExhaustedError`, None for an unknown one), or the last
+        call before the client gives up (`DispatcherRetriesExhaustedError`)."""
+        return Result.SUCCESS
+
+    def on_stop_consumption(self) -> Result:
+        """The end. An open source and window are not ended before it."""
+        return Result.SUCCESS
+
+    def __repr__(self) -> str:
+        overridden = [name for name in CALLBACKS if overrides(self, name)]
+        return f"{type(self).__name__}({', '.join(overridden) or 'no callback overridden'})"
+
+
+CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
+"""The names of the callbacks."""
+
+
+def overrides(consumer: Consumer, callback: str) -> bool:
+    """Whether the consumer has a callback of its own: one that it inherits from `Consumer` need not be called."""
+    return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
+
+
+class Registration(NamedTuple):
+    """Consumers that are registered together: one, or the members of a group."""
+
+    members: Sequence[Consumer]
+    """each data event goes to one of them, every other callback to all"""
+    sources: frozenset[str] | None = None
+    """names of the sources whose data events they get, None for all; the other callbacks tell of every source"""
+
+    @classmethod
+    def of(cls, consumer: Consumer | Registration, sources: Iterable[str] | None = None) -> Registration:
+        if isinstance(consumer, Registration):
+            return consumer
+        if not isinstance(consumer, Consumer):
+            raise TypeError(f"dispatch takes consumers derived from sparkwire.databus.Consumer, got {consumer!r}")
+        return cls((consumer,), None if sources is None else frozenset(sources))

@@ -1,0 +1,343 @@
+"""The dispatcher: events in, callbacks out, a state machine to be read beside the original's (`state.State`).
+
+What differs from the original, on purpose: what its checkpoints say (`progress`), how retries are counted (`state.Retries`), and
+that the class of an event follows from its full source id: the original takes the lower 16 bits of V2's.
+
+A bit longer than a screen or two: a state machine in pieces could not be read beside the diagram.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from sparkwire.databus.client import page as kinds
+from sparkwire.databus.client.callbacks import Callbacks, Failure
+from sparkwire.databus.client.checkpoint import Checkpoint
+from sparkwire.databus.client.consumer import Registration
+from sparkwire.databus.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
+from sparkwire.databus.client.kept import Kept
+from sparkwire.databus.client.page import Page, Run, Source
+from sparkwire.databus.client.progress import Progress, is_online
+from sparkwire.databus.client.report import Report, Window
+from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.scn import Scn
+from sparkwire.databus.client.settings import Settings
+from sparkwire.databus.client.state import Retries, State, Status
+
+_log = logging.getLogger("sparkwire.databus.client")
+
+_OPENING: Final = (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS)
+"""States in which a data event opens a window."""
+
+
+class Dispatcher:
+    """Dispatches the events of one stream.
+
+    `start`, then `feed` and `run` as events come, at last `stop`. What was fed is kept until a checkpoint covers it, or the
+    threshold is crossed.
+    """
+
+    def __init__(
+        self,
+        registrations: Sequence[Registration],
+        sources: Mapping[int, Source] | None = None,
+        settings: Settings | None = None,
+        persist: Callable[[Checkpoint], None] | None = None,
+    ) -> None:
+        self.callbacks = Callbacks(registrations)
+        self.sources = sources
+        self.settings = settings or Settings()
+        self.retries = Retries(self.settings.max_retries, self.settings.first_sleep)
+        self.state = State.START_DISPATCH_EVENTS
+        self.status = Status.INITIALIZING
+        self.checkpoint: Checkpoint | None = None
+        """the last one accepted and stored"""
+        self.failure: Failure | None = None
+        """what closed it"""
+        self._persist = persist
+        self._names: dict[int, Source] = {}
+        self._kept = Kept()
+        self._size = 0  # [bytes] since the last checkpoint
+        self._progress = Progress()
+        self._report = Report()
+        self._window: Run | None = None  # whose first event starts the window in progress
+        self._checkpoint_scn: Run | None = None  # which the last accepted checkpoint was asked with
+        self._events_seen = False
+        self._regressing = False
+        self._source: Source | None = None
+
+    # -- from outside
+
+    def start(self) -> None:
+        """START_DISPATCH_EVENTS."""
+        self.status = Status.RUNNING
+        if self.callbacks.call("on_start_consumption").is_success:
+            self.state = State.EXPECT_EVENT_WINDOW
+        else:
+            self.failure = self.callbacks.failure
+            self.stop()
+
+    def feed(self, page: Page) -> None:
+        """Events that follow those before."""
+        if self.is_open:
+            self._kept.feed(page)
+
+    def run(self) -> None:
+        """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
+        kept, threshold = self._kept, self.settings.threshold
+        while self.is_open and kept.has_next:
+            first, page = kept.page()
+            for run in page.runs(kept.at - first):
+                success = self._data_events(page, run) if run.kind == kinds.DATA else self._control_event(page, run)
+                if not success:
+                    self._roll_back()
+                    break
+                if self._size > threshold:
+                    # The checkpoint was declined or there was none: drop the events to make progress.
+                    kept.remove()
+                    self._size = 0
+                if kept.at != first + run.last or self.state is State.CLOSED:
+                    break
+
+    def stop(self) -> None:
+        """STOP_DISPATCH_EVENTS: the last callback. An open source and window are not ended."""
+        if self.is_open:
+            self.state = State.STOP_DISPATCH_EVENTS
+            self.callbacks.call("on_stop_consumption")
+            self.status = Status.SUSPENDED_ON_ERROR
+            self._kept.clear()
+        self.callbacks.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes events."""
+        return self.state not in (State.STOP_DISPATCH_EVENTS, State.CLOSED)
+
+    @property
+    def window(self) -> int:
+        """The scn of the start of the window in progress, or of the last one; -1 before the first."""
+        return -1 if self._window is None else self._window.scn
+
+    @property
+    def windows(self) -> list[Window]:
+        """Completed, for whoever takes them."""
+        return self._report.windows
+
+    # -- data events
+
+    def _data_events(self, page: Page, run: Run) -> bool:
+        """A run of data events of one source, or its part up to the threshold."""
+        if self._regressing:
+            self._regress(run)
+        self._events_seen = True
+        # Until the first event has been delivered it is the one that fails.
+        self._kept.at += 1
+        if self.state in _OPENING:
+            if not self._begin_window(run):
+                return False
+        elif self._source is not None and self._source.id != run.src_id and not self._end_source(self._source):
+            return False
+        source = self._source_of(run)
+        if source is None:
+            self._note("a data event", f"its source id {run.src_id} or its schema id is not known")
+            return False
+        if source is not self._source and not self._start_source(source):
+            return False
+        return self._deliver(page, run, source)
+
+    def _deliver(self, page: Page, run: Run, source: Source) -> bool:
+        first, last, size = run.first, run.last, run.size
+        if self._size + size > self.settings.threshold:
+            last = page.first_beyond(first, last, self.settings.threshold - self._size)
+        done = self.callbacks.deliver(page, first, last, source.name)
+        self._kept.at += min(done, last - 1) - first
+        self._size += size if done == run.last else page.size(first, done)
+        self._report.delivered += done - first
+        if done < last:
+            return False
+        if self._size > self.settings.threshold:
+            self._store(self._progress.checkpoint_within(), self._window or run)
+            self.state = State.EXPECT_STREAM_DATA_EVENTS
+            self._recovered()
+        return True
+
+    def _source_of(self, run: Run) -> Source | None:
+        """The source of a data event, None where the relay has sent nothing of it or of the event's schema."""
+        if self.sources is not None:
+            source = self.sources.get(run.src_id)
+            # A source without a schema cannot be started, and a schema is known whichever source it was sent for.
+            return None if source is None or source.schema is None or run.unknown else source
+        named = self._names.get(run.src_id)
+        if named is None:
+            named = self._names[run.src_id] = Source(run.src_id, str(run.src_id), {})
+        return named
+
+    def _begin_window(self, run: Run) -> bool:
+        self.state = State.START_STREAM_EVENT_WINDOW
+        self._window, self._source = run, None
+        self._progress.begin(run.scn)
+        return self._call_at("on_start_data_event_sequence", run)
+
+    def _start_source(self, source: Source) -> bool:
+        self.state = State.START_STREAM_SOURCE
+        self._source = source
+        if not self._call("on_start_source", source.name, source.schema):
+            return False
+        self.state = State.EXPECT_STREAM_DATA_EVENTS
+        return True
+
+    def _end_source(self, source: Source) -> bool:
+        self.state = State.END_STREAM_SOURCE
+        if not self._call("on_end_source", source.name, source.schema):
+            return False
+        self._source = None
+        self.state = State.EXPECT_STREAM_DATA_EVENTS
+        return True
+
+    # -- control events
+
+    def _control_event(self, page: Page, run: Run) -> bool:
+        self._kept.at += 1
+        self._size += run.size
+        if self._regressing:
+            self._regress(run)
+        if run.kind == kinds.END_OF_PERIOD:
+            return self._end_of_period(run)
+        if run.kind == kinds.SCN_REGRESS:
+            # A regress acts at the next event, and does whatever its payload says.
+            self._regressing = True
+            self.state = State.EXPECT_EVENT_WINDOW
+        elif run.kind == kinds.CHECKPOINT:
+            return self._checkpoint_event(run, page.values("value")[run.first])
+        elif run.kind == kinds.ERROR:
+            return self._error_event(page.values("value")[run.first])
+        else:
+            _log.warning("unknown control event skipped: source id %d", run.src_id)
+        return True
+
+    def _end_of_period(self, run: Run) -> bool:
+        if self._events_seen:
+            if self._source is not None and not self._end_source(self._source):
+                return False
+            self._progress.end(run.scn, run.timestamp)
+            self.state = State.END_STREAM_EVENT_WINDOW
+            self._events_seen = False
+            if not self._call_at("on_end_data_event_sequence", run):
+                return False
+            self._complete(run)
+        elif run.scn > 0:
+            self._progress.end_empty(run.scn, run.timestamp)
+            self._complete(run)
+        self.state = State.EXPECT_EVENT_WINDOW
+        if run.scn > 0:
+            self._recovered()
+        return True
+
+    def _complete(self, run: Run) -> None:
+        checkpoint = self._progress.checkpoint()
+        self._report.completed(run.scn, checkpoint if self._store(checkpoint, run) else None)
+
+    def _checkpoint_event(self, run: Run, payload: bytes | None) -> bool:
+        """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
+        if not is_online(payload):
+            self._note("a checkpoint event", "it is not one of online consumption")
+            return False
+        if run.scn > 0:
+            self._store(self._progress.checkpoint_at(run.scn), run)
+        return True
+
+    def _error_event(self, payload: bytes | None) -> bool:
+        try:
+            error = error_of(payload or b"")
+        except UnreadableEventError as problem:
+            # The original dies of it without a callback.
+            self._shut_down(Failure("on_error", str(problem)))
+            return True
+        return self._call("on_error", error)
+
+    def _regress(self, run: Run) -> None:
+        """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
+        self._regressing = self._events_seen = False
+        self._progress.go_back()
+        self._report.regressed()
+        self._call_at("on_rollback", run)
+        self.state = State.EXPECT_EVENT_WINDOW
+
+    def _call(self, callback: str, *args: Any) -> bool:
+        """Whether all consumers succeed."""
+        return not self.callbacks.listeners[callback] or self.callbacks.call(callback, *args).is_success
+
+    def _call_at(self, callback: str, run: Run) -> bool:
+        """The same with the scn of the run's first event."""
+        listeners = self.callbacks.listeners[callback]
+        return not listeners or self.callbacks.call(callback, Scn(run.scn, run.partition)).is_success
+
+    # -- checkpoints
+
+    def _store(self, checkpoint: Checkpoint, run: Run) -> bool:
+        """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
+        if self.callbacks.listeners["on_checkpoint"]:
+            answer = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
+            if answer >= Result.SKIP_CHECKPOINT:
+                return False
+        if self._persist is not None:
+            try:
+                self._persist(checkpoint)
+            except OSError:
+                _log.exception("the checkpoint could not be stored: %s", checkpoint)
+                return False
+        self.checkpoint, self._checkpoint_scn = checkpoint, run
+        self._kept.save()
+        self._size = 0
+        self._report.accepted()
+        self.retries.accepted()
+        return True
+
+    # -- failures
+
+    def _note(self, event: str, problem: str) -> None:
+        """A failure that is no consumer's."""
+        self.callbacks.failure = Failure(event, problem)
+        _log.error("%s failed: %s", event, problem)
+
+    def _recovered(self) -> None:
+        if self.status is not Status.RUNNING:
+            self.status = Status.RUNNING
+            self.retries.recovered()
+
+    def _roll_back(self) -> None:
+        self.state = State.ROLLBACK
+        self._events_seen = False
+        failure, failed = self.callbacks.failure, self._kept.at - 1
+        if self.retries.left(failed) <= 0:
+            self.callbacks.call("on_error", DispatcherRetriesExhaustedError())
+            self._close(failure)
+            return
+        self.status = Status.ERROR_RETRY
+        self.retries.failed(failed)
+        self._progress.go_back()
+        self._report.rolled_back()
+        if self._checkpoint_scn is not None:
+            self._call_at("on_rollback", self._checkpoint_scn)
+        if self._kept.saved is None:
+            self._close(failure)
+            return
+        self.state = State.REPLAY_DATA_EVENTS
+        self._kept.at = self._kept.saved
+        self._size = 0
+        self._source = None
+
+    def _close(self, failure: Failure | None) -> None:
+        self.state = State.CLOSED
+        self.callbacks.call("on_stop_consumption")
+        self._shut_down(failure)
+
+    def _shut_down(self, failure: Failure | None) -> None:
+        """CLOSED: it will not go on."""
+        self.state = State.CLOSED
+        self.status = Status.SHUTDOWN
+        self.failure = failure
+        self.callbacks.close()
+        self._kept.clear()

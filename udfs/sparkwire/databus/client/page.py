@@ -1,0 +1,248 @@
+"""A run of events of one stream as columns: what the dispatcher steps over, and what data events look into."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from hashlib import md5
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.avro.columns import Plan, decode, plan
+from sparkwire.avro.schema import parse
+from sparkwire.core.column import binary_of, spans_of
+from sparkwire.databus import layout
+from sparkwire.databus.functions import FORMAT
+from sparkwire.databus.scan import Events
+
+Ints = npt.NDArray[Any]
+
+DATA, END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR, OTHER = range(6)
+"""What an event is to the dispatcher. Source id 0 is data: the original calls it a system's, and looks it up as a source."""
+
+ROWS: Final = 1 << 14  # of a page: the columns that a consumer asks for are decoded for so many events at once
+
+
+_NO_SCHEMAS: Final[Mapping[bytes, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source that a relay serves, and the schemas that its payloads may have."""
+
+    id: int
+    name: str
+    schemas: Mapping[bytes, str]
+    """schema as JSON text by schema id; the last one is the latest"""
+
+    @classmethod
+    def of(cls, id: int, name: str, *schemas: str) -> Source:
+        """A source with its schemas from the oldest to the latest; their ids are the MD5 of their texts, as Databus makes them.
+
+        The texts have to be those of Java's ``Schema.toString()``.
+        """
+        return cls(id, name, {md5(schema.encode(), usedforsecurity=False).digest(): schema for schema in schemas})
+
+    @cached_property
+    def schema(self) -> str | None:
+        """The latest schema, which `on_start_source` and `on_end_source` tell."""
+        return next(reversed(list(self.schemas.values())), None)
+
+
+class Columns(NamedTuple):
+    """What the dispatcher needs of every event."""
+
+    scns: Ints
+    src_ids: Ints
+    partitions: Ints
+    """physical partitions"""
+    timestamps: Ints
+    """[ns]"""
+
+
+class Run(NamedTuple):
+    """Data events of one source that follow one another, or one control event."""
+
+    first: int
+    last: int
+    """the row after it"""
+    scn: int
+    """of the first one, as the rest"""
+    partition: int
+    """physical partition"""
+    kind: int
+    src_id: int
+    unknown: bool
+    """whether no source has the schema id"""
+    timestamp: int
+    """[ns]"""
+    size: int
+    """of all of them [bytes]"""
+
+
+_run = partial(tuple.__new__, Run)  # without a call in Python
+
+
+class Page:
+    """Events that follow one another in a stream, one a row.
+
+    What the dispatcher needs of every event is in arrays; what a consumer asks of a data event is decoded for all of the
+    page when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        events: pa.BinaryArray,
+        columns: Columns | None = None,
+        schemas: Mapping[bytes, str] = _NO_SCHEMAS,
+        *,
+        check: bool = False,
+    ) -> None:
+        self.events = events
+        self.rows = len(events)
+        self.offsets = binary_of(events).offsets
+        self.scns, self.src_ids, self.partitions, self.timestamps = columns or columns_of(events)
+        self.kinds = kinds_of(self.src_ids)
+        self._schemas = schemas
+        self._check = check
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """Where runs begin, and the end: a run is data events of one source, or one control event."""
+        data = self.kinds == DATA
+        head = np.ones(self.rows + 1, np.bool_)
+        if self.rows > 1:
+            head[1:-1] = ~(data[1:] & data[:-1]) | (self.src_ids[1:] != self.src_ids[:-1])
+            if self._check:
+                head[1:-1] |= self.unknown[1:] != self.unknown[:-1]
+        return np.flatnonzero(head).tolist()
+
+    @cached_property
+    def unknown(self) -> npt.NDArray[np.bool_]:
+        """Which events have a schema id that no source has; none where that is not checked."""
+        if not self._check:
+            return np.zeros(self.rows, np.bool_)
+        known = self._schemas
+        return np.fromiter((id not in known for id in self.values("schema_id")), np.bool_, self.rows)
+
+    def runs(self, row: int) -> Iterator[Run]:
+        """The runs from a row on, which may be in the middle of the first."""
+        if row == 0:
+            return iter(self._runs)
+        at = bisect_right(self.heads, row) - 1
+        began = self._runs[at]
+        scn, partition, timestamp = int(self.scns[row]), int(self.partitions[row]), int(self.timestamps[row])
+        rest = began._replace(
+            first=row, scn=scn, partition=partition, timestamp=timestamp, size=self.size(row, began.last)
+        )
+        return chain((rest,), islice(self._runs, at + 1, None))
+
+    @cached_property
+    def _runs(self) -> list[Run]:
+        heads = np.array(self.heads, np.int64)
+        first, last = heads[:-1], heads[1:]
+        columns = (self.scns, self.partitions, self.kinds, self.src_ids, self.unknown, self.timestamps)
+        sizes = (self.offsets[last] - self.offsets[first]).tolist()
+        rows = zip(first.tolist(), last.tolist(), *(column[first].tolist() for column in columns), sizes, strict=True)
+        return list(map(_run, rows))
+
+    def size(self, first: int, last: int) -> int:
+        """Of the events from ``first`` to before ``last`` [bytes]."""
+        return int(self.offsets[last]) - int(self.offsets[first])
+
+    def first_beyond(self, first: int, last: int, size: int) -> int:
+        """Up to where the events from ``first`` on take more than ``size`` [bytes] with the last of them; ``last`` if never."""
+        ends = self.offsets[first + 1 : last + 1]
+        return min(first + int(np.searchsorted(ends, int(self.offsets[first]) + size, side="right")) + 1, last)
+
+    def values(self, field: str) -> list[Any]:
+        """A field of `dbus_event` of every event, as Python values."""
+        found = self._values.get(field)
+        if found is None:
+            found = FORMAT.by_name[f"dbus_{field}"].decode(self.events).to_pylist()
+            self._values[field] = found
+        return found
+
+    def typed(self, row: int) -> Any:
+        """The payload of a data event by its schema; all events of that schema are decoded at once.
+
+        Raises
+        ------
+        LookupError
+            where no source has the event's schema id.
+        """
+        id = self.values("schema_id")[row]
+        text = self._schemas.get(id)
+        if text is None:
+            name = "none" if id is None else id.hex()
+            raise LookupError(
+                f"typed takes the schema of the event, and no source has one with the id {name}: give sources"
+            )
+        found = self._typed.get(id)
+        if found is None:
+            rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]
+            payloads = FORMAT.by_name["dbus_value"].decode(self.events.take(pa.array(rows)))
+            found = self._typed[id] = dict(zip(rows, records(payloads, text), strict=True))
+        return found[row]
+
+    @cached_property
+    def _typed(self) -> dict[bytes, dict[int, Any]]:
+        return {}
+
+    @cached_property
+    def _values(self) -> dict[str, list[Any]]:
+        return {}
+
+
+def kinds_of(src_ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """What the events of these source ids are to the dispatcher."""
+    kinds = np.zeros(len(src_ids), np.int8)
+    control = np.flatnonzero(src_ids < 0)
+    if len(control):
+        ids = src_ids[control]
+        chosen = [
+            ids == layout.END_OF_PERIOD,
+            ids == layout.CHECKPOINT,
+            ids == layout.SCN_REGRESS,
+            (ids >= layout.FIRST_ERROR) & (ids <= layout.LAST_ERROR),
+        ]
+        kinds[control] = np.select(chosen, [END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR], OTHER)
+    return kinds
+
+
+def records(payloads: pa.BinaryArray, schema: str) -> list[Any]:
+    """Avro data as Python values; None where a payload is NULL or cannot be read."""
+    decoded: list[Any] = decode(_plan(schema), spans_of(payloads)).column.to_pylist()
+    return decoded
+
+
+@cache
+def _plan(schema: str) -> Plan:
+    parsed = parse(schema)
+    return plan([parsed], parsed)
+
+
+def pages(
+    events: pa.BinaryArray,
+    columns: Columns | None = None,
+    schemas: Mapping[bytes, str] = _NO_SCHEMAS,
+    *,
+    check: bool = False,
+) -> Iterator[Page]:
+    """The events in pages of a bounded number of rows; nothing is copied. ``check``: whether schema ids have to be known."""
+    for first in range(0, len(events), ROWS):
+        part = None if columns is None else Columns(*(column[first : first + ROWS] for column in columns))
+        yield Page(events.slice(first, ROWS), part, schemas, check=check)
+
+
+def columns_of(events: pa.BinaryArray) -> Columns:
+    """Read from the events."""
+    fields = Events(events).header.fields
+    return Columns(fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"])

@@ -1,0 +1,174 @@
+"""What a task of `consume` and `callbacks` does: the events of whole streams, sorted, in; report rows or callback rows out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.databus.client.consumer import Consumer, Registration
+from sparkwire.databus.client.dispatcher import Dispatcher
+from sparkwire.databus.client.errors import ConsumerFailedError, DamagedEventError
+from sparkwire.databus.client.page import DATA, Source, kinds_of, pages
+from sparkwire.databus.client.report import Window
+from sparkwire.databus.client.rows import CallbackRows, stretches
+from sparkwire.databus.client.run import schemas_of
+from sparkwire.databus.client.settings import Settings
+from sparkwire.databus.client.state import Status
+from sparkwire.databus.scan import Events
+
+REPORT: Final = pa.schema(
+    [
+        ("stream", pa.string()),
+        ("partition", pa.int32()),
+        ("scn", pa.int64()),
+        ("events", pa.int64()),
+        ("rollbacks", pa.int32()),
+        ("retries", pa.int32()),
+        ("seconds", pa.float64()),
+        ("checkpoint", pa.string()),
+    ]
+)
+KEYS: Final = ("stream", "partition")
+_REPORTED: Final = 1 << 14  # [rows] of a batch of the report
+
+
+class Plan(NamedTuple):
+    """How the streams of a task are consumed; pickled to it."""
+
+    consumer: Consumer | Callable[[], Consumer]
+    group_size: int
+    sources: Mapping[int, Source] | None
+    only_sources: frozenset[int] | None
+    logical_partitions: frozenset[int] | None
+    settings: Settings
+
+    def registration(self) -> Registration:
+        """Consumers of their own for one stream."""
+        return Registration([self._member() for _ in range(self.group_size)])
+
+    def _member(self) -> Consumer:
+        return copy.deepcopy(self.consumer) if isinstance(self.consumer, Consumer) else self.consumer()
+
+
+def consume_streams(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
+    """Run the consumer over the streams of a task, one after another; a report row for each completed window."""
+    for (stream, partition), slices in _streams(batches):
+        dispatcher = Dispatcher([plan.registration()], plan.sources, plan.settings)
+        try:
+            yield from _consumed(dispatcher, slices, plan, stream, partition)
+        finally:
+            dispatcher.callbacks.close()
+
+
+def _consumed(
+    dispatcher: Dispatcher, slices: Iterable[pa.Array], plan: Plan, stream: str | None, partition: int | None
+) -> Iterator[pa.RecordBatch]:
+    schemas, check = schemas_of(plan.sources), plan.sources is not None
+    dispatcher.start()
+    for events in slices:
+        if not dispatcher.is_open:
+            break
+        _check(events, stream)
+        for page in pages(_chosen(events, plan), schemas=schemas, check=check):
+            dispatcher.feed(page)
+            dispatcher.run()
+            if len(dispatcher.windows) >= _REPORTED:
+                yield _report(dispatcher, stream, partition)
+    failure = dispatcher.failure
+    if failure is not None or dispatcher.status is Status.SHUTDOWN:
+        callback, error = failure or ("the dispatcher", "closed")
+        raise ConsumerFailedError(
+            f"the consumer of stream {stream} failed for good in window {dispatcher.window}: {callback} {error}"
+        )
+    dispatcher.stop()
+    yield _report(dispatcher, stream, partition)
+
+
+def _report(dispatcher: Dispatcher, stream: str | None, partition: int | None) -> pa.RecordBatch:
+    windows: list[Window] = dispatcher.windows
+    columns = [list(column) for column in zip(*windows, strict=True)] or [[] for _ in Window._fields]
+    columns[-1] = [None if checkpoint is None else str(checkpoint) for checkpoint in columns[-1]]
+    names = [[stream] * len(windows), [partition] * len(windows)]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(names + columns, REPORT, strict=True)], schema=REPORT
+    )
+    dispatcher.windows.clear()
+    return batch
+
+
+def callback_rows(
+    batches: Iterable[pa.RecordBatch], names: Mapping[int, str], threshold: int
+) -> Iterator[pa.RecordBatch]:
+    """The callbacks of the streams of a task as rows."""
+    for (stream, _), slices in _streams(batches):
+        rows = CallbackRows(stream, names, threshold)
+        yield rows.started()
+        for events in slices:
+            for page in pages(_intact(events)):
+                yield rows.rows(page)
+
+
+def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], Iterator[pa.Array]]]:
+    """Each stream with its events, a slice of a batch at a time; the slices of one have to be taken before the next."""
+    parts = (
+        (key, batch.column("event").slice(first, last - first))
+        for batch in batches
+        for key, first, last in stretches(batch, KEYS)
+    )
+    pending = next(parts, None)
+
+    def slices(key: tuple[Any, ...]) -> Iterator[pa.Array]:
+        nonlocal pending
+        while pending is not None and pending[0] == key:
+            events = pending[1]
+            pending = next(parts, None)
+            yield events
+
+    while pending is not None:
+        key = pending[0]
+        own = slices(key)
+        yield key, own
+        for _ in own:  # what the caller left
+            pass
+
+
+def _check(events: pa.Array, stream: str | None) -> None:
+    errors = Events(events, check=True).errors
+    bad = np.flatnonzero(errors != OK)
+    if len(bad):
+        raise DamagedEventError(
+            f"stream {stream} has an event that cannot be read ({ERRORS[errors[bad[0]]]}): to go on without such events, "
+            "filter them out with dbus_is_valid(event)"
+        )
+
+
+def _intact(events: pa.Array) -> pa.Array:
+    intact = Events(events, check=True).errors == OK
+    return events if intact.all() else events.filter(pa.array(intact))
+
+
+def _chosen(events: pa.Array, plan: Plan) -> pa.Array:
+    """Without the data events that the filters leave out; control events always pass."""
+    if plan.only_sources is None and plan.logical_partitions is None:
+        return events
+    fields = Events(events).header.fields
+    keep = np.ones(len(events), np.bool_)
+    if plan.only_sources is not None:
+        keep &= np.isin(fields["src_id"], list(plan.only_sources))
+    if plan.logical_partitions is not None:
+        keep &= np.isin(fields["logical_partition_id"], list(plan.logical_partitions))
+    return events.filter(pa.array(keep | (kinds_of(fields["src_id"]) != DATA)))
+
+
+def source_ids(order: Sequence[int | str], sources: Mapping[int, Source] | None) -> list[int]:
+    """The ids of sources given by id or by name."""
+    by_name = {source.name: source.id for source in (sources or {}).values()}
+    unknown = [source for source in order if not isinstance(source, int) and source not in by_name]
+    if unknown:
+        raise ValueError(f"source_order takes ids, or names that sources tells, got {unknown[0]!r}")
+    return [source if isinstance(source, int) else by_name[source] for source in order]

@@ -1,0 +1,237 @@
+"""Kernels for one serialized event: which variant it is, where its header ends, whether it is intact.
+
+An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
+field is read only after its own bytes have been proved to lie inside the row.
+"""
+
+from __future__ import annotations
+
+from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.databus import layout
+from sparkwire.databus.layout import (
+    BYTES_KEY,
+    LONG_KEY,
+    MAGIC,
+    MIN_LENGTH,
+    NO_VARIANT,
+    V1_ATTRIBUTES_END,
+    V1_BIG,
+    V1_BYTES_HEADER,
+    V1_BYTES_KEY,
+    V1_KEY,
+    V1_LITTLE,
+    V1_LONG_HEADER,
+    V2_BIG,
+    V2_KEY,
+    V2_KEY_MASK,
+    V2_KEY_SHIFT,
+    V2_LENGTH_END,
+    V2_LITTLE,
+)
+from sparkwire.kernels import Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
+
+_V1_CRC = layout.V1["header_crc"].offset
+_V1_COVERED = layout.V1["length"].offset
+_V1_LENGTH = layout.V1["length"].offset
+_V1_ATTRIBUTES = layout.V1["attributes"].offset
+_V1_VALUE_CRC = layout.V1["value_crc"].offset
+_V2_MAGIC = layout.V2["magic"].offset
+_V2_HEADER_LENGTH = layout.V2["header_length"].offset
+_V2_CRC = layout.V2["header_crc"].offset
+_V2_COVERED = layout.V2["value_crc"].offset
+_V2_VALUE_CRC = layout.V2["value_crc"].offset
+_V2_LENGTH = layout.V2["length"].offset
+_V2_ATTRIBUTES = layout.V2["attributes"].offset
+
+UNKNOWN = -1  # a position, a size or a checksum that the bytes do not say
+
+
+@kernel
+def is_v2(variant: int) -> bool:
+    return variant >= V2_BIG
+
+
+@kernel
+def is_little(variant: int) -> bool:
+    return variant in (V1_LITTLE, V2_LITTLE)
+
+
+@kernel
+def key_type(data: Bytes, start: int, variant: int) -> int:
+    """The kind of key, from attributes that are there."""
+    little = is_little(variant)
+    if is_v2(variant):
+        return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
+    attributes = int64(u16(data, start + _V1_ATTRIBUTES, little))
+    return BYTES_KEY if attributes & V1_BYTES_KEY else LONG_KEY
+
+
+@kernel
+def total_length(data: Bytes, start: int, size: int, variant: int) -> int:
+    """The length as stored, below any length where its bytes are missing [bytes]."""
+    if is_v2(variant):
+        return int64(i32(data, start + _V2_LENGTH, is_little(variant))) if size >= V2_LENGTH_END else -(1 << 40)
+    return int64(i32(data, start + _V1_LENGTH, is_little(variant))) if size >= _V1_LENGTH + 4 else -(1 << 40)
+
+
+@kernel
+def header_end(data: Bytes, start: int, size: int, variant: int) -> int:
+    """Where the header ends by its own word, ``UNKNOWN`` where that word is missing or negative [bytes]."""
+    if is_v2(variant):
+        if size < _V2_HEADER_LENGTH + 4:
+            return UNKNOWN
+        return max(int64(i32(data, start + _V2_HEADER_LENGTH, is_little(variant))), UNKNOWN)
+    if size < V1_ATTRIBUTES_END:
+        return UNKNOWN
+    return V1_BYTES_HEADER if key_type(data, start, variant) == BYTES_KEY else V1_LONG_HEADER
+
+
+@kernel
+def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int:
+    """Checksum of what is there of bytes ``first`` to ``last``; of no bytes it is 0."""
+    if last <= first:
+        return int64(0)
+    if first >= size:
+        return int64(UNKNOWN)
+    return int64(crc32_raw(data, start + first, min(last, size) - first))
+
+
+@kernel
+def header_first(variant: int) -> int:
+    """Where the range of the header's checksum begins [bytes]."""
+    return _V2_COVERED if is_v2(variant) else _V1_COVERED
+
+
+@kernel
+def is_whole(size: int, variant: int, end: int, length: int) -> bool:
+    """Whether every byte that both checksums need is there."""
+    fixed = V2_KEY if is_v2(variant) else V1_KEY
+    return variant != NO_VARIANT and fixed <= end <= length <= size
+
+
+@kernel
+def stored_header_crc(data: Bytes, start: int, variant: int) -> int:
+    return int64(u32(data, start + (_V2_CRC if is_v2(variant) else _V1_CRC), is_little(variant)))
+
+
+@kernel
+def stored_value_crc(data: Bytes, start: int, variant: int) -> int:
+    return int64(u32(data, start + (_V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC), is_little(variant)))
+
+
+@kernel
+def header_crc(data: Bytes, start: int, size: int, variant: int, end: int) -> int:
+    """The checksum of a header that ends at ``end``, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    if is_v2(variant) and size < _V2_HEADER_LENGTH + 4:
+        return int64(UNKNOWN)
+    # A V1 row that ends before the attributes ends before either header does.
+    last = V1_LONG_HEADER if end == UNKNOWN and not is_v2(variant) else end
+    return _range_crc(data, start, size, header_first(variant), last)
+
+
+@kernel
+def value_crc(data: Bytes, start: int, size: int, variant: int, end: int, length: int) -> int:
+    """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    if end == UNKNOWN or (is_v2(variant) and size < V2_LENGTH_END):
+        return int64(UNKNOWN)
+    return _range_crc(data, start, size, end, length)
+
+
+@kernel
+def header_checks(data: Bytes, start: int, size: int, variant: int, end: int, computed: int) -> int:
+    """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    if end == UNKNOWN and not (is_v2(variant) and size >= _V2_HEADER_LENGTH + 4):
+        return UNKNOWN
+    if max(end, (_V2_CRC if is_v2(variant) else _V1_CRC) + 4) > size:
+        return UNKNOWN
+    return 1 if computed == stored_header_crc(data, start, variant) else 0
+
+
+@kernel
+def value_checks(data: Bytes, start: int, size: int, variant: int, end: int, length: int, computed: int) -> int:
+    """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    stored = _V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC
+    if computed == UNKNOWN or size < stored + 4 or length > max(end, size):
+        return UNKNOWN
+    return 1 if computed == stored_value_crc(data, start, variant) else 0
+
+
+@kernel
+def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
+    """Whether the header is whole and its checksum right."""
+    end = header_end(data, start, size, variant)
+    return header_checks(data, start, size, variant, end, header_crc(data, start, size, variant, end)) == 1
+
+
+@kernel
+def magic_variant(data: Bytes, start: int, size: int) -> int:
+    """The variant by the version byte and V2's magic word, ``NO_VARIANT`` where they leave the order open."""
+    if size < _V2_MAGIC + 4 or u8(data, start) != 2:
+        return NO_VARIANT
+    if u32(data, start + _V2_MAGIC, False) == MAGIC:
+        return V2_BIG
+    return V2_LITTLE if u32(data, start + _V2_MAGIC, True) == MAGIC else NO_VARIANT
+
+
+@kernel
+def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
+    """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
+    big_checks = header_crc_ok(data, start, size, big)
+    if big_checks == header_crc_ok(data, start, size, big + 1):
+        return NO_VARIANT
+    return big if big_checks else big + 1
+
+
+@kernel
+def event_variant(data: Bytes, start: int, size: int) -> int:
+    """Version and byte order of a row that is one event.
+
+    V2's magic word decides; else the order in which the stored length is the row's; else the order in
+    which the header's checksum is right; else big-endian.
+    """
+    if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
+        return NO_VARIANT
+    variant = magic_variant(data, start, size)
+    if variant != NO_VARIANT:
+        return variant
+    big = V2_BIG if u8(data, start) == 2 else V1_BIG
+    big_fits = total_length(data, start, size, big) == size
+    if big_fits != (total_length(data, start, size, big + 1) == size):
+        return big if big_fits else big + 1
+    variant = checked_variant(data, start, size, big)
+    return big if variant == NO_VARIANT else variant
+
+
+@kernel
+def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) -> int:
+    """The first thing wrong with an event's header, ``OK`` if nothing is: then its length can be trusted."""
+    if size < 1:
+        return TRUNCATED
+    if variant == NO_VARIANT:
+        return BAD_MAGIC
+    end = header_end(data, start, size, variant)
+    length = total_length(data, start, size, variant)
+    if is_v2(variant):
+        if size < V2_KEY:
+            return TRUNCATED
+        if u32(data, start + _V2_MAGIC, is_little(variant)) != MAGIC:
+            return BAD_MAGIC
+        if end < V2_KEY or end > length:
+            return BAD_LENGTH
+    elif end == UNKNOWN or size < end:
+        return TRUNCATED
+    elif length < MIN_LENGTH:
+        return BAD_LENGTH
+    if size < end:
+        return TRUNCATED
+    return OK if checks == 1 else HEADER_CRC_MISMATCH
+
+
+@kernel
+def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
+    """The first thing wrong after an intact header."""
+    if length > size:
+        return TRUNCATED
+    if not bounded:
+        return BAD_LENGTH
+    return OK if checks == 1 else VALUE_CRC_MISMATCH

@@ -1,0 +1,232 @@
+"""``dbus_explain``: an event byte by byte, from its layout tables and what the scan finds.
+
+The lines follow each other as the fields do; a line is named by the accessor that answers it, where there is one. A part has
+the lines length, attributes, digest and data. Bytes that belong to no field are a line, too: between a key and the end of its
+header, after the parts, after the event. What `dbus_error` answers is at the place where it arises.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from sparkwire.base.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.base.wire import Field, Layout, described
+from sparkwire.core.dump import Dump, Line
+from sparkwire.databus import accessors, event, layout
+from sparkwire.databus.layout import (
+    BYTES_KEY,
+    CRC32_SIZE,
+    LONG_KEY,
+    MD5_SIZE,
+    NO_VARIANT,
+    PART,
+    SCHEMA_KEY,
+    V1,
+    V2,
+    V2_KEY,
+    V2_METADATA,
+    V2_PAYLOAD,
+)
+from sparkwire.databus.scan import Events
+
+_KEY_SIZE: Final = Field("key_length", "i32", "Length of the key's bytes [bytes]")
+_KEY: Final = "key_long"
+_DIGESTS: Final = (("MD5", MD5_SIZE), ("CRC-32", CRC32_SIZE))
+# A part's length, attributes, digest and data.
+_PAYLOAD_PART: Final = ("payload_length", "payload_attributes", "schema_id", "value")
+_METADATA_PART: Final = ("metadata_length", "metadata_attributes", "metadata_schema_id", "metadata")
+_KEY_PART: Final = ("key_length", "key_attributes", "key_schema_id", "key_bytes")
+
+
+class _Event:
+    """An event that is being explained: its bytes, its lines, and what the scan finds."""
+
+    def __init__(self, data: bytes) -> None:
+        self.found = Events(pa.array([data], pa.binary()), check=True)
+        self.variant = int(self.found.header.variants[0])
+        self.dump = Dump(data, "little" if event.is_little(self.variant) else "big")
+        self.is_v2 = self.variant >= layout.V2_BIG
+        self.table: Layout = V2 if self.is_v2 else V1
+        self.size = len(data)
+        self.length = int(event.total_length(self.found.data, 0, self.size, self.variant))
+        self.header_end = int(event.header_end(self.found.data, 0, self.size, self.variant))
+        self.lies: list[int] = []
+        """the lines that say what cannot be"""
+
+    def answer(self, accessor: Callable[[Events], pa.Array]) -> str | None:
+        """What an accessor answers, as text."""
+        value = accessor(self.found)[0].as_py()
+        return None if value is None else str(value)
+
+    def lie(self, at: int, note: str) -> None:
+        """Line ``at`` says what cannot be."""
+        self.lies.append(at)
+        self.dump.amend(at, note)
+
+
+def explain(data: bytes) -> list[Line]:
+    """Every byte of one event."""
+    shown = _Event(data)
+    dump = shown.dump
+    if shown.variant == NO_VARIANT:
+        dump.number(V1["version"].field, described("version", V1)[1].rstrip("."))
+        dump.rest("rest", "nothing is known of this version")
+    else:
+        _header(shown)
+        _key(shown)
+        _body(shown)
+        dump.rest("left_over", "after the event's end: no error")
+    _blame(shown, int(shown.found.errors[0]))
+    return dump.end()
+
+
+def _header(shown: _Event) -> None:
+    """The fixed fields before the key."""
+    for field in shown.table.fields:
+        if field.name != _KEY:
+            shown.dump.number(field, *_notes(shown, field))
+
+
+def _notes(shown: _Event, field: Field) -> list[str | None]:
+    """What is to be known of a field: what it means here, then what it is."""
+    name = field.name
+    here: list[str | None] = []
+    if name in ("header_crc", "value_crc"):
+        here = [_checksum(shown, 0 if name == "header_crc" else 1)]
+    elif name == "attributes":
+        here = [_bits(shown)]
+    elif name == "timestamp_nanos":
+        here = [_time(shown)]
+    elif name == "src_id":
+        here = [shown.answer(accessors.event_type)]
+    elif name == "schema_id":
+        version = shown.answer(accessors.schema_version)
+        here = [version and f"read as REPL_DBUS does, schema version {version}"]
+    return [*here, described(name, V1, V2)[1].rstrip(".")]
+
+
+def _checksum(shown: _Event, which: int) -> str | None:
+    """What is stored and what is computed."""
+    stored = shown.answer(accessors.fixed(("header_crc", "value_crc")[which], "").accessor)
+    computed = shown.answer(accessors.crc_computed(which))
+    valid = shown.answer(accessors.crc_valid(which))
+    if stored is None or computed is None:
+        return None
+    verdict = {"True": "right", "False": "wrong"}.get(valid or "", "bytes are missing to tell")
+    return f"{verdict}: stored {stored}, computed {computed}"
+
+
+def _bits(shown: _Event) -> str | None:
+    """The attribute bits by name."""
+    attributes = shown.answer(accessors.fixed("attributes", "").accessor)
+    if attributes is None:
+        return None
+    key = shown.answer(accessors.key_type)
+    names = [shown.answer(accessors.opcode) or "no opcode", f"{key} key" if key else "no key"]
+    flags = {"trace": (layout.V1_TRACE, layout.V2_TRACE), "replicated": (layout.V1_REPLICATED, layout.V2_REPLICATED)}
+    flags |= {"metadata": (0, V2_METADATA), "payload": (0, V2_PAYLOAD)}
+    return ", ".join([*names, *(name for name, bits in flags.items() if int(attributes) & bits[shown.is_v2])])
+
+
+def _time(shown: _Event) -> str | None:
+    when = accessors.timestamp(shown.found)[0].as_py()
+    return None if when is None else when.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
+
+
+def _key(shown: _Event) -> None:
+    dump, kind = shown.dump, int(shown.found.key_types[0])
+    if kind == LONG_KEY:
+        dump.number(shown.table[_KEY].field, described(_KEY, V1, V2)[1].rstrip("."))
+    elif kind == SCHEMA_KEY:
+        _part(shown, _KEY_PART, shown.header_end, "header")
+    elif kind == BYTES_KEY:
+        size = dump.number(_KEY_SIZE, _KEY_SIZE.doc)
+        if size is None:
+            return
+        last, within = (shown.header_end, "header") if shown.is_v2 else (shown.length, "event")
+        if size < 0 or dump.at + size > last:
+            shown.lie(len(dump.lines) - 1, f"a key of {size} bytes does not end within the {within}")
+        if size >= 0 and dump.left:
+            dump.content("key_bytes", size, "BYTES")
+
+
+def _part(shown: _Event, names: tuple[str, str, str, str], last: int, within: str) -> bool:
+    """A part, which has to end at ``last``; whether what follows it can be found."""
+    dump, at = shown.dump, len(shown.dump.lines)
+    size = dump.number(PART.fields[0], PART.fields[0].doc, name=names[0])
+    attributes = dump.number(PART.fields[1], PART.fields[1].doc, name=names[1])
+    if size is None or attributes is None:
+        return False
+    kind = attributes & 3
+    if kind >= len(_DIGESTS):
+        shown.lie(at + 1, f"kind of digest {kind} is unknown")
+        return False
+    name, digest = _DIGESTS[kind]
+    dump.amend(at + 1, f"{name}, schema version {attributes >> 2}")
+    if size < 0 or dump.at + digest + size > last:
+        shown.lie(at, f"a part of {size} bytes does not end within the {within}")
+    if dump.left:
+        raw = dump.data[dump.at : dump.at + digest]
+        dump.take(names[2], digest, raw.hex() if len(raw) == digest else None, name)
+    if dump.left and size >= 0:
+        dump.content(names[3], size)
+    return size >= 0
+
+
+def _body(shown: _Event) -> None:
+    """What is between the header and the event's end."""
+    dump = shown.dump
+    if not shown.is_v2:
+        header_is_whole = 0 <= shown.header_end <= dump.at
+        if header_is_whole and shown.length > dump.at and not shown.lies:
+            dump.content("value", shown.length - dump.at)
+        return
+    if shown.header_end > dump.at:
+        dump.take("unclaimed", shown.header_end - dump.at, None, "between the key and the end of the header")
+    if shown.header_end == dump.at:
+        # Parts that would begin inside of the key are not looked for: each byte has one line.
+        _parts(shown)
+    if shown.length > dump.at and dump.left:
+        dump.take("unclaimed", shown.length - dump.at, None, "of no part, within the event's length")
+
+
+def _parts(shown: _Event) -> None:
+    attributes = int(shown.found.header.fields["attributes"][0])
+    for bit, names in ((V2_METADATA, _METADATA_PART), (V2_PAYLOAD, _PAYLOAD_PART)):
+        if attributes & bit and shown.dump.left and not _part(shown, names, shown.length, "event"):
+            return
+
+
+def _blame(shown: _Event, error: int) -> None:
+    """Put the event's error where it arises."""
+    if error == OK:
+        return
+    dump = shown.dump
+    if not dump.lines:
+        dump.take("event", 0)
+    at, text = _place(shown, error)
+    dump.amend(at, f"{ERRORS[error]}: {text}")
+
+
+def _place(shown: _Event, error: int) -> tuple[int, str]:
+    """The line at which an error arises, and what it is."""
+    fields = [line.field for line in shown.dump.lines]
+    if error == BAD_MAGIC:
+        known = shown.variant != NO_VARIANT
+        return (fields.index("magic"), "not that of V2") if known else (0, "neither V1 (0) nor V2 (2)")
+    if error in (HEADER_CRC_MISMATCH, VALUE_CRC_MISMATCH):
+        name = "header_crc" if error == HEADER_CRC_MISMATCH else "value_crc"
+        return fields.index(name), "the bytes that it covers are not those that were written"
+    if error == TRUNCATED:
+        if shown.header_end < 0 or shown.size < max(shown.header_end, shown.table[_KEY].offset):
+            return len(fields) - 1, "the bytes end within the header"
+        return fields.index("length"), f"the event has {shown.length} bytes, {shown.size} are here"
+    if shown.is_v2 and not V2_KEY <= shown.header_end <= shown.length:
+        return fields.index("header_length"), f"a header ends between {V2_KEY} and the event's end"
+    if shown.lies:
+        return shown.lies[0], "it contradicts what is around it"
+    return fields.index("length"), f"{shown.length} bytes end before the key does"

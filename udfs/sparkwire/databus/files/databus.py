@@ -1,0 +1,286 @@
+"""The table `databus`: streams of events in files, their windows, and their rows as record batches.
+
+A stream is a file, or with ``stream => directory`` all files of a directory, in the order of their names. `query`, `plan` and
+`read` as in `kafka_log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.base.sqltype import arrow_type
+from sparkwire.core.sources import options
+from sparkwire.core.sources.options import Option
+from sparkwire.core.sources.storage import GZIP, File, Source
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
+from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.databus.client.checkpoint import Checkpoint
+from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.files.event_rows import Part, event_rows
+from sparkwire.databus.files.events import END, EventFile, Rows
+from sparkwire.databus.files.windows import UNENDED, Ending, Open, Windows, windows_of
+from sparkwire.databus.layout import NO_VARIANT
+from sparkwire.databus.stream import stream_variant
+
+NAME: Final = "databus"
+FILE, DIRECTORY = "file", "directory"
+
+OPTIONS: Final = (
+    *PATHS,
+    Option(
+        "stream", options.choice(FILE, DIRECTORY), FILE, "whether a stream is a file, or a directory of files in order"
+    ),
+    *CHOICES,
+    Option(
+        "sources",
+        options.integers,
+        None,
+        "ids of the sources whose data events are asked for; control events always are",
+    ),
+    Option("startingScn", options.whole_number, None, "windows from there on"),
+    Option("startingCheckpoint", options.text, "", "what a Databus checkpoint, its JSON, has not consumed"),
+    *TASKS,
+)
+
+_OWN: Final = {
+    "stream": pa.string(),
+    "file": pa.string(),
+    "position": pa.int64(),
+    "window": pa.int64(),
+    "window_start_scn": pa.int64(),
+    "window_scn": pa.int64(),
+}
+COLUMNS: Final = _OWN | {column.name: arrow_type(column.sql) for column in FIELDS} | {"event": pa.binary()}
+"""type by name, in order"""
+_OWN_DOCS: Final = {
+    "stream": "The file, or the directory, whose events these are.",
+    "file": "Which file.",
+    "position": "Where the event begins in the file [bytes].",
+    "window": "Number of the window in its stream: 0, 1, …",
+    "window_start_scn": "Sequence of the window's first data event.",
+    "window_scn": "Sequence of its end-of-period event; NULL while the window is open.",
+    "event": "The event as it is.",
+}
+DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
+"""what each of them means"""
+TO_THE_END: Final = 2**62
+"""a position after that of any event"""
+
+
+class Start(NamedTuple):
+    """From where on windows are asked for."""
+
+    scn: int
+    skipped: int
+    """data events of the window with this very scn that are not asked for, -1 for the whole window"""
+
+
+class Query(NamedTuple):
+    """What is asked for."""
+
+    paths: tuple[str, ...]
+    by_directory: bool
+    columns: tuple[str, ...]
+    mode: str
+    sources: frozenset[int] | None
+    start: Start | None
+    max_split_bytes: int
+    max_bytes_per_trigger: int | None
+    fail_on_data_loss: bool
+
+
+class Begin(NamedTuple):
+    """Between two windows."""
+
+    position: int
+    """in a file [bytes]"""
+    window: int
+    """number of the window that begins there"""
+    previous: int
+    """variant of the event before"""
+
+
+FRONT: Final = Begin(0, 0, NO_VARIANT)
+
+
+def query(given: Mapping[str, str]) -> Query:
+    """Read the options of a query.
+
+    Raises
+    ------
+    ValueError
+        where one is wrong, or path is missing.
+    """
+    o = options.parsed(NAME, OPTIONS, given)
+    paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), o)
+    return Query(
+        paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),
+        o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
+    )  # fmt: skip
+
+
+def _start(scn: int | None, checkpoint: str) -> Start | None:
+    if scn is not None and checkpoint:
+        raise ValueError(f"{NAME} takes startingScn or startingCheckpoint, got both")
+    if scn is not None:
+        return Start(scn, 0)
+    if not checkpoint:
+        return None
+    try:
+        parsed = Checkpoint.parse(checkpoint)
+    except ValueError as error:
+        raise ValueError(f"{NAME} takes startingCheckpoint the JSON of a Databus checkpoint: {error}") from None
+    if parsed.is_flexible:
+        return None
+    if parsed.mode != "ONLINE_CONSUMPTION":
+        raise ValueError(f"{NAME} takes startingCheckpoint of ONLINE_CONSUMPTION, got {parsed.mode}")
+    return Start(parsed.window_scn, parsed.window_offset)
+
+
+def find(paths: Sequence[str]) -> list[File]:
+    """The files at some paths, in the order of their names; those hidden by their names (``.…``, ``_…``) are left out.
+
+    Raises
+    ------
+    OSError
+        where there is nothing, or it must not be read.
+    ValueError
+        where there are directories, but no file in them.
+    """
+    found = found_at(paths, _visible, _NO_FILE)
+    return sorted(found, key=lambda file: (file.root, file.folder, file.basename))
+
+
+_NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does not begin with . or _"
+
+
+def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
+    names = {file.path for file in files}
+    return {
+        file.name: file
+        for file in files
+        if single
+        # A compressed copy beside its original has nothing else.
+        or not (file.basename.startswith((".", "_")) or (file.compressed and file.path.removesuffix(GZIP) in names))
+    }
+
+
+def streams(asked: Query) -> list[tuple[str, list[File]]]:
+    """The streams of a query, each with its files in order."""
+    files = find(asked.paths)
+    if not asked.by_directory:
+        return [(file.name, [file]) for file in files]
+    return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]
+
+
+def types(_: Query) -> dict[str, pa.DataType]:
+    """Type by name of all columns."""
+    return COLUMNS
+
+
+def docs(asked: Query) -> Mapping[str, str]:
+    """What each column means."""
+    return DOCS
+
+
+def schema(asked: Query) -> pa.Schema:
+    return pa.schema([pa.field(name, COLUMNS[name]) for name in asked.columns])
+
+
+def narrowed(asked: Query, comparisons: Sequence[options.Comparison]) -> Query:
+    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    for column, operator, *values in options.not_null(comparisons):
+        if column == "src_id" and operator in ("=", "in"):
+            asked = asked._replace(sources=options.within(asked.sources, values))
+    return asked
+
+
+def plan(asked: Query) -> list[tuple[Part, ...]]:
+    """The tasks of a query.
+
+    Raises
+    ------
+    OSError, ValueError
+        as `find`.
+    """
+    parts = [
+        part for stream, files in streams(asked) for part in stream_parts(stream, files, asked.max_split_bytes, FRONT)
+    ]
+    return packed(parts, [_size(part) + FILE_COST for part in parts], asked.max_split_bytes)
+
+
+def _size(part: Part) -> int:
+    """About how many bytes it has."""
+    return max(0, min(part.stop, part.file.size) - part.start)
+
+
+def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begin) -> list[Part]:
+    """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
+
+    ``begin`` is where in the first of ``files`` to begin.
+    """
+    start, previous = begin.position, begin.previous
+    window = Open(begin.window)
+    if len(files) == 1 and (files[0].compressed or files[0].size - start <= max_bytes):
+        return [Part(files[0], stream, start, TO_THE_END, previous, window, UNENDED)]
+    parts: list[Part] = []
+    waiting: list[int] = []  # parts at whose end the window at hand is open
+    for file in files:
+        with Source(file) as source:
+            events = EventFile(source)
+            parts.append(Part(file, stream, start, TO_THE_END, previous, window, UNENDED))
+            position, start = start, 0
+            while len((rows := events.rows(position, source.size, previous)).kinds):
+                found = windows_of(rows, window, None)
+                _join(parts, waiting, window, found)
+                for at, begun, before in _cuts(rows, found, window, previous, parts[-1].start, max_bytes):
+                    if not file.compressed:
+                        parts[-1] = parts[-1]._replace(stop=at)
+                        parts.append(Part(file, stream, at, TO_THE_END, before, begun, UNENDED))
+                window, position, previous = found.after, rows.stop, rows.previous
+        previous = NO_VARIANT
+        if not window.empty:
+            waiting.append(len(parts) - 1)
+    return parts
+
+
+def _join(parts: list[Part], waiting: list[int], window: Open, found: Windows) -> None:
+    """Tell parts at whose end ``window`` was open what has become of it."""
+    its = np.flatnonzero(found.number == window.number)
+    if len(its) and not window.empty:
+        for k in waiting:
+            parts[k] = parts[k]._replace(beyond=Ending(int(found.start_scn[its[0]]), int(found.scn[its[0]])))
+    if found.after.number != window.number or found.after.empty:
+        waiting.clear()
+
+
+def _cuts(
+    rows: Rows, found: Windows, window: Open, previous: int, start: int, max_bytes: int
+) -> Iterator[tuple[int, Open, int]]:
+    """Where to cut after ``start``: the place, its window, and the variant of the event before."""
+    for k in np.flatnonzero(found.begins).tolist():
+        at = rows.position + int(rows.ends[k])
+        if at - start < max_bytes or (k and rows.kinds[k - 1] != END):
+            continue
+        if k:
+            first = int(rows.ends[k - 1])
+            previous = int(stream_variant(rows.data, first, int(rows.ends[k]) - first, NO_VARIANT))
+        yield at, Open(int(found.number[k])), previous
+        start = at
+
+
+def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a task.
+
+    Raises
+    ------
+    ValueError
+        with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
+    """
+    return batches_of(task, partial(event_rows, asked))

@@ -1,0 +1,203 @@
+"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows that are asked for."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.builders import columns_of
+from sparkwire.core.column import from_codes, gather, primitive
+from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.databus.accessors import status_codes
+from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.files.events import DATA, EventFile, Rows
+from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
+from sparkwire.databus.layout import NO_VARIANT, STATUSES
+from sparkwire.databus.scan import Events
+from sparkwire.kernels import Bools
+
+if TYPE_CHECKING:
+    from sparkwire.databus.files.databus import Query
+
+_CHECKED: Final = frozenset({"status", "error", "is_valid"})
+_TAIL: Final = 256  # [bytes]
+_END: Final = 2**62  # a position after that of any event
+_OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
+
+
+class Part(NamedTuple):
+    """Some events of a file."""
+
+    file: File
+    stream: str
+    start: int
+    """position of the first [bytes]"""
+    stop: int
+    """position from which on none of them begins [bytes]"""
+    previous: int
+    """variant of the event before"""
+    window: Open
+    beyond: Ending
+    """what later files have of the window that is open at the file's end"""
+    scns: tuple[int, int] | None = None
+    """after a loss: of windows those that end after the first and not after the second"""
+    guard: EventGuard | None = None
+    """of a stream: what it was planned for"""
+
+
+class EventGuard(NamedTuple):
+    """What the file of a part was when it was planned."""
+
+    stream: str
+    stands_at: str
+    scns: tuple[int, int]
+    fails: bool
+    leads: bool = True
+    """whether it is the first of its file"""
+    tails: tuple[tuple[int, int], ...] = ()
+    """positions, and `tail_of` them"""
+
+
+def tail_of(source: Source, position: int) -> int:
+    """A checksum of the last bytes before a position: what a place in a stream is known by."""
+    first = max(0, position - _TAIL)
+    return zlib.crc32(source.read(first, position - first))
+
+
+def part_now(part: Part) -> Part | None:
+    """What to read of a part: where the file of a stream has changed since it was planned, the windows that it had.
+
+    Raises
+    ------
+    DataLoss
+        where it has changed, and that fails the query.
+    """
+    guard = part.guard
+    if guard is None:
+        return part
+    try:
+        with Source(part.file) as source:
+            if all(position <= source.size and tail_of(source, position) == tail for position, tail in guard.tails):
+                return part
+        lost = Lost(f"{part.file.basename} has other events than when it was listed")
+    except (FileNotFoundError, Cut) as error:
+        lost = Lost(str(error))
+    report_loss(guard.stream, guard.stands_at, lost, guard.fails)
+    if not guard.leads:  # the part before it reads all of the file
+        return None
+    now = part.file.beside(part.file.basename)
+    return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
+
+
+def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, a chunk at a time."""
+    now = part_now(part)
+    if now is None:
+        return
+    part = now
+    with Source(part.file) as source, Source(part.file) as beside:
+        reader = _Reader(asked, part, EventFile(beside))
+        events = EventFile(source)
+        position, previous, window = part.start, part.previous, part.window
+        stop = min(part.stop, source.size)
+        while len((rows := events.rows(position, stop, previous)).kinds):
+            windows = None
+            if reader.needs_windows:
+                windows = windows_of(rows, window, partial(reader.ahead, rows))
+                window = windows.after
+            yield reader.batch(rows, windows)
+            position, previous = rows.stop, rows.previous
+
+
+class _Reader:
+    """Rows of one part as record batches."""
+
+    def __init__(self, asked: Query, part: Part, beside: EventFile) -> None:
+        self.asked = asked
+        self.part = part
+        self._beside = beside
+        filtered = asked.start is not None or part.scns is not None
+        self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(asked.columns)
+        self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
+        self._known: tuple[int, Ending] | None = None
+
+    def ahead(self, rows: Rows, window: Open) -> Ending:
+        """What becomes of the window in which ``rows`` end: looked up once, however many chunks it has."""
+        if not self._needs_ends:
+            return UNENDED
+        if self._known is None or self._known[0] != window.number:
+            self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
+        return self._known[1]
+
+    def batch(self, rows: Rows, windows: Windows | None) -> pa.RecordBatch:
+        asked = self.asked
+        checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+        errors = rows.checked() if checked else rows.errors
+        events = Events(rows.array())
+        kept = self._kept(rows, windows, errors, events)
+        if asked.mode == FAILFAST:
+            self._fail(rows, errors, kept)
+        wanted = [column for column in FIELDS if column.name in asked.columns and column.name not in _CHECKED]
+        columns = columns_of(events, wanted)
+        columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in asked.columns}
+        batch = pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
+        return batch if kept.all() else batch.filter(pa.array(kept))
+
+    def _own(
+        self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8]
+    ) -> dict[str, Callable[[], pa.Array]]:
+        """The columns that are not the event's own fields."""
+        count = len(rows.kinds)
+        starts = rows.ends[:-1]
+        own: dict[str, Callable[[], pa.Array]] = {
+            "stream": lambda: pa.repeat(pa.scalar(self.part.stream), count),
+            "file": lambda: pa.repeat(pa.scalar(self.part.file.name), count),
+            "position": lambda: primitive(starts.astype(np.int64) + rows.position),
+            "status": lambda: from_codes(status_codes(errors), STATUSES),
+            "error": lambda: from_codes(errors, ERRORS),
+            "is_valid": lambda: primitive(errors == OK),
+            "event": lambda: gather(
+                rows.data, starts.astype(np.int64), np.diff(rows.ends).astype(np.int64), pa.binary()
+            ),
+        }
+        if windows is not None:
+            own |= {
+                "window": lambda: primitive(windows.number),
+                "window_start_scn": lambda: primitive(windows.start_scn, windows.start_scn != NO_SCN),
+                "window_scn": lambda: primitive(windows.scn, windows.scn != NO_SCN),
+            }
+        return own
+
+    def _kept(self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
+        """Which rows are asked for."""
+        asked, is_data = self.asked, rows.kinds == DATA
+        kept: Bools = np.ones(len(rows.kinds), np.bool_)
+        if asked.mode == DROPMALFORMED:
+            kept &= errors == OK
+        if asked.sources is not None:
+            wanted = np.isin(events.header.fields["src_id"], list(asked.sources))
+            kept &= ~is_data | wanted
+        if asked.start is not None and windows is not None:
+            scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
+            its = scn == asked.start.scn
+            kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
+            kept &= ~its if asked.start.skipped < 0 else ~(its & is_data & (windows.rank < asked.start.skipped))
+        if self.part.scns is not None and windows is not None:
+            after, until = self.part.scns
+            kept &= (windows.scn > after) & (windows.scn <= until)
+        return kept
+
+    def _fail(self, rows: Rows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
+        wrong = np.flatnonzero((errors != OK) & kept)
+        if len(wrong):
+            position = rows.position + int(rows.ends[wrong[0]])
+            refuse(self.part.file, position, ERRORS[errors[wrong[0]]])

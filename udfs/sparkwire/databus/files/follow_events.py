@@ -1,0 +1,277 @@
+"""`databus` as a stream: where a query stands in a stream of events is a window.
+
+Windows are given as a whole. What is not all there yet waits: a window without its end, and the bytes at the end of a file that
+may grow, as long as no event after them proves them corrupt. A file that another one follows has ended. In a directory files
+are read in the order of their names; one that comes later is read after those that have been.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparkwire.core.sources.follow import Follower, may_grow, text, whole
+from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.storage import GZIP, File, Source
+from sparkwire.databus.files.databus import Begin, Query, stream_parts, streams
+from sparkwire.databus.files.event_rows import EventGuard, Part, tail_of
+from sparkwire.databus.files.events import EventFile, Rows
+from sparkwire.databus.files.windows import NO_SCN, Open, Windows, windows_of
+from sparkwire.databus.layout import NO_VARIANT
+from sparkwire.databus.stream import stream_variant
+
+_EVERYTHING = 2**62
+
+
+class EventOffset(NamedTuple):
+    """Between two windows of a stream."""
+
+    window: int
+    """number of the one that comes next"""
+    file: str
+    position: int
+    """of the first byte that has not been given"""
+    previous: int
+    """variant of the event before"""
+    tail: int | None = None
+    """checksum of the bytes before the position; None where a checkpoint of version 1 does not have it"""
+    scn: int = NO_SCN
+    """of the last window that was given"""
+    waits: bool = False
+    """whether more of the file was there, of a window without an end"""
+    read: tuple[int, ...] = ()
+    """checksums of the names of the files that have been read to their end and are still there"""
+
+
+FRONT = EventOffset(0, "", 0, NO_VARIANT, 0)
+
+
+class EventFollower(Follower[Sequence[File], EventOffset]):
+    """Follows the streams of a query over `databus`."""
+
+    source = "databus"
+    asked: Query
+
+    def logs(self) -> Mapping[str, Sequence[File]]:
+        return {name.removesuffix(GZIP): files for name, files in streams(self.asked)}
+
+    def size(self, part: Part) -> int:
+        return part.file.size
+
+    # -- how far
+
+    def end(self, name: str, log: Sequence[File], begin: EventOffset | None) -> EventOffset:
+        return self._boundary(log, begin, _EVERYTHING)
+
+    def bytes_between(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> int:
+        try:
+            return sum(stop - start for _, start, stop in _spans(log, standing(log, begin or FRONT), end))
+        except Lost:
+            return 0  # nothing is left out of it: what is lost is said when its rows are planned
+
+    def nearer(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset, share: int) -> EventOffset:
+        near = self._boundary(log, begin, share)
+        return near if near.window < end.window else end
+
+    def _boundary(self, log: Sequence[File], begin: EventOffset | None, budget: int) -> EventOffset:
+        at = begin or FRONT
+        try:
+            standing(log, at)
+        except Lost:
+            at = after_loss(log, at)
+        return last_boundary(log, at, budget)
+
+    # -- what lies between
+
+    def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[Part]:
+        at, scns = begin or FRONT, None
+        try:
+            found = standing(log, at)
+            standing(log, end)
+            spans = list(_spans(log, found, end))
+        except Lost as lost:
+            report_loss(name, _named(at), lost, self.asked.fail_on_data_loss)
+            found, scns = after_loss(log, at), (at.scn, end.scn)
+            spans = list(_spans(log, found, None))
+        if not spans:
+            return []
+        file, start, _ = spans[0]
+        first = Begin(start, at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
+        files = [file if file.compressed else file._replace(size=stop) for file, _, stop in spans]
+        # A stream that is a file has the name that the file has now.
+        stream = name if self.asked.by_directory else file.name
+        parts = stream_parts(stream, files, self.asked.max_split_bytes, first)
+        if scns is not None:
+            return [part._replace(scns=scns) for part in parts]
+        guard = EventGuard(name, _named(at), (at.scn, end.scn), self.asked.fail_on_data_loss)
+        return [self._guarded(part, guard, found, end) for part in parts]
+
+    def _guarded(self, part: Part, guard: EventGuard, begin: EventOffset, end: EventOffset) -> Part:
+        """A part up to ``end``, and what its file has before the places that are known."""
+        known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.tail is not None and at.position]
+        if end.file == plain_name(part.file):
+            part = part._replace(stop=min(part.stop, end.position))
+        leads = part.start == (begin.position if begin.file == plain_name(part.file) else 0)
+        tails = tuple((at.position, at.tail or 0) for at in known)
+        return part._replace(guard=guard._replace(leads=leads, tails=tails))
+
+    def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
+        at = begin or FRONT
+        if at != end or at.waits or self.asked.by_directory:
+            report_loss(name, _named(at), Lost("nothing of it is there any more"), self.asked.fail_on_data_loss)
+
+    # -- checkpoints
+
+    def kept(self, offset: EventOffset) -> Mapping[str, Any]:
+        return offset._asdict() | {"scn": None if offset.scn == NO_SCN else offset.scn}
+
+    def offset_from(self, kept: Any) -> EventOffset:
+        return EventOffset(
+            whole(kept["window"]), text(kept["file"]), whole(kept["position"]), whole(kept["previous"], NO_VARIANT),
+            None if kept["tail"] is None else whole(kept["tail"]),
+            NO_SCN if kept["scn"] is None else whole(kept["scn"], NO_SCN),
+            bool(kept["waits"]), tuple(map(whole, kept["read"])),
+        )  # fmt: skip
+
+    def offset_of_version_1(self, kept: list[Any]) -> EventOffset:
+        file, position, window, previous = kept
+        return EventOffset(whole(window), text(file).removesuffix(GZIP), whole(position), whole(previous, NO_VARIANT))
+
+
+def _named(at: EventOffset) -> str:
+    return f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
+
+
+# -- where a stream stands
+
+
+def plain_name(file: File) -> str:
+    """Of a file, compressed or not."""
+    return file.basename.removesuffix(GZIP)
+
+
+def _key(file: File) -> int:
+    return zlib.crc32(plain_name(file).encode())
+
+
+def unread(files: Sequence[File], at: EventOffset) -> list[File]:
+    """The files that have not been read to their end, that which is at hand first."""
+    if at.tail is None:  # version 1 went by names alone
+        return [file for file in files if plain_name(file) >= at.file]
+    rest = [file for file in files if _key(file) not in at.read]
+    return sorted(rest, key=lambda file: plain_name(file) != at.file)
+
+
+def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
+    """Where a stream goes on that has been given up to ``at``: there, or at the front of the file after it.
+
+    Raises
+    ------
+    Lost
+        where that is not there.
+    """
+    rest = unread(files, at)
+    if not at.file:
+        return at
+    if not rest or plain_name(rest[0]) != at.file:
+        if at.waits:
+            raise Lost(f"{at.file} is gone")
+        return at._replace(position=0, previous=NO_VARIANT)
+    with Source(rest[0]) as source:
+        if source.size < at.position:
+            raise Lost(f"{rest[0].basename} ends at byte {source.size} now")
+        if at.tail is not None and tail_of(source, at.position) != at.tail:
+            raise Lost(f"{rest[0].basename} has other events before byte {at.position} now")
+    return at
+
+
+def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
+    """Before the first window that has not been given, by its SCN, in files that are not those that were read."""
+    front = FRONT._replace(window=at.window, scn=at.scn, read=at.read)
+    begin = front
+    for found in _boundaries(unread(files, front), front):
+        if found.scn > at.scn:
+            break
+        begin = found
+    return _found_again(files, front, begin)._replace(window=at.window, scn=at.scn)
+
+
+def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -> Iterator[tuple[File, int, int]]:
+    """The files between two places, to their end without ``end``, and from where to where in each."""
+    if end is not None and not end.file:
+        return
+    for file in unread(files, begin):
+        start = begin.position if plain_name(file) == begin.file else 0
+        is_last = end is not None and plain_name(file) == end.file
+        if is_last and end is not None:
+            stop = end.position
+        elif file.compressed:
+            with Source(file) as source:
+                stop = source.size
+        else:
+            stop = file.size
+        if start < stop:
+            yield file, start, stop
+        if is_last:
+            return
+
+
+# -- windows
+
+
+def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
+    """The first place between two windows at least ``budget`` bytes after ``start``, else the last."""
+    found, rest = start, unread(files, start)
+    before = {plain_name(file): size for file, size in zip(rest, accumulate((f.size for f in rest), initial=0))}  # noqa: B905
+    for found in _boundaries(rest, start):
+        if before[found.file] + found.position - start.position >= budget:
+            break
+    return _found_again(files, start, found)
+
+
+def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) -> EventOffset:
+    """A place after ``start``, and what it is found again by."""
+    if found is start:
+        return start
+    rest = unread(files, start)
+    file = next(file for file in rest if plain_name(file) == found.file)
+    with Source(file) as source:
+        passed = {*start.read, *map(_key, rest[: rest.index(file)])}
+        read = tuple(sorted(passed.intersection(map(_key, files))))
+        return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
+
+
+def _boundaries(files: Sequence[File], start: EventOffset) -> Iterator[EventOffset]:
+    """The places between two windows after ``start``; of their files those before are not named."""
+    window, scn = Open(start.window), start.scn
+    for k, file in enumerate(files):
+        position, previous = 0, NO_VARIANT
+        if plain_name(file) == start.file:
+            position, previous = start.position, start.previous
+        with Source(file) as source:
+            events = EventFile(source)
+            grows = k + 1 == len(files) and may_grow(file)
+            while len((rows := events.rows(position, source.size, previous, grows)).kinds):
+                numbered = windows_of(rows, window, None)
+                for at, number, before, ended in _between(rows, numbered, window, previous):
+                    scn = scn if ended == NO_SCN else ended
+                    yield EventOffset(number, plain_name(file), at, before, scn=scn)
+                window, position, previous = numbered.after, rows.stop, rows.previous
+
+
+def _between(rows: Rows, numbered: Windows, window: Open, previous: int) -> Iterator[tuple[int, int, int, int]]:
+    """Between two windows, but where rows begin with a new one: position, number, the variant and the SCN before."""
+    for k in np.flatnonzero(numbered.begins).tolist():
+        at, ended = int(rows.ends[k]), NO_SCN
+        if k:
+            first = int(rows.ends[k - 1])
+            previous = int(stream_variant(rows.data, first, at - first, NO_VARIANT))
+            ended = int(numbered.scn[k - 1])
+        if k or not window.empty:
+            yield rows.position + at, int(numbered.number[k]), previous, ended
+    if numbered.after.empty:
+        yield rows.stop, numbered.after.number, rows.previous, int(numbered.scn[-1])

@@ -1,0 +1,167 @@
+"""``dbus_from_json``: Databus's JSON of a V1 event back into the event, big-endian.
+
+It takes what Databus's own import takes (`DbusEventSerializable.appendToEventBuffer`) and reads it alike: numbers as
+Java's `longValue` and `shortValue`, which cut (`"key":5.9` is 5, `"srcId":70000` is 4464); of a schema id the first 16
+bytes; `endOfPeriod` as a boolean or a text; names that it does not know are nothing to it. Anything else is NULL.
+
+Where it differs from Databus's import:
+
+- `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId` are read, which Databus ignores for UPSERT, false, a
+  refusal and its buffer's own partition; one that cannot be read makes the event NULL. Without `opcode` there is none.
+- `JSON_PLAIN` is taken for `JSON_PLAIN_VALUE`.
+- An event with `endOfPeriod` keeps what fields it has, where Databus writes an end of its own for the window; what it
+  lacks is as there: key 0, physical partition -1, logical partition 0, no schema id, no value.
+- Bad Base64 is NULL, where Databus makes an empty value of it; what looks gzipped stays as it is.
+- The text is JSON and nothing after it; Databus's parser does not look beyond the object.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+from typing import Any, Final, NoReturn, cast
+
+import pyarrow as pa
+
+from sparkwire.databus import layout
+from sparkwire.databus.to_json import ENCODINGS, PLAIN
+from sparkwire.databus.writer import to_event
+
+_FIELDS: Final = pa.struct(
+    [
+        ("opcode", pa.string()),
+        ("is_trace", pa.bool_()),
+        ("is_replicated", pa.bool_()),
+        ("key_long", pa.int64()),
+        ("key_bytes", pa.binary()),
+        ("sequence", pa.int64()),
+        ("physical_partition_id", pa.int64()),
+        ("logical_partition_id", pa.int64()),
+        ("timestamp_nanos", pa.int64()),
+        ("src_id", pa.int64()),
+        ("schema_id", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+_SPACE: Final = str.maketrans("", "", " \t\r\n")
+_LONG: Final = 64  # [bits]
+_INT: Final = 32
+_SHORT: Final = 16
+
+
+class Refused(ValueError):
+    """Why no event can be made of a text."""
+
+
+def from_json(column: pa.Array[Any]) -> pa.Array[Any]:
+    """BINARY: the event of each text, NULL where there is none."""
+    texts = column.cast(pa.large_binary())
+    fields = [None if text is None else _read(text) for text in texts.to_pylist()]
+    return to_event(cast("pa.StructArray", pa.array(fields, _FIELDS)))
+
+
+def _read(text: bytes) -> dict[str, Any] | None:
+    """The fields of an event, None where the text is not one."""
+    try:
+        return _fields(json.loads(text.decode(), parse_constant=_no_constant))
+    except (ValueError, RecursionError):  # what is no UTF-8, no JSON or too deep, what is no Base64, what is refused
+        return None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Refused(f"{name} is not JSON")
+
+
+def _fields(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise Refused("not an object")
+    end = _ends_period(found)
+    fields: dict[str, Any] = {
+        "opcode": _opcode(found),
+        "is_trace": _flag(found, "traceEnabled"),
+        "is_replicated": _flag(found, "isReplicated"),
+        "sequence": _number(found, "sequence", _LONG),
+        "timestamp_nanos": _number(found, "timestampInNanos", _LONG),
+        "physical_partition_id": _number(found, "physicalPartitionId", _SHORT, -1 if end else None),
+        "logical_partition_id": _number(found, "logicalPartitionId", _SHORT, 0 if end else None),
+        "src_id": layout.END_OF_PERIOD if end else _number(found, "srcId", _SHORT),
+    }
+    if found.get("key") is None and found.get("keyBytes") is not None:
+        fields["key_bytes"] = _base64(found["keyBytes"])
+    else:
+        fields["key_long"] = _number(found, "key", _LONG, 0 if end else None)
+    if not end or found.get("schemaId") is not None:
+        fields["schema_id"] = _schema_id(found)
+    if not end or found.get("value") is not None:
+        fields["value"] = _value(found)
+    return fields
+
+
+def _ends_period(found: dict[str, Any]) -> bool:
+    value = found.get("endOfPeriod", False)
+    if isinstance(value, str):
+        return value.lower() == "true"
+    return _flag(found, "endOfPeriod")
+
+
+def _flag(found: dict[str, Any], name: str) -> bool:
+    value = found.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Refused(f"{name} is not a boolean")
+    return bool(value)
+
+
+def _opcode(found: dict[str, Any]) -> str | None:
+    opcode: str | None = found.get("opcode")
+    if opcode is not None and opcode not in layout.OPCODES:
+        raise Refused("an unknown opcode")
+    return opcode
+
+
+def _number(found: dict[str, Any], name: str, bits: int, absent: int | None = None) -> int:
+    """A number as Java's `longValue` (64 bits) and `shortValue` (16) read it, ``absent`` where there is none."""
+    value = found.get(name, absent)
+    value = absent if value is None else value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Refused(f"{name} is not a number")
+    # A fraction is cut off; what is too large for its integer becomes the largest, of an integer the lowest bits are kept.
+    whole = value if isinstance(value, int) else _saturated(value, max(bits, _INT))
+    return _wrapped(whole, bits)
+
+
+def _saturated(value: float, bits: int) -> int:
+    bound = 1 << (bits - 1)
+    if value >= bound:
+        return bound - 1
+    return -bound if value <= -bound else int(value)
+
+
+def _wrapped(value: int, bits: int) -> int:
+    bound = 1 << (bits - 1)
+    return (value + bound) % (2 * bound) - bound
+
+
+def _schema_id(found: dict[str, Any]) -> bytes:
+    schema_id = _base64(found.get("schemaId"))
+    if len(schema_id) < layout.MD5_SIZE:
+        raise Refused("a schema id that is too short")
+    return schema_id[: layout.MD5_SIZE]
+
+
+def _value(found: dict[str, Any]) -> bytes:
+    encoding = found.get("valueEnc")
+    if not isinstance(encoding, str) or encoding not in ENCODINGS:
+        raise Refused("an unknown encoding of the value")
+    value = found.get("value")
+    if ENCODINGS[encoding] != PLAIN:
+        return _base64(value)
+    if not isinstance(value, str):
+        raise Refused("a value that is no text")
+    return value.encode("utf-8", "replace")  # half a surrogate pair is "?", as in Java
+
+
+def _base64(text: Any) -> bytes:
+    """Base64 with white space anywhere."""
+    if not isinstance(text, str):
+        raise Refused("Base64 that is no text")
+    return binascii.a2b_base64(text.translate(_SPACE), strict_mode=True)

@@ -1,0 +1,105 @@
+"""The fields of events that a caller gives, as flat arrays; what cannot be in an event is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import refusal
+from sparkwire.core.column import Spans, bools_of, plain_value, spans_of, to_codes
+from sparkwire.kernels import Bools, Ints
+
+NAME: Final = "to_dbus_event"
+
+
+def takable(declared: pa.DataType) -> pa.StructType:
+    """The fields of a STRUCT as a caller may give them: integers of any width, SQL's literals are INT; values are checked."""
+    fields = cast("pa.StructType", declared)
+    return pa.struct([(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in fields])
+
+
+class InputFields:
+    """A column of STRUCTs with any of the fields that `takable` lists, and their types.
+
+    A field that is NULL in all rows is as if it were not given.
+    """
+
+    def __init__(self, column: pa.StructArray) -> None:
+        self.rows = len(column)
+        self.present = _validity(column)
+        self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
+        self._present: dict[str, Bools] = {}
+        self._numbers: dict[str, Ints] = {}
+        # Shared by all fields that are not given, which most are not.
+        self._nowhere, self._zeros = np.zeros(self.rows, np.bool_), np.zeros(self.rows, np.int64)
+        self._nowhere.flags.writeable = self._zeros.flags.writeable = False
+
+    def array(self, field: str) -> pa.Array[Any] | None:
+        """The field as it is given, None if it is not."""
+        return self._arrays.get(field)
+
+    def has(self, field: str) -> Bools:
+        """In which rows the field is not NULL."""
+        if field not in self._present:
+            array = self.array(field)
+            self._present[field] = self._nowhere if array is None else _validity(array)
+        return self._present[field]
+
+    def numbers(self, field: str, low: int, high: int) -> Ints:
+        """A field that has to be between two numbers, 0 where it is NULL; a TIMESTAMP [us since epoch]."""
+        if field not in self._numbers:
+            self._numbers[field] = self._int64(field)
+        values = self._numbers[field]
+        if self.array(field) is None:
+            return values
+        if values.min() < low or values.max() > high:
+            refuse((values < low) | (values > high), f"{field} from {low} to {high}", values)
+        return values
+
+    def _int64(self, field: str) -> Ints:
+        array = self.array(field)
+        if array is None:
+            return self._zeros
+        whole = array if array.type == pa.int64() else array.cast(pa.int64())
+        return np.asarray(whole.fill_null(0) if whole.null_count else whole)
+
+    def flags(self, field: str) -> Bools:
+        """A BOOLEAN, False for NULL."""
+        array = self.array(field)
+        return self._nowhere if array is None else bools_of(array.fill_null(False))
+
+    def codes(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
+        """The place of a word in its vocabulary, -1 for NULL."""
+        array = self.array(field)
+        if array is None:
+            return np.full(self.rows, -1, np.int8)
+        places = to_codes(array, vocabulary)
+        refuse((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
+        return places
+
+    def spans(self, field: str) -> Spans | None:
+        """A field of bytes, None if it is not given."""
+        array = self.array(field)
+        return None if array is None else spans_of(array)
+
+
+def _validity(array: pa.Array[Any]) -> Bools:
+    return bools_of(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
+
+
+def refuse(rows: Bools, takes: str, got: Any) -> None:
+    """One sentence, if there is any such row: what is taken, and what the first of them has.
+
+    ``got`` is the sentence's end, or the column whose value of that row is.
+    """
+    if not rows.any():
+        return
+    value = got if isinstance(got, str) else got[int(rows.argmax())]
+    if isinstance(value, pa.Scalar):
+        value = plain_value(value)
+        value = repr(value) if isinstance(value, str) else value
+    raise refusal(NAME, takes, value)

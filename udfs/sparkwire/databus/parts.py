@@ -1,0 +1,193 @@
+"""Kernels for the parts of one event: where key, value, metadata and digests lie.
+
+An event is ``data[start:start + size]``; a part is noted only after its own bytes have been proved to lie inside.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparkwire.databus import layout
+from sparkwire.databus.event import UNKNOWN, header_end, is_little, is_v2, key_type, total_length
+from sparkwire.databus.layout import (
+    CRC32_SIZE,
+    LONG_KEY,
+    MD5_SIZE,
+    NO_KEY,
+    PART_SIZE,
+    SCHEMA_KEY,
+    V1_BYTES_HEADER,
+    V1_KEY,
+    V2_KEY,
+    V2_METADATA,
+    V2_PAYLOAD,
+)
+from sparkwire.kernels import Bytes, Ints, i16, i32, int64, kernel, u16
+
+_V2_ATTRIBUTES = layout.V2["attributes"].offset
+
+# The rows of `starts` and `sizes`, and those of `numbers`: sizes as announced, versions.
+KEY, VALUE, DIGEST, METADATA, METADATA_DIGEST, KEY_DIGEST = range(6)
+SPANS = 6
+VALUE_SIZE, VERSION, METADATA_VERSION, KEY_VERSION = range(4)
+NUMBERS = 4
+NO_NUMBER = -(1 << 40)
+
+
+class PartSpans(NamedTuple):
+    """Where the parts of events lie, and what they say of themselves; what is not found is `UNKNOWN` or `NO_NUMBER`."""
+
+    starts: Ints
+    """(SPANS, rows) [bytes from the start of the data]"""
+    sizes: Ints
+    """(SPANS, rows) [bytes]"""
+    numbers: Ints
+    """(NUMBERS, rows)"""
+
+
+def one_row() -> PartSpans:
+    """Room for one row, with nothing found."""
+    return PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
+
+
+@kernel
+def clear_row(found: PartSpans, row: int) -> None:
+    """Nothing found yet."""
+    for k in range(SPANS):
+        found.starts[k, row] = 0
+        found.sizes[k, row] = UNKNOWN
+    for k in range(NUMBERS):
+        found.numbers[k, row] = NO_NUMBER
+
+
+@kernel
+def read_part(
+    data: Bytes,
+    start: int,
+    size: int,
+    at: int,
+    little: bool,
+    row: int,
+    found: PartSpans,
+    content: int,
+    digest: int,
+    version: int,
+) -> int:
+    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` where nothing says it."""
+    if at < 0 or at + 4 > size:
+        return int64(UNKNOWN)
+    length = int64(i32(data, start + at, little))
+    if content == VALUE and length >= 0:
+        found.numbers[VALUE_SIZE, row] = length
+    if at + PART_SIZE > size:
+        return int64(UNKNOWN)
+    attributes = int64(i16(data, start + at + 4, little))
+    found.numbers[version, row] = attributes >> 2
+    if attributes & 3 > 1:
+        return int64(UNKNOWN)
+    digest_size = MD5_SIZE if attributes & 3 == 0 else CRC32_SIZE
+    at += PART_SIZE
+    if at + digest_size <= size:
+        found.starts[digest, row] = start + at
+        found.sizes[digest, row] = digest_size
+    at += digest_size
+    if length < 0:
+        return int64(UNKNOWN)
+    if at + length <= size:
+        found.starts[content, row] = start + at
+        found.sizes[content, row] = length
+    return at + length
+
+
+@kernel
+def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
+    """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
+
+    What is not found stays as it was.
+    """
+    if is_v2(variant):
+        return _read_v2_parts(data, start, size, variant, row, found)
+    return _read_v1_parts(data, start, size, variant, row, found)
+
+
+@kernel
+def read_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> None:
+    """Note where the key of one event lies, where it has bytes, and with it what `read_parts` would note of it."""
+    if is_v2(variant):
+        if size >= _V2_ATTRIBUTES + 2:
+            _read_v2_key(data, start, size, variant, row, found)
+    else:
+        _read_v1_key(data, start, size, variant, row, found)
+
+
+@kernel
+def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
+    value = _read_v1_key(data, start, size, variant, row, found)
+    length = total_length(data, start, size, variant)
+    if value == UNKNOWN or length < value:
+        return False
+    found.numbers[VALUE_SIZE, row] = length - value
+    if length <= size:
+        found.starts[VALUE, row] = start + value
+        found.sizes[VALUE, row] = length - value
+    return True
+
+
+@kernel
+def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> int:
+    """Where the key ends, ``UNKNOWN`` where nothing says it."""
+    value = header_end(data, start, size, variant)
+    if value != V1_BYTES_HEADER:
+        return value
+    return _read_bytes_key(data, start, size, V1_KEY, is_little(variant), row, found)
+
+
+@kernel
+def _read_bytes_key(data: Bytes, start: int, size: int, at: int, little: bool, row: int, found: PartSpans) -> int:
+    """Note where the key lies whose size is at ``at``; where it ends, ``UNKNOWN`` where nothing says it."""
+    first = at + 4
+    if size < first:
+        return int64(UNKNOWN)
+    key_size = int64(i32(data, start + at, little))
+    if key_size < 0:
+        return int64(UNKNOWN)
+    if first + key_size <= size:
+        found.starts[KEY, row] = start + first
+        found.sizes[KEY, row] = key_size
+    return first + key_size
+
+
+@kernel
+def _read_v2_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
+    if size < _V2_ATTRIBUTES + 2:
+        return False
+    little = is_little(variant)
+    body = header_end(data, start, size, variant)
+    key_end = _read_v2_key(data, start, size, variant, row, found)
+    intact = 0 <= key_end <= body
+    if body < V2_KEY:
+        return False
+    attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
+    end = body
+    if attributes & V2_METADATA:
+        end = read_part(data, start, size, end, little, row, found, METADATA, METADATA_DIGEST, METADATA_VERSION)
+    if attributes & V2_PAYLOAD:
+        end = read_part(data, start, size, end, little, row, found, VALUE, DIGEST, VERSION)
+    return intact and 0 <= end <= total_length(data, start, size, variant)
+
+
+@kernel
+def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> int:
+    """Where the key ends, ``UNKNOWN`` where nothing says it."""
+    kind = key_type(data, start, variant)
+    little = is_little(variant)
+    if kind == SCHEMA_KEY:
+        return read_part(data, start, size, V2_KEY, little, row, found, KEY, KEY_DIGEST, KEY_VERSION)
+    if kind == LONG_KEY:
+        return int64(V2_KEY + 8)
+    if kind == NO_KEY:
+        # Databus notices only when the key is asked for.
+        return int64(V2_KEY)
+    return _read_bytes_key(data, start, size, V2_KEY, little, row, found)

@@ -1,0 +1,279 @@
+"""What one pass over a column of events finds, and the answers taken from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import OK
+from sparkwire.core.column import binary_of, empty
+from sparkwire.databus import event, layout, parts
+from sparkwire.databus.attributes import find_opcodes, key_kinds
+from sparkwire.databus.event import UNKNOWN
+from sparkwire.databus.layout import FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
+from sparkwire.databus.parts import KEY, NUMBERS, SPANS, PartSpans, one_row
+from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch, variant_of
+
+_AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
+
+
+# Every fixed field in one pass: a version without the field answers NULL.
+_VARIANTS: Final = (
+    # Of an unknown version only the version byte itself can be read.
+    tuple(Place(0, 1, True, False) if name == "version" else None for name in FIELDS),
+    *(variant_of(table, FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)),
+)
+# src_id has two bytes in V1 and four in V2: the wider type holds both.
+_DTYPES: Final = {name: (layout.V2.get(name) or layout.V1[name]).field.dtype for name in FIELDS}
+_NEVER: Final = np.iinfo(np.int64).max
+_ENDS: Final = np.array([[_NEVER if p is None else p.end for p in variant] for variant in _VARIANTS], np.int64)
+_WHOLE: Final = int(_ENDS[1:][_ENDS[1:] < _NEVER].max())
+
+_read_fields = field_reader(_VARIANTS)
+
+
+@kernel
+def read_headers(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    check: bool,
+    variants: npt.NDArray[np.int8],
+    fields: tuple[npt.NDArray[Any], ...],
+    crcs: Ints,
+    checks: npt.NDArray[np.int8],
+) -> int:
+    """Variant and fixed fields of every event; with ``check`` also both checksums and how they compare.
+
+    Returns how many events lack bytes that a checksum needs: those are left to ``check_torn``, whose code
+    would slow down every row if it were in this loop.
+    """
+    rows, torn = variants.size, 0
+    for row in range(rows):
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        ahead = int64(offsets[min(row + _AHEAD, rows - 1)])
+        prefetch(data, ahead)
+        prefetch(data, ahead + 64)
+        variant = event.event_variant(data, start, size)
+        variants[row] = variant
+        _read_fields(data, start, size, variant, fields, row)
+        if not check:
+            continue
+        # Written out here: a call would pass the arrays again for every row.
+        end = event.header_end(data, start, size, variant)
+        length = event.total_length(data, start, size, variant)
+        if not event.is_whole(size, variant, end, length):
+            torn += 1
+            continue
+        first = event.header_first(variant)
+        header = int64(crc32_raw(data, start + first, end - first))
+        value = int64(crc32_raw(data, start + end, length - end))
+        crcs[0, row], crcs[1, row] = header, value
+        checks[0, row] = header == event.stored_header_crc(data, start, variant)
+        checks[1, row] = value == event.stored_value_crc(data, start, variant)
+    return torn
+
+
+@kernel
+def check_torn(
+    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], crcs: Ints, checks: npt.NDArray[np.int8]
+) -> None:
+    """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
+    for row in range(variants.size):
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        variant = int64(variants[row])
+        if variant == NO_VARIANT:
+            crcs[0, row] = crcs[1, row] = UNKNOWN
+            checks[0, row] = checks[1, row] = UNKNOWN
+            continue
+        end = event.header_end(data, start, size, variant)
+        length = event.total_length(data, start, size, variant)
+        if not event.is_whole(size, variant, end, length):
+            crcs[0, row] = event.header_crc(data, start, size, variant, end)
+            crcs[1, row] = event.value_crc(data, start, size, variant, end, length)
+            checks[0, row] = event.header_checks(data, start, size, variant, end, crcs[0, row])
+            checks[1, row] = event.value_checks(data, start, size, variant, end, length, crcs[1, row])
+
+
+@kernel
+def read_spans(
+    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], found: PartSpans, bounded: Bools
+) -> None:
+    """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
+    for row in range(variants.size):
+        parts.clear_row(found, row)
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        variant = int64(variants[row])
+        bounded[row] = variant != NO_VARIANT and parts.read_parts(data, start, size, variant, row, found)
+
+
+@kernel
+def read_keys(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    variants: npt.NDArray[np.int8],
+    starts: Ints,
+    sizes: Ints,
+    scratch: PartSpans,
+) -> None:
+    """Where the key of every event lies, where it has bytes; ``scratch`` has room for one row."""
+    for row in range(variants.size):
+        scratch.starts[KEY, 0] = 0
+        scratch.sizes[KEY, 0] = UNKNOWN
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        variant = int64(variants[row])
+        if variant != NO_VARIANT:
+            parts.read_key(data, start, size, variant, 0, scratch)
+        starts[row] = scratch.starts[KEY, 0]
+        sizes[row] = scratch.sizes[KEY, 0]
+
+
+@kernel
+def find_errors(
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    variants: npt.NDArray[np.int8],
+    checks: npt.NDArray[np.int8],
+    bounded: Bools,
+    errors: npt.NDArray[np.int8],
+) -> None:
+    """The first thing wrong with every event."""
+    for row in range(variants.size):
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        variant = int64(variants[row])
+        error = event.header_error(data, start, size, variant, int64(checks[0, row]))
+        if error == OK:
+            length = event.total_length(data, start, size, variant)
+            error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
+        errors[row] = error
+
+
+class Header(NamedTuple):
+    """What ``read_headers`` finds."""
+
+    variants: npt.NDArray[np.int8]
+    fields: dict[str, npt.NDArray[Any]]
+    """the fixed fields, 0 where a row does not have one"""
+    crcs: Ints
+    """both checksums over the bytes that are there, (2, rows), ``UNKNOWN`` where their range is"""
+    checks: npt.NDArray[np.int8]
+    """how they compare with the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
+
+
+class Events:
+    """A column of events. What a kernel finds is computed when first asked for, and kept.
+
+    With ``check`` the pass over the headers computes the checksums as well.
+    """
+
+    def __init__(self, column: pa.Array, check: bool = False) -> None:
+        self.data, self.offsets, _ = binary_of(column)
+        self.rows = len(column)
+        self.check = check
+
+    @cached_property
+    def header(self) -> Header:
+        return self._read(self.check)
+
+    @cached_property
+    def checked(self) -> Header:
+        """The header with its checksums."""
+        return self.header if self.check else self._read(True)
+
+    def _read(self, check: bool) -> Header:
+        fields = {
+            field: empty(16 * self.rows if dtype is np.uint8 else self.rows, dtype) for field, dtype in _DTYPES.items()
+        }
+        crcs = empty(2 * self.rows if check else 0, np.int64).reshape(2, -1)
+        checks = empty(2 * self.rows if check else 0, np.int8).reshape(2, -1)
+        variants = empty(self.rows, np.int8)
+        if read_headers(self.data, self.offsets, check, variants, tuple(fields.values()), crcs, checks):
+            check_torn(self.data, self.offsets, variants, crcs, checks)
+        return Header(variants, fields, crcs, checks)
+
+    @cached_property
+    def _parts(self) -> tuple[PartSpans, Bools]:
+        starts, sizes = (empty(SPANS * self.rows, np.int64).reshape(SPANS, -1) for _ in range(2))
+        numbers = empty(NUMBERS * self.rows, np.int64).reshape(NUMBERS, -1)
+        bounded = empty(self.rows, np.bool_)
+        found = PartSpans(starts, sizes, numbers)
+        read_spans(self.data, self.offsets, self.header.variants, found, bounded)
+        return found, bounded
+
+    @cached_property
+    def keys(self) -> tuple[Ints, Ints]:
+        """Where the key's bytes lie, as in `spans`: starts and sizes. More ask for it than for any other part."""
+        starts, sizes = empty(self.rows, np.int64), empty(self.rows, np.int64)
+        read_keys(self.data, self.offsets, self.header.variants, starts, sizes, one_row())
+        return starts, sizes
+
+    @property
+    def spans(self) -> PartSpans:
+        """Where key, value, metadata and digests lie."""
+        return self._parts[0]
+
+    @property
+    def bounded(self) -> Bools:
+        """Whether they keep their bounds."""
+        return self._parts[1]
+
+    @cached_property
+    def errors(self) -> npt.NDArray[np.int8]:
+        """The first error of every event, ``OK`` for none."""
+        errors = empty(self.rows, np.int8)
+        find_errors(self.data, self.offsets, self.header.variants, self.checked.checks, self.bounded, errors)
+        return errors
+
+    @cached_property
+    def is_v2(self) -> Bools:
+        return np.asarray(self.header.variants >= V2_BIG)
+
+    def attribute(self, v1_bit: int, v2_bit: int) -> Bools:
+        """Whether an attribute bit is set, by version; False where the attributes are missing."""
+        bits = self.header.fields["attributes"]
+        return np.asarray(np.where(self.is_v2, bits & v2_bit, bits & v1_bit) != 0)
+
+    @cached_property
+    def opcodes(self) -> npt.NDArray[np.int8]:
+        """Index into ``OPCODES``, -1 for none."""
+        opcodes = empty(self.rows, np.int8)
+        find_opcodes(self.header.fields["attributes"], self.header.variants, opcodes)
+        return opcodes
+
+    @cached_property
+    def key_types(self) -> npt.NDArray[np.int8]:
+        """The kind of every key, ``NO_KEY`` where the attributes are missing or name none."""
+        kinds = key_kinds(self.header.fields["attributes"], self.is_v2)
+        there = self.has("attributes")
+        return kinds if there is None else np.where(there, kinds, np.int8(NO_KEY))
+
+    @cached_property
+    def long_keys(self) -> Bools:
+        """Which rows have a LONG key whose bytes are there."""
+        there = self.has("key_long")
+        long: Bools = self.key_types == LONG_KEY
+        return long if there is None else long & there
+
+    @cached_property
+    def _sizes(self) -> npt.NDArray[np.integer[Any]]:
+        return np.diff(self.offsets)
+
+    @cached_property
+    def _complete(self) -> bool:
+        """Whether every row is of a known version and long enough for every fixed field."""
+        return bool(self.rows) and int(self._sizes.min()) >= _WHOLE and bool(self.header.variants.min() > NO_VARIANT)
+
+    def has(self, field: str) -> Bools | None:
+        """Which rows have the field's own bytes, None if all have."""
+        k = FIELDS.index(field)
+        if self._complete and bool((_ENDS[1:, k] < _NEVER).all()):
+            return None
+        return np.asarray(_ENDS[self.header.variants, k] <= self._sizes)

@@ -1,0 +1,246 @@
+"""Events one after the other, as they lie on the wire: where each begins, what is wrong, where to go on.
+
+A header whose checksum is right can be trusted to say its event's length. After anything else the walk looks for the next
+such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
+header of more than 64 KiB is read in its place, but not searched for.
+
+Nothing here costs more than the stream's size, whatever the bytes: a row ends where the next begins, a search ends at the
+next row, and a long header's checksum follows from sums that are computed once (`range_crc`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.builders import Column
+from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, primitive
+from sparkwire.databus import event, layout
+from sparkwire.databus.accessors import status_codes
+from sparkwire.databus.layout import (
+    MIN_LENGTH,
+    NO_VARIANT,
+    STATUSES,
+    V1_BIG,
+    V1_BYTES_HEADER,
+    V1_BYTES_KEY,
+    V1_LITTLE,
+    V1_LONG_HEADER,
+    V2_BIG,
+    V2_KEY,
+)
+from sparkwire.databus.parts import PartSpans, clear_row, one_row, read_parts
+from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
+from sparkwire.kernels.checksums.crc import CRC32_RAW
+from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_crc, range_sums
+
+_V1_LENGTH = layout.V1["length"].offset
+_V1_CRC = layout.V1["header_crc"].offset
+_V1_ATTRIBUTES = layout.V1["attributes"].offset
+_SEARCHED_HEADER: Final = 1 << 16  # [bytes] keys of this size are not seen in practice
+
+
+class Rows(NamedTuple):
+    """What a stream is split into, row after row."""
+
+    positions: npt.NDArray[np.int32]
+    """[bytes] in the row's stream"""
+    starts: Ints
+    """[bytes] in the data"""
+    sizes: Ints
+    errors: npt.NDArray[np.int8]
+
+
+@kernel
+def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
+    """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
+    if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
+        return NO_VARIANT
+    variant = event.magic_variant(data, start, size)
+    if variant != NO_VARIANT:
+        return variant
+    if u8(data, start) == 2:
+        return V2_BIG + 1 if event.is_little(previous) else V2_BIG  # without a magic word it is wrong in either order
+    return _v1_header(data, start, size, previous)[0]
+
+
+@kernel
+def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, bool]:
+    """Byte order of a V1 event, and whether its header is whole and its checksum right.
+
+    It is that of the event before, unless the checksum is right in the other order alone.
+    """
+    variant = V1_LITTLE if event.is_little(previous) else V1_BIG
+    if event.header_crc_ok(data, start, size, variant):
+        return variant, True
+    other = V1_BIG if variant == V1_LITTLE else V1_LITTLE
+    return (other, True) if event.header_crc_ok(data, start, size, other) else (variant, False)
+
+
+@kernel
+def stream_header(data: Bytes, start: int, size: int, previous: int, sums: RangeSums) -> tuple[int, int]:
+    """The variant at a place of a stream, and the first thing wrong with the header there; ``OK``: its length can be trusted."""
+    if size < 1 or u8(data, start) != 0:
+        variant = stream_variant(data, start, size, previous)
+        return variant, _header_error(data, start, size, variant, sums)
+    variant, intact = _v1_header(data, start, size, previous)
+    return variant, event.header_error(data, start, size, variant, intact)
+
+
+@kernel
+def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeSums) -> int:
+    error = event.header_error(data, start, size, variant, 1)
+    if error != OK:
+        return error
+    # Every byte of the header is there, and it is no shorter than a header is.
+    first, end = event.header_first(variant), event.header_end(data, start, size, variant)
+    computed = int64(range_crc(data, start + first, start + end, sums))
+    checks = 1 if computed == event.stored_header_crc(data, start, variant) else 0
+    return event.header_error(data, start, size, variant, checks)
+
+
+@kernel
+def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSums) -> int:
+    """The first place after ``start`` where an event begins beyond doubt, ``end`` if there is none."""
+    for pos in range(start + 1, end):
+        version, size = u8(data, pos), end - pos
+        may_be = (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums))
+        if may_be and stream_header(data, pos, size, previous, sums)[1] == OK:
+            return int64(pos)
+    return int64(end)
+
+
+@kernel
+def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
+    """Whether a V1 header's length and checksum hold in one byte order. Nearly every place ends here, so it is short.
+
+    Zeros have a right checksum, and a length below any event's.
+    """
+    if size < V1_BYTES_HEADER:
+        return False
+    end = 0
+    computed = np.uint32(0)
+    for little in (False, True):
+        if i32(data, start + _V1_LENGTH, little) >= MIN_LENGTH:
+            has_bytes = int64(u16(data, start + _V1_ATTRIBUTES, little)) & V1_BYTES_KEY
+            last = V1_BYTES_HEADER if has_bytes else V1_LONG_HEADER
+            if last <= size:
+                if last != end:
+                    end = last
+                    computed = crc32_raw(data, start + _V1_LENGTH, end - _V1_LENGTH)
+                if computed == u32(data, start + _V1_CRC, little):
+                    return True
+    return False
+
+
+@kernel
+def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
+    """Whether a V2 header's magic word, lengths and checksum hold."""
+    variant = event.magic_variant(data, start, size)
+    if variant == NO_VARIANT or size < V2_KEY:
+        return False
+    end = event.header_end(data, start, size, variant)
+    if end < V2_KEY or end > min(size, _SEARCHED_HEADER) or end > event.total_length(data, start, size, variant):
+        return False
+    computed = int64(range_crc(data, start + event.header_first(variant), start + end, sums))
+    return computed == event.stored_header_crc(data, start, variant)
+
+
+@kernel
+def split_events(
+    data: Bytes, offsets: npt.NDArray[Any], sums: RangeSums, ends: npt.NDArray[np.int32], rows: Rows, scratch: PartSpans
+) -> None:
+    """Position, span and error of every row of every stream; ``ends[i + 1]`` is where those of stream ``i`` end.
+
+    ``scratch`` has room for one row.
+    """
+    k = ends[0] = 0
+    for i in range(offsets.size - 1):
+        first, end = int64(offsets[i]), int64(offsets[i + 1])
+        begin_row(first, sums)
+        pos, previous = first, NO_VARIANT
+        while pos < end:
+            size = end - pos
+            variant, error = stream_header(data, pos, size, previous, sums)
+            if error == OK:
+                after = min(pos + event.total_length(data, pos, size, variant), end)
+                error = body_error(data, pos, size, variant, scratch)
+                previous = variant
+            else:
+                after = next_header(data, pos, end, previous, sums)
+            rows.positions[k] = pos - first
+            rows.starts[k] = pos
+            rows.sizes[k] = after - pos
+            rows.errors[k] = error
+            k += 1
+            pos = after
+        ends[i + 1] = k
+
+
+@kernel
+def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSpans) -> int:
+    """The first thing wrong after the intact header of the event at ``start``."""
+    length = event.total_length(data, start, size, variant)
+    clear_row(scratch, 0)
+    bounded = read_parts(data, start, size, variant, 0, scratch)
+    end = event.header_end(data, start, size, variant)
+    computed = event.value_crc(data, start, size, variant, end, length)
+    checks = event.value_checks(data, start, size, variant, end, length, computed)
+    return event.body_error(size, length, bounded, checks)
+
+
+def most_rows(sizes: Ints) -> int:
+    """How many rows streams can have: an intact header takes V2_KEY bytes, and between two of them is one other row."""
+    return int((2 * (sizes // V2_KEY) + 1)[sizes > 0].sum())
+
+
+class Stream:
+    """A column of streams, split into rows."""
+
+    def __init__(self, column: pa.Array) -> None:
+        source = binary_of(column)
+        self.data, offsets, _ = source
+        self._ends = empty(len(column) + 1, np.int32)
+        most = most_rows(np.diff(offsets).astype(np.int64))
+        # Room for the most rows there can be: what is not written takes no memory.
+        rows = Rows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
+        sums = range_sums(CRC32_RAW, int(offsets[0]), source.longest)
+        split_events(self.data, offsets, sums, self._ends, rows, one_row())
+        count = int(self._ends[-1])
+        self.rows = Rows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        """``found``, an item for each row of each stream, as an ARRAY for each stream."""
+        return lists(self._ends, found)
+
+
+def _event(stream: Stream) -> pa.Array:
+    return gather(stream.data, stream.rows.starts, stream.rows.sizes, pa.binary())
+
+
+TABLE: Final[Sequence[Column[Stream]]] = (
+    Column(
+        "position",
+        "INT",
+        "Where the row begins in the stream [bytes].",
+        lambda stream: primitive(stream.rows.positions),
+    ),
+    Column("event", "BINARY", "Its bytes: an event, a torn one, or what was skipped.", _event),
+    Column(
+        "status",
+        "STRING",
+        "OK, PARTIAL (bytes are missing) or ERR, as dbus_status.",
+        lambda stream: from_codes(status_codes(stream.rows.errors), STATUSES),
+    ),
+    Column(
+        "error",
+        "STRING",
+        "The first thing wrong, as dbus_error; NULL for an intact event.",
+        lambda stream: from_codes(stream.rows.errors, ERRORS),
+    ),
+)

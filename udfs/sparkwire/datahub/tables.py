@@ -1,0 +1,97 @@
+"""Which columns the tables of a topic have: what the messages declare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.datahub import values
+from sparkwire.datahub.messages import Messages
+from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels.json import ABSENT
+
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
+
+
+class Table(NamedTuple):
+    """A source table; of a database or schema that is None, any."""
+
+    name: str
+    database: str | None = None
+    schema: str | None = None
+
+
+def table_of(text: str) -> Table:
+    """``table``, ``database.table`` or ``database.schema.table``, names with dots in back quotes.
+
+    Raises
+    ------
+    ValueError
+        where the text is none of these.
+    """
+    parts = [match[2] or match[1].replace("``", "`") for match in _PART.finditer(text)]
+    if not 1 <= len(parts) <= 3 or _PART.sub("", text) != "." * (len(parts) - 1):
+        raise ValueError(f"table is 'table', 'database.table' or 'database.schema.table', got {text!r}")
+    *outer, name = parts
+    return Table(name, *outer)
+
+
+def of_table(messages: Messages, table: Table) -> Bools:
+    """Messages of the table, no NULLs; of damaged ones also those that may be, their names being lost."""
+    damaged = ~messages.documents.intact
+    valid = messages.source.valid
+    chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
+    for field, name in (("table", table.name), ("database", table.database), ("schema_name", table.schema)):
+        if name is not None:
+            value = messages.value(field)
+            same = bools_of(pc.equal(values.texts(value), name).fill_null(False))
+            chosen &= same | (damaged & (value.kinds == ABSENT))
+    return chosen
+
+
+def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
+    """Each list of columns that messages of the table declare.
+
+    Returns
+    -------
+    pa.RecordBatch
+        ``columns`` ARRAY<STRUCT<name STRING, type STRING>>, and ``recency`` STRUCT<digits INT, sequence_id STRING,
+        event_time_ms BIGINT> of the last message that declares it: recencies compare as sequence ids do as numbers.
+    """
+    messages = Messages(blobs)
+    found = messages.columns.distinct
+    rows = np.flatnonzero(of_table(messages, table) & messages.documents.intact & (found.codes >= 0))
+    recency = _recency(messages, rows)
+    newest_first = pc.sort_indices(recency, [(name, "descending") for name in _RECENCY])
+    _, firsts = np.unique(found.codes[rows][newest_first], return_index=True)
+    latest = np.asarray(newest_first)[firsts]
+    lists = messages.column_lists.take(primitive(rows[latest]))
+    recencies = recency.take(primitive(latest)).to_struct_array()
+    return pa.record_batch([lists, recencies], names=["columns", "recency"])
+
+
+def _recency(messages: Messages, rows: Ints) -> pa.RecordBatch:
+    ids = values.texts(messages.value("sequence_id").at(rows)).fill_null("")
+    numbers = pc.if_else(pc.match_substring_regex(ids, "^[0-9]+$"), pc.utf8_ltrim(ids, "0"), "")
+    times, timed = messages.event_time
+    columns = [pc.utf8_length(numbers), numbers, primitive(np.where(timed, times, -1)[rows])]
+    return pa.record_batch(columns, names=list(_RECENCY))
+
+
+def latest_columns(lists: Iterable[Iterable[Mapping[str, Any] | None]]) -> dict[str, str]:
+    """Name and type of every column of these lists, the oldest first.
+
+    The newest list's columns come first, and a column has the type that the newest list with it says.
+    """
+    columns: dict[str, str] = {}
+    for items in lists:
+        newest = {item["name"]: item["type"] or "" for item in items if item is not None and item["name"] is not None}
+        columns = newest | {name: type for name, type in columns.items() if name not in newest}
+    return columns

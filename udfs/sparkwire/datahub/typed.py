@@ -1,0 +1,203 @@
+"""The messages of one table as typed rows: what a TUPLE topic would carry, and what it could not.
+
+A row has the metadata columns of a TUPLE topic, one typed column for each column of the table, and three more:
+
+    _primary_key_  ARRAY<STRING>         names of the primary key's columns, as the message has them
+    _unexpected_   MAP<STRING, STRING>   the text of each column that the table has not, whose declared type is another
+                                         than the table's, or whose value is not of the table's type (the typed column
+                                         is NULL then); NULL where there is none
+    _error_        STRING                `datahub_error`: what is wrong with the message
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import ERRORS
+from sparkwire.base.sqltype import arrow_type
+from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
+from sparkwire.datahub import values
+from sparkwire.datahub.images import Images
+from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
+from sparkwire.datahub.messages import Messages
+from sparkwire.datahub.tables import Table, of_table
+from sparkwire.datahub.values import Codes, Ranges, Values, by_row
+from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels.json import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
+
+TUPLE_COLUMNS: Final = {
+    "_sequence_id_": "STRING",
+    "_operation_type_": "STRING",
+    "_excute_time_": "BIGINT",
+    "_source_table_": "STRING",
+    "_before_image_": "STRING",
+    "_after_image_": "STRING",
+}
+REMARKS: Final = {"_primary_key_": "ARRAY<STRING>", "_unexpected_": "MAP<STRING, STRING>", "_error_": "STRING"}
+
+# By code of the operation; the last is of an unknown one, -1.
+_TUPLE_TYPES: Final = tuple(operation.tuple_type for operation in OPERATIONS)
+_MAY_BE_ROW: Final = np.array([*(bool(operation.tuple_type) for operation in OPERATIONS), True])
+_OF_BEFORE: Final = np.array([*(operation.image == "before" for operation in OPERATIONS), False])
+_WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE")
+"""the one operation that may have both images; a TUPLE topic carries it as two rows"""
+
+
+def row_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
+
+    Raises
+    ------
+    ValueError
+        where a column is named as one that every row has.
+    """
+    taken = [name for name in columns if name.lower() in (TUPLE_COLUMNS | REMARKS)]
+    if taken:
+        raise ValueError(f"the table's column {taken[0]} has the name of a column that every row has")
+    typed = {name: SQL_TYPES.get(type, "STRING") for name, type in columns.items()}
+    return pa.schema([(name, arrow_type(sql)) for name, sql in (TUPLE_COLUMNS | typed | REMARKS).items()])
+
+
+def typed_rows(
+    blobs: pa.Array, table: Table, columns: Mapping[str, str], others: pa.RecordBatch | None = None
+) -> pa.RecordBatch:
+    """A row for each change of the table, in the order of the messages, after its message's row of ``others``.
+
+    An UPDATE with both images gives two rows, the before image first. Messages of other tables, DDL, heartbeats and
+    transaction marks give none. A damaged message gives one with its ``_error_``, unless what can be read of it says that
+    it is of another table or no row.
+    """
+    messages = Messages(blobs)
+    rows, of_before = _choose(messages, table)
+    before, after = (images.objects.at(rows) for images in (messages.before, messages.after))
+    images = Images(after.unless(of_before, before))
+    operations = messages.operations[rows]
+    known = operations >= 0
+    sides = (np.where(known, side, -1).astype(np.int8) for side in (of_before, ~of_before))
+    numbers, valid = messages.event_time
+    typed, unexpected = _read(messages, rows, images, columns)
+    answers = [
+        values.texts(messages.value("sequence_id").at(rows)),
+        from_codes(operations, _TUPLE_TYPES),
+        primitive(numbers[rows], valid[rows]),
+        values.texts(messages.value("table").at(rows)),
+        *(from_codes(side, ("N", "Y")) for side in sides),
+        *typed,
+        messages.primary_keys.take(primitive(rows)),
+        unexpected,
+        from_codes(messages.errors[rows], ERRORS),
+    ]
+    found = pa.RecordBatch.from_arrays(answers, schema=row_schema(columns))
+    if others is None:
+        return found
+    kept = others.take(primitive(rows))
+    return pa.RecordBatch.from_arrays(
+        [*kept.columns, *found.columns], schema=pa.schema([*others.schema, *found.schema])
+    )
+
+
+def _choose(messages: Messages, table: Table) -> tuple[Ints, Bools]:
+    """The message of each row, and whether the row is of its before image."""
+    operations = messages.operations
+    chosen = of_table(messages, table) & _MAY_BE_ROW[operations]
+    twice = chosen & (operations == _WHOLE_UPDATE) & messages.before.present
+    counts = chosen.astype(np.int64) + twice
+    rows = np.repeat(np.arange(len(counts)), counts)
+    first = np.ones(len(rows), np.bool_)
+    first[1:] = rows[1:] != rows[:-1]
+    return rows, np.where(twice[rows], first, _OF_BEFORE[operations[rows]])
+
+
+def _read(
+    messages: Messages, rows: Ints, images: Images, columns: Mapping[str, str]
+) -> tuple[list[pa.Array], pa.Array]:
+    """The typed columns, and what is unexpected."""
+    declared = messages.declared
+    asked = strings(list(columns))
+    (table_names, names, declared_names), count = values.numbered(asked, images.names, declared.names)
+    wanted = _asked_by_all(table_names, len(rows))
+    places = values.last_places(images.ranges(names), wanted, count)
+    declared_ranges = Ranges(declared.firsts[rows], declared.lasts[rows], declared_names)
+    declarations = values.last_places(declared_ranges, wanted, count)
+    shape = (len(rows), len(columns))
+    typed: list[pa.Array] = []
+    expected = np.zeros(len(images.listed.values.kinds), np.bool_)
+    for k, type in enumerate(columns.values()):
+        at, said = places.reshape(shape)[:, k], declarations.reshape(shape)[:, k]
+        items = images.listed.values.found_at(at)
+        read = _READERS.get(type, _read_text)(items)
+        typed.append(read.column)
+        other = bools_of(pc.not_equal(declared.types, type).fill_null(False))
+        fits = (~read.refused | (items.kinds <= NULL)) & ~((said >= 0) & np.append(other, False)[said])
+        expected[at[fits & (at >= 0)]] = True
+    return typed, _unexpected(images, expected)
+
+
+def _asked_by_all(names: Codes, rows: int) -> Ranges:
+    """Every row asks for every name."""
+    firsts = np.arange(rows + 1) * len(names)
+    return Ranges(*by_row(firsts), np.tile(names, rows))
+
+
+def _unexpected(images: Images, expected: Bools) -> pa.Array:
+    shown = ~expected if images.superseded is None else ~(expected | images.superseded)
+    chosen = np.flatnonzero(shown)
+    firsts = np.concatenate(([0], np.cumsum(shown)))[images.listed.firsts].astype(np.int32)
+    names, texts = images.names.take(primitive(chosen)), values.texts(images.listed.values.at(chosen))
+    return maps(firsts, names, texts, np.diff(firsts) > 0)
+
+
+class Read(NamedTuple):
+    """A typed column, and which rows have a value that it cannot take."""
+
+    column: pa.Array
+    refused: Bools
+
+
+def _of(column: pa.Array) -> Read:
+    return Read(column, ~bools_of(column.is_valid()))
+
+
+def _read_long(items: Values) -> Read:
+    return _of(primitive(*values.integers(items)))
+
+
+def _read_double(items: Values) -> Read:
+    numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
+    return _of(pc.if_else(pc.is_finite(numbers), numbers, None))  # 1e400 is none that a DOUBLE holds
+
+
+def _read_boolean(items: Values) -> Read:
+    return _of(primitive(items.kinds == TRUE, (items.kinds == TRUE) | (items.kinds == FALSE)))
+
+
+def _read_string(items: Values) -> Read:
+    return _of(values.texts(items.only((items.kinds == STRING) | (items.kinds == ESCAPED))))
+
+
+def _read_date(items: Values) -> Read:
+    numbers, valid = values.integers(items)
+    return _of(timestamps(numbers, "ms", valid))
+
+
+def _read_bytes(items: Values) -> Read:
+    return _of(values.from_base64(_read_string(items).column))
+
+
+def _read_text(items: Values) -> Read:
+    return _of(values.texts(items))
+
+
+_READERS: Final[Mapping[str, Callable[[Values], Read]]] = {
+    "LONG": _read_long,
+    "DOUBLE": _read_double,
+    "BOOLEAN": _read_boolean,
+    "STRING": _read_string,
+    "DATE": _read_date,
+    "BYTES": _read_bytes,
+}

@@ -1,0 +1,261 @@
+"""JSON values of a batch, and the columns that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.core.column import binary_of, build, empty, gather, primitive
+from sparkwire.kernels import Bools, Bytes, Ints
+from sparkwire.kernels.base64 import measure_decoded, write_decoded
+from sparkwire.kernels.json import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
+from sparkwire.kernels.json_members import Members, find_last, list_members
+from sparkwire.kernels.json_scan import Paths, scan_documents, scratch
+from sparkwire.kernels.json_values import (
+    measure_canonical,
+    measure_texts,
+    read_integers,
+    write_canonical,
+    write_objects,
+    write_texts,
+)
+
+Codes = npt.NDArray[np.int32]
+
+_PIECE: Final = 1 << 16  # [items]
+
+
+class Values(NamedTuple):
+    """One value a row; see ``sparkwire.kernels.json`` for what spans and kinds are."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    kinds: npt.NDArray[np.int8]
+    counts: Ints
+    """members of a container"""
+
+    def at(self, rows: Ints) -> Values:
+        """The values of these rows."""
+        return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
+
+    def found_at(self, places: Ints) -> Values:
+        """The values at these places, nothing for a place of -1."""
+        if len(self.kinds) == 0:
+            nothing = np.zeros(len(places), np.int64)
+            return Values(self.data, nothing, nothing - 1, nothing.astype(np.int8), nothing)
+        return self.at(np.maximum(places, 0)).only(places >= 0)
+
+    def only(self, chosen: Bools) -> Values:
+        """These values where ``chosen``, nothing elsewhere."""
+        sizes, kinds = np.where(chosen, self.sizes, -1), np.where(chosen, self.kinds, np.int8(ABSENT))
+        return self._replace(sizes=sizes, kinds=kinds)
+
+    def unless(self, chosen: Bools, other: Values) -> Values:
+        """These values, but where ``chosen`` those of ``other``, from the same data."""
+        return Values(
+            self.data,
+            np.where(chosen, other.starts, self.starts),
+            np.where(chosen, other.sizes, self.sizes),
+            np.where(chosen, other.kinds, self.kinds),
+            np.where(chosen, other.counts, self.counts),
+        )
+
+
+class Documents(NamedTuple):
+    """What a scan finds: a row of spans for each wanted value, a column for each document."""
+
+    data: Bytes
+    starts: Ints
+    sizes: Ints
+    kinds: npt.NDArray[np.int8]
+    counts: Ints
+    intact: Bools
+
+    def value(self, slot: int) -> Values:
+        return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
+
+
+def documents(
+    data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], tree: Paths
+) -> Documents:
+    """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
+    rows = len(begins)
+    shape = (tree.slots, rows)
+    starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
+    kinds, intact = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
+    longest = int((ends - begins).max()) if rows else 0
+    scan_documents(data, begins, ends, tree, scratch(tree, longest), starts, sizes, kinds, counts, intact)
+    return Documents(data, starts, sizes, kinds, counts, intact)
+
+
+def texts(values: Values) -> pa.Array:
+    """STRING: what a string says, of anything else its JSON; NULL for null and for nothing.
+
+    JSON is as written, but for escapes that are half a surrogate pair.
+    """
+    if not ((values.kinds == ESCAPED) | (values.kinds >= OBJECT)).any():
+        sizes = np.where(values.kinds > NULL, values.sizes, -1)
+        return gather(values.data, values.starts, sizes, pa.string())
+    spans = values[:4]
+    sizes = empty(len(values.kinds), np.int64)
+    measure_texts(*spans, sizes)
+    return build(sizes, lambda offsets, out: write_texts(*spans, offsets, out), pa.string())
+
+
+def canonical_texts(values: Values) -> pa.Array:
+    """STRING: JSON that is the same however a string was escaped; ``null`` for null and for nothing."""
+    spans = values[:4]
+    sizes = empty(len(values.kinds), np.int64)
+    measure_canonical(*spans, sizes)
+    return build(sizes, lambda offsets, out: write_canonical(*spans, offsets, out), pa.string())
+
+
+def objects(values: Values) -> pa.Array:
+    """STRING: the JSON of objects as written, half surrogate pairs as U+FFFD; NULL for anything else."""
+    sizes = np.where(values.kinds == OBJECT, values.sizes, -1)
+    return build(
+        sizes, lambda offsets, out: write_objects(values.data, values.starts, sizes, offsets, out), pa.string()
+    )
+
+
+def integers(values: Values) -> tuple[Ints, Bools]:
+    """The integers that a BIGINT holds, and which rows have one."""
+    numbers, valid = empty(len(values.kinds), np.int64), empty(len(values.kinds), np.bool_)
+    read_integers(*values[:4], numbers, valid)
+    return numbers, valid
+
+
+def from_base64(text: pa.Array) -> pa.Array:
+    """BINARY: what the Base64 of a STRING column encodes, NULL for what is no Base64."""
+    source = binary_of(text)
+    sizes = empty(source.rows, np.int64)
+    measure_decoded(source.data, source.offsets, sizes)
+    known = sizes if source.valid is None else np.where(source.valid, sizes, -1)
+    return build(
+        known, lambda offsets, out: write_decoded(source.data, source.offsets, known, offsets, out), pa.binary()
+    )
+
+
+class Listed(NamedTuple):
+    """The members of one container a row: those of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``."""
+
+    data: Bytes
+    firsts: npt.NDArray[np.int32]
+    members: Members
+
+    @property
+    def keys(self) -> Values:
+        m = self.members
+        return Values(self.data, m.key_starts, m.key_sizes, m.key_kinds, m.key_sizes)
+
+    @property
+    def values(self) -> Values:
+        m = self.members
+        return Values(self.data, m.starts, m.sizes, m.kinds, m.sizes)
+
+
+def members(objects: Values) -> Listed:
+    """What objects hold, nothing for any other value."""
+    firsts = _firsts(objects, OBJECT)
+    listed = Listed(objects.data, firsts, _room(int(firsts[-1]), int(firsts[-1])))
+    list_members(*objects[:4], firsts, np.zeros(3, np.int64), listed.members)
+    return listed
+
+
+class Items(NamedTuple):
+    """What arrays hold, some thousand items at a time: the span of a short item takes more room than its text."""
+
+    arrays: Values
+    firsts: npt.NDArray[np.int32]
+    """the items of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``"""
+
+    def pieces(self) -> Iterator[Values]:
+        """All of them in order, one piece at least."""
+        total, place = int(self.firsts[-1]), np.zeros(3, np.int64)
+        while True:
+            piece = _room(min(total - int(place[0]), _PIECE), 0)
+            list_members(*self.arrays[:4], self.firsts, place, piece)
+            yield Values(self.arrays.data, piece.starts, piece.sizes, piece.kinds, piece.sizes)
+            if int(place[0]) == total:
+                return
+
+
+def items(arrays: Values) -> Items:
+    """What arrays hold, nothing for any other value."""
+    return Items(arrays, _firsts(arrays, ARRAY))
+
+
+def _firsts(containers: Values, kind: int) -> npt.NDArray[np.int32]:
+    firsts = np.zeros(len(containers.kinds) + 1, np.int32)
+    np.cumsum(np.where(containers.kinds == kind, containers.counts, 0), out=firsts[1:])
+    return firsts
+
+
+def _room(values: int, keys: int) -> Members:
+    return Members(*_spans(keys), *_spans(values))
+
+
+def _spans(n: int) -> tuple[Ints, Ints, npt.NDArray[np.int8]]:
+    return empty(n, np.int64), empty(n, np.int64), empty(n, np.int8)
+
+
+class Distinct(NamedTuple):
+    """The arrays of a batch, those that are written alike counted once: most messages share a few."""
+
+    codes: Codes
+    """for each row the number of its array, -1 where it has none"""
+    rows: Ints
+    """for each array the first row that has it"""
+
+    def spread(self, answers: pa.Array) -> pa.Array:
+        """The answer of its array for each row, NULL where it has none."""
+        if len(self.codes) == len(answers) and bool((self.codes == np.arange(len(answers))).all()):
+            return answers
+        return answers.take(primitive(self.codes, self.codes >= 0))
+
+
+def distinct(values: Values) -> Distinct:
+    is_array = values.kinds == ARRAY
+    if np.count_nonzero(is_array) <= 1:  # nothing to compare, and no text to copy for it
+        return Distinct(np.where(is_array, np.int32(0), np.int32(-1)), np.flatnonzero(is_array))
+    sizes = np.where(is_array, values.sizes, -1)
+    encoded = gather(values.data, values.starts, sizes, pa.binary()).dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(-1), np.int32)
+    with_array = np.flatnonzero(codes >= 0)[::-1]
+    rows = np.empty(len(encoded.dictionary), np.int64)
+    rows[codes[with_array]] = with_array  # backwards: the first row is written last
+    return Distinct(codes, rows)
+
+
+def numbered(*names: pa.Array) -> tuple[list[Codes], int]:
+    """The same small number for the same name, in every one of these columns; and how many there are."""
+    encoded = pa.concat_arrays(list(names)).dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int32)
+    cuts = np.cumsum([len(column) for column in names])[:-1]
+    return list(np.split(codes, cuts)), len(encoded.dictionary) + 1
+
+
+class Ranges(NamedTuple):
+    """Names by row: those of row ``i`` are ``names[firsts[i]:lasts[i]]``."""
+
+    firsts: npt.NDArray[np.integer[Any]]
+    lasts: npt.NDArray[np.integer[Any]]
+    names: Codes
+
+
+def last_places(among: Ranges, asked: Ranges, count: int) -> Ints:
+    """The last place of each name that is asked for among the names of its row, -1 for none."""
+    seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
+    found = empty(len(asked.names), np.int64)
+    find_last(*among, *asked, seen, place, found)
+    return found
+
+
+def by_row(offsets: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
+    """First item of each row and the one after its last, of Arrow's offsets."""
+    return offsets[:-1], offsets[1:]

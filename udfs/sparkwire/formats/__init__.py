@@ -1,1 +1,0 @@
-"""The wire formats: for each its grammar, its tables, the kernels that only it needs, its functions."""

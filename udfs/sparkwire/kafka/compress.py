@@ -1,0 +1,84 @@
+"""Compression as Kafka's own clients do it, the reverse of `codecs`: the same framing, block sizes and levels.
+
+- gzip: one member of level 6 without a time, its operating system unknown
+- snappy: xerial framing of version 1, blocks of 32 KiB
+- lz4: one frame of independent blocks of 64 KiB, without content size and checksums; a block that does not shrink is stored.
+  For magic 0 the header's checksum is computed over the frame's magic, too: wrong, but what its readers expect
+  (KAFKA-3160)
+- zstd: one frame of level 3 without content size and checksum
+
+Of gzip and lz4 the bytes are those of Kafka's Java client, as long as the libraries compress alike.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+import cramjam
+
+from sparkwire.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
+
+_GZIP_LEVEL = 6
+_GZIP_SYSTEM = 9  # where a member's header names the operating system
+_UNKNOWN_SYSTEM = 255
+
+_XERIAL_HEADER = b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2  # version, oldest compatible version
+_SNAPPY_BLOCK = 32 << 10  # [bytes]
+
+_LZ4_HEADER = bytes.fromhex("04224d18 60 40 82")  # magic, flags, block size, checksum of the two
+_LZ4_HEADER_0 = bytes.fromhex("04224d18 60 40 1a")  # the checksum is that of all six
+_LZ4_BLOCK = 64 << 10  # [bytes]
+_LZ4_STORED = 1 << 31
+_LZ4_END = bytes(4)
+
+_ZSTD_LEVEL = 3
+
+
+def compress(codec: int, source: memoryview, magic: int) -> bytes:
+    """What a wrapper or a batch of ``magic`` holds for ``source``; ``codec`` is not NONE."""
+    if codec == LZ4:
+        return b"".join(_lz4(source, _LZ4_HEADER if magic else _LZ4_HEADER_0))
+    return _ENCODERS[codec](source)
+
+
+def _gzip(source: memoryview) -> bytes:
+    member = bytearray(zlib.compress(source, _GZIP_LEVEL, zlib.MAX_WBITS | 16))
+    member[_GZIP_SYSTEM] = _UNKNOWN_SYSTEM
+    return bytes(member)
+
+
+def _snappy(source: memoryview) -> bytes:
+    return b"".join(_xerial(source))
+
+
+def _xerial(source: memoryview) -> Iterator[bytes]:
+    yield _XERIAL_HEADER
+    for start in range(0, len(source), _SNAPPY_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(source[start : start + _SNAPPY_BLOCK]))
+        yield len(block).to_bytes(4, "big")
+        yield block
+
+
+def _lz4(source: memoryview, header: bytes) -> Iterator[bytes]:
+    yield header
+    for start in range(0, len(source), _LZ4_BLOCK):
+        plain = source[start : start + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            yield len(block).to_bytes(4, "little")
+            yield block
+        else:
+            yield (len(plain) | _LZ4_STORED).to_bytes(4, "little")
+            yield bytes(plain)
+    yield _LZ4_END
+
+
+def _zstd(source: memoryview) -> bytes:
+    # In one call the library would know the size, and write it.
+    encoder = cramjam.zstd.Compressor(_ZSTD_LEVEL)
+    encoder.compress(bytes(source))
+    return bytes(encoder.finish())
+
+
+_ENCODERS: dict[int, Callable[[memoryview], bytes]] = {GZIP: _gzip, SNAPPY: _snappy, ZSTD: _zstd}

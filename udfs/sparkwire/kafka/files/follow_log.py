@@ -1,0 +1,459 @@
+"""`kafka_log` as a stream: where a query stands in a log is an offset.
+
+What is not all there yet waits: bytes of the last segment after its last valid entry, as long as it may grow, and the zeros that
+a broker has allocated in advance. A segment that another one follows is complete, and read to its end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sparkwire.core.sources.follow import Follower, may_grow, text, whole
+from sparkwire.core.sources.local_time import LocalTime
+from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
+from sparkwire.kafka.files.kafka_log import Query, find, part_bytes
+from sparkwire.kafka.files.naming import Segment, base_offset_of
+from sparkwire.kafka.files.plan import Bounds, Part, Partition
+from sparkwire.kafka.files.seek import END, FIRST, Entry, beside_folder, last_entry
+from sparkwire.kafka.files.splits import cuts
+from sparkwire.kafka.files.transactions import Tracker
+
+_SCANNED = 1 << 20  # of zeros at once [bytes]
+
+
+class LastEntry(NamedTuple):
+    """The last valid entry that was given, and where it stood."""
+
+    file: str
+    position: int
+    id: EntryId
+
+
+class LogOffset(NamedTuple):
+    """Up to where a log has been given."""
+
+    next: int
+    """the offset that comes next; -1 where a checkpoint of version 1 does not know it"""
+    file: str
+    """the segment in which that was found"""
+    position: int
+    """of the first byte in it that has not been given"""
+    last: LastEntry | None = None
+    first: int | None = None
+    """in the batch with which a log joins: where it begins"""
+
+
+class Standing(NamedTuple):
+    """Where in the segments that there are now a log goes on."""
+
+    segment: int
+    position: int
+    last: tuple[int, Expected] | None = None
+    """segment and position of the last entry that was given"""
+
+
+class LogFollower(Follower[Sequence[Segment], LogOffset]):
+    """Follows the logs of a query over `kafka_log`."""
+
+    source = "kafka_log"
+
+    def __init__(self, asked: Query) -> None:
+        super().__init__(asked)
+        if asked.ending_offset is not None or asked.ending_timestamp is not None:
+            raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
+        if isinstance(asked.starting_timestamp, LocalTime):
+            raise ValueError(
+                "kafka_log takes startingTimestamp with a time zone in streams (2024-05-01T12:00:00Z): "
+                "Spark does not tell a stream the session's"
+            )
+        self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
+
+    def logs(self) -> Mapping[str, Sequence[Segment]]:
+        return {name: list(some) for name, some in groupby(find(self.asked.paths), key=_name)}
+
+    def size(self, part: Part) -> int:
+        return part.segment.file.size
+
+    # -- how far
+
+    def end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
+        try:
+            return self._end(name, log, begin)
+        except Cut:  # a broker that rolls a segment takes back what it had allocated in advance
+            return self._end(name, [*log[:-1], _of_its_size_now(log[-1])], begin)
+
+    def _end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
+        partition = Partition(log, self.asked.verify)
+        with partition.opened:
+            if begin is None:
+                return self._joining(name, partition)
+            try:
+                at = standing(partition, begin)
+            except Lost:
+                return self._readable(name, partition, None, None)
+            end = self._readable(name, partition, at, begin)
+            place = Standing(len(log) - 1, end.position)
+            there = end.file == log[-1].file.basename and end.next == begin.next
+            return begin if there and not list(_spans(partition, at, place)) else end
+
+    def _joining(self, name: str, partition: Partition) -> LogOffset:
+        """The end of a log of which nothing has been given, and where it begins."""
+        end = self._readable(name, partition, None, None)
+        first, _ = partition.range(Bounds(self.asked.starting_offset, None, self.asked.starting_timestamp, None))
+        return end._replace(first=end.next if first is None else max(first, partition.begins()))
+
+    def _readable(self, name: str, partition: Partition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
+        end = end_of(partition, at, begin)
+        if self.asked.committed:
+            first_open = self._followed(name, partition, end).found().first_open
+            if first_open is not None and first_open < end.next:
+                if begin is not None and first_open <= begin.next:
+                    return begin
+                return before_offset(partition, first_open)
+        return end
+
+    def _followed(self, name: str, partition: Partition, end: LogOffset) -> Tracker:
+        """The transactions of a log up to ``end``, from where they were followed to the last time."""
+        tracker, done = self._trackers.get(name, (Tracker(), None))
+        at = Standing(0, 0)
+        if done is not None:
+            try:
+                at = standing(partition, done)
+            except Lost:
+                tracker = Tracker()
+        for k, start, stop in _spans(partition, at, standing(partition, end)):
+            tracker.follow(partition.seeker(k).log, start, stop)
+        self._trackers[name] = tracker, end
+        return tracker
+
+    # -- less than that
+
+    def bytes_between(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> int:
+        partition = Partition(log, self.asked.verify)
+        with partition.opened:
+            try:
+                return sum(stop - start for _, start, stop in _spans(partition, *_both(partition, begin, end)))
+            except Lost:
+                return 0  # nothing is left out of it: what is lost is said when its rows are planned
+
+    def nearer(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset, share: int) -> LogOffset:
+        partition = Partition(log, self.asked.verify)
+        with partition.opened:
+            from_, to = _both(partition, begin, end)
+            for k, start, stop in _spans(partition, from_, to):
+                entry, position = None, partition.seeker(k).log.source.size
+                if stop - start > share and not log[k].file.compressed:
+                    found = cuts(partition.seeker(k), start, stop, share)
+                    if found:
+                        entry, position = found[0].before, found[0].position
+                share -= stop - start
+                if entry is None and share <= 0 and k < to.segment:
+                    entry = partition.seeker(k).last()
+                if entry is not None:
+                    near = _after(partition, k, entry, position)._replace(first=end.first)
+                    if k < to.segment and entry.position + entry.size < position:
+                        # Nobody knows which offsets its corrupt end had.
+                        near = near._replace(next=max(near.next, log[k + 1].base_offset or 0))
+                    return near
+        return end
+
+    # -- what lies between
+
+    def parts(self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> Sequence[Part]:
+        partition = Partition(log, self.asked.verify)
+        with partition.opened:
+            first = _first(begin, end)
+            try:
+                from_, to = _both(partition, begin, end)
+                check_segments(partition, from_, to)
+                found = list(self._planned(name, partition, from_, to, begin, end))
+            except Lost as lost:
+                report_loss(name, f"offset {first}", lost, self.asked.fail_on_data_loss)
+                found = list(partition.parts(first, end.next, False, part_bytes(self.asked)))
+            if self.asked.committed:
+                aborted = self._followed(name, partition, end_of(partition, None, None)).found().aborted
+                found = [part._replace(aborted=aborted) for part in found]
+            return found
+
+    def _planned(
+        self, name: str, partition: Partition, from_: Standing, to: Standing, begin: LogOffset | None, end: LogOffset
+    ) -> Iterator[Part]:
+        first = _first(begin, end)
+        # Where names tell no offsets they may go backward, and each file is read as it is.
+        named = partition.segments[0].base_offset is not None
+        least = max(first if named or begin is None else FIRST, self.asked.starting_offset or FIRST)
+        for k, start, stop in _spans(partition, from_, to):
+            segment, seeker = partition.segments[k], partition.seeker(k)
+            found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.asked))
+            positions = [start, *(cut.position for cut in found), stop]
+            after = end.next if k == to.segment else _end_offset(partition, k) or 0
+            offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in found), after]
+            known = [entry_at(seeker.log, position) for position in positions]
+            known[0] = known[0] or _in_segment(from_.last, k)
+            known[-1] = _in_segment(to.last, k)
+            if not segment.file.compressed:
+                # As if the file ended there: what has been added since is no part of these rows.
+                segment = segment._replace(file=segment.file._replace(size=stop))
+            for i in range(len(positions) - 1):
+                expected = tuple(one for one in known[i : i + 2] if one is not None)
+                guard = Guard(name, expected, offsets[i], offsets[i + 1], self.asked.fail_on_data_loss)
+                yield Part(segment, positions[i], positions[i + 1], least, END, (), guard)
+            first = after
+
+    def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
+        offset = end.next if begin is None else begin.next
+        report_loss(name, f"offset {offset}", Lost("nothing of it is there any more"), self.asked.fail_on_data_loss)
+
+    # -- checkpoints
+
+    def kept(self, offset: LogOffset) -> Mapping[str, Any]:
+        last = offset.last and [offset.last.file, offset.last.position, *offset.last.id]
+        first = {} if offset.first is None else {"first": offset.first}
+        return {"next": offset.next, "file": offset.file, "position": offset.position, "last": last} | first
+
+    def offset_from(self, kept: Any) -> LogOffset:
+        last = None
+        if kept["last"] is not None:
+            file, position, offset, crc, epoch = kept["last"]
+            last = LastEntry(text(file), whole(position), EntryId(whole(offset), whole(crc), whole(epoch, -(2**31))))
+        first = whole(kept["first"], FIRST) if "first" in kept else None
+        return LogOffset(whole(kept["next"]), text(kept["file"]), whole(kept["position"]), last, first)
+
+    def offset_of_version_1(self, kept: list[Any]) -> LogOffset:
+        file, position, following = kept
+        return LogOffset(whole(following, -1), text(file), whole(position))
+
+
+def _name(segment: Segment) -> str:
+    """Of a log: its directory, or the file where its name tells no offset."""
+    return segment.file.root + segment.file.folder if segment.base_offset is not None else segment.file.name
+
+
+def _first(begin: LogOffset | None, end: LogOffset) -> int:
+    """The first offset between two places."""
+    if begin is not None:
+        return begin.next
+    return FIRST if end.first is None else end.first
+
+
+def _after(partition: Partition, k: int, entry: Entry, position: int) -> LogOffset:
+    """After an entry of segment ``k``, and what of it is before ``position``."""
+    file = partition.segments[k].file.basename
+    found = entry_id(partition.seeker(k).log, entry.position)
+    last = None if found is None else LastEntry(file, entry.position, found)
+    return LogOffset(entry.last + 1, file, position, last)
+
+
+def _spans(partition: Partition, from_: Standing, to: Standing) -> Iterator[tuple[int, int, int]]:
+    """The segments between two places, and from where to where in each."""
+    for k in range(from_.segment, to.segment + 1):
+        start = from_.position if k == from_.segment else 0
+        stop = to.position if k == to.segment else partition.seeker(k).log.source.size
+        if start < stop:
+            yield k, start, stop
+
+
+def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
+    return last[1] if last is not None and last[0] == k else None
+
+
+def _both(partition: Partition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
+    """Where a log goes on, and up to where; Lost as `standing`."""
+    to = standing(partition, end)
+    if begin is not None:
+        return standing(partition, begin), to
+    return (Standing(0, 0) if end.first is None else _beginning(partition, end.first)), to
+
+
+def _of_its_size_now(segment: Segment) -> Segment:
+    file = segment.file
+    return segment._replace(file=file.beside(file.basename)._replace(modified=file.modified))
+
+
+# -- where a log stands
+
+
+def standing(partition: Partition, at: LogOffset) -> Standing:
+    """Where a log goes on that has been given up to ``at``.
+
+    Raises
+    ------
+    Lost
+        where that is not there.
+    """
+    if at.next < 0:
+        at = _with_offset(partition, at)
+    if at.last is None:
+        return _at_offset(partition, at)
+    k, position = _last_given(partition, at.last)
+    if k is None:
+        return _at_offset(partition, at)
+    last, log = (k, Expected(position, at.last.id)), partition.seeker(k).log
+    ends, following = end_of_entry(log, position)
+    if at.file != at.last.file:
+        its = segment_named(partition, at.file)
+        if its is not None and its > k:
+            return Standing(its, min(at.position, partition.seeker(its).log.source.size), last)
+        if k + 1 < len(partition.segments):
+            raise Lost(f"{at.file} is gone")
+        if following != at.next:
+            return _at_offset(partition, at._replace(last=None))._replace(last=last)
+    # Behind the entry, and behind the corrupt bytes after it that have been given.
+    given = at.position + position - at.last.position if at.file == at.last.file else 0
+    if given > ends and log.is_valid(ends):  # a broker has cut them off, and goes on
+        given = ends
+    return Standing(k, min(log.source.size, max(given, ends)), last)
+
+
+def _last_given(partition: Partition, last: LastEntry) -> tuple[int | None, int]:
+    """Segment and position of an entry: where it stood, else where one with its offset stands."""
+    k = segment_named(partition, last.file)
+    if k is not None and entry_id(partition.seeker(k).log, last.position) == last.id:
+        return k, last.position
+    k = _holding(partition, last.id.offset)
+    entry = partition.seeker(k).find_offset(last.id.offset)
+    if entry is not None and entry_id(partition.seeker(k).log, entry.position) == last.id:
+        return k, entry.position
+    return None, 0
+
+
+def segment_named(partition: Partition, file: str) -> int | None:
+    """The segment that has the name of a file, or its offset: it may have been compressed, or come from a backup."""
+    offset = base_offset_of(file)
+    for k, segment in enumerate(partition.segments):
+        if segment.file.basename == file or (offset is not None and segment.base_offset == offset):
+            return k
+    return None
+
+
+def _holding(partition: Partition, offset: int) -> int:
+    """The segment that has an offset, by its name."""
+    bases = [segment.base_offset or 0 for segment in partition.segments]
+    return max(0, bisect_right(bases, offset) - 1)
+
+
+def _beginning(partition: Partition, first: int) -> Standing:
+    """Where offsets begin; Lost where the log begins later."""
+    base = partition.segments[0].base_offset
+    if base is not None and base > first:
+        raise Lost(f"the log begins at offset {base} now")
+    k = _holding(partition, first)
+    if first <= (partition.segments[k].base_offset or 0):
+        return Standing(k, 0)
+    entry = partition.seeker(k).find_offset(first)
+    return Standing(k, partition.seeker(k).end() if entry is None else entry.after)
+
+
+def _at_offset(partition: Partition, at: LogOffset) -> Standing:
+    """Where an entry begins with the next offset, or the log ends with it; Lost where neither is."""
+    begins, cleaned = _beginning(partition, at.next), first_uncleaned(partition.segments[0])
+    base = partition.segments[0].base_offset
+    end = max(partition.reach().next, partition.segments[-1].base_offset or 0)
+    if end < at.next:
+        raise Lost(f"the log ends at offset {end} now")
+    if at.last is not None and (base is None or base <= at.last.id.offset) and at.last.id.offset >= cleaned:
+        raise Lost(f"another record batch is at offset {at.last.id.offset} now")
+    k = begins.segment
+    entry = partition.seeker(k).find_offset(at.next)
+    found = (_end_offset(partition, k) or 0) if entry is None else entry.first
+    if found != at.next and at.next != partition.segments[k].base_offset and at.next >= cleaned:
+        raise Lost(f"no record batch begins with that offset in {partition.segments[k].file.basename} now")
+    return begins
+
+
+def _end_offset(partition: Partition, k: int) -> int | None:
+    """The offset after the last valid entry of a segment; that of its name where it has none."""
+    last = partition.seeker(k).last()
+    return partition.segments[k].base_offset if last is None else last.last + 1
+
+
+def _with_offset(partition: Partition, at: LogOffset) -> LogOffset:
+    """The offset that comes next, of which a checkpoint of version 1 knew file and position alone."""
+    k = segment_named(partition, at.file)
+    if k is None:
+        raise Lost(f"{at.file} is gone")
+    seeker = partition.seeker(k)
+    following = entry_id(seeker.log, at.position)
+    if following is not None:
+        return at._replace(next=following.offset)
+    return at._replace(next=_end_offset(partition, k) or 0)
+
+
+def check_segments(partition: Partition, from_: Standing, to: Standing) -> None:
+    """Whether no segment is missing between two places; Lost where one is."""
+    for k in range(from_.segment, to.segment):
+        following = partition.segments[k + 1].base_offset
+        end, size = _end_offset(partition, k), partition.seeker(k).log.source.size
+        is_corrupt = partition.seeker(k).end() < size
+        if following is None or end is None or end >= following or is_corrupt:
+            continue
+        if end >= first_uncleaned(partition.segments[0]):
+            raise Lost(f"no segment has the offsets {end} to {following - 1}")
+
+
+def first_uncleaned(segment: Segment) -> int:
+    """The offset up to which a broker's log cleaner has been, which leaves gaps and writes record batches again."""
+    raw = beside_folder(segment, "cleaner-offset-checkpoint")
+    for line in raw.decode("utf-8", "replace").splitlines()[2:]:
+        topic, _, rest = line.rpartition(" ")[0].rpartition(" ")
+        if (topic, rest) == (segment.topic, str(segment.partition)):
+            return int(line.rpartition(" ")[2])
+    return FIRST
+
+
+# -- the end
+
+
+def end_of(partition: Partition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
+    """After the last valid entry; ``begin``: what has been given up to ``at``."""
+    final = len(partition.segments) - 1
+    found, k = None, final + 1
+    while found is None and k > (at.segment if at else 0):
+        k -= 1
+        floor = at.position if at is not None and k == at.segment else partition.seeker(k).near_the_end(0)
+        found = last_entry(partition.seeker(k).log, floor)
+    file = partition.segments[final].file
+    ends = at.position if at is not None and at.segment == final else 0
+    if found is not None and k == final:
+        ends = found.position + found.size
+    position = _given_until(file, partition.seeker(final).log.source, ends)
+    if found is not None:
+        after = _after(partition, k, found, 0)
+        # An empty segment tells by its name what comes next.
+        following = max(after.next, partition.segments[final].base_offset or 0)
+        return after._replace(next=following, file=file.basename, position=position)
+    if begin is not None:
+        following = max(begin.next, partition.segments[final].base_offset or 0)
+        return begin._replace(next=following, file=file.basename, position=position)
+    return LogOffset(partition.segments[final].base_offset or 0, file.basename, position)
+
+
+def _given_until(file: File, source: Source, ends: int) -> int:
+    """How far the last segment is given, whose last valid entry ends at ``ends``: bytes after it wait as long as it may grow."""
+    if may_grow(file):
+        return ends
+    for position in range(ends, source.size, _SCANNED):
+        if source.view(position, _SCANNED).any():
+            return source.size
+    return ends  # what a broker has allocated and not written
+
+
+def before_offset(partition: Partition, offset: int) -> LogOffset:
+    """Before the entry that has an offset."""
+    k = _holding(partition, offset)
+    entry = partition.seeker(k).find_offset(offset)
+    position = 0 if entry is None else entry.after
+    its = k
+    before = partition.seeker(k).last_before(position)
+    while before is None and its > 0:
+        its -= 1
+        before = partition.seeker(its).last()
+    file = partition.segments[k].file.basename
+    if before is None:
+        return LogOffset(offset, file, position)
+    return _after(partition, its, before, 0)._replace(next=offset, file=file, position=position)

@@ -1,0 +1,67 @@
+"""What a part of a stream must still have when it is read: files change between planning and reading."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sparkwire.base.errors import OK
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.framing import frame_error
+from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, MESSAGE_ENTRY_0
+
+
+class EntryId(NamedTuple):
+    """What an entry is known by."""
+
+    offset: int
+    """as stored"""
+    crc: int
+    epoch: int
+    """of the leader, -1 in magic 0 and 1"""
+
+
+class Expected(NamedTuple):
+    """An entry that a segment has at a position [bytes]."""
+
+    position: int
+    id: EntryId
+
+
+class Guard(NamedTuple):
+    """What a part was planned for."""
+
+    log: str
+    expected: tuple[Expected, ...]
+    first: int
+    """offset of its first record"""
+    end: int
+    """offset before which its last is"""
+    fails: bool
+    """whether the query fails where something is lost"""
+
+
+def end_of_entry(log: Log, position: int) -> tuple[int, int]:
+    """Where an entry ends by its header, be its content valid or not, and the offset after it."""
+    header = log.source.read(position, BATCH_SIZE)
+    delta = BATCH["last_offset_delta"].read(header) if header[MAGIC] == 2 else 0
+    return position + ENTRY.size + ENTRY["size"].read(header), ENTRY["offset"].read(header) + delta + 1
+
+
+def entry_at(log: Log, position: int) -> Expected | None:
+    """The entry that is framed at a position."""
+    found = entry_id(log, position)
+    return None if found is None else Expected(position, found)
+
+
+def entry_id(log: Log, position: int) -> EntryId | None:
+    """What the entry at a position is known by; None where none is framed there."""
+    if not 0 <= position < log.source.size:
+        return None
+    header = log.source.read(position, BATCH_SIZE)
+    if frame_error(np.frombuffer(header, np.uint8), 0, log.source.size - position) != OK:
+        return None
+    layout = BATCH if header[MAGIC] == 2 else MESSAGE_ENTRY_0
+    epoch = BATCH["partition_leader_epoch"].read(header) if header[MAGIC] == 2 else -1
+    return EntryId(ENTRY["offset"].read(header), layout["crc"].read(header), epoch)

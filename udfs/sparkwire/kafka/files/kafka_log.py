@@ -1,0 +1,227 @@
+"""The table `kafka_log`: which files, which parts of them, and their rows as record batches.
+
+`query` reads the options, `plan` finds files and cuts them into tasks, `read` gives the rows of one. None of them needs Spark,
+and a task is plain data, made on one machine and read on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.base.sqltype import arrow_type
+from sparkwire.core.builders import Column
+from sparkwire.core.sources import options
+from sparkwire.core.sources.local_time import LocalTime
+from sparkwire.core.sources.options import Comparison, Option
+from sparkwire.core.sources.storage import File
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
+from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.kafka.files.log_rows import OF_FILE, batch_rows, is_checked, record_rows
+from sparkwire.kafka.files.naming import Segment, in_order, segments
+from sparkwire.kafka.files.plan import Bounds, Part, Wanted, in_zone, parts, parts_now, tasks
+from sparkwire.kafka.files.seek import END, FIRST
+from sparkwire.kafka.inflate import MAX_BATCH_BYTES
+from sparkwire.kafka.records import RECORDS_TABLE
+
+NAME: Final = "kafka_log"
+RECORDS, BATCHES = "records", "batches"
+UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
+HEADERS_SPAN: Final = 8
+"""times the bytes of `maxSplitBytes` that a task passes over where it reads headers alone"""
+
+OPTIONS: Final = (
+    *PATHS,
+    Option("rows", options.choice(RECORDS, BATCHES), RECORDS, "a row for each record, or for each batch"),
+    *CHOICES,
+    Option("startingOffset", options.whole_number, None, "of each partition"),
+    Option("endingOffset", options.whole_number, None, "of each partition, exclusive"),
+    Option("startingTimestamp", options.instant, None, "from the first record not older"),
+    Option("endingTimestamp", options.instant, None, "up to the first record not older, exclusive"),
+    Option("isolationLevel", options.choice(UNCOMMITTED, COMMITTED), UNCOMMITTED, "whose view of transactions"),
+    Option("controlRecords", options.boolean, False, "whether control records are rows"),
+    Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
+    Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
+    *TASKS,
+)
+
+_FIRST: Final = (
+    "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "timestamp_ms", "file", "position",
+)  # fmt: skip
+
+
+def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa.DataType]:
+    """Type by name of a table's columns and those of a file, the ``first`` ones before the others."""
+    types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | OF_FILE
+    return {name: types[name] for name in [*first, *(name for name in types if name not in first)]}
+
+
+COLUMNS: Final = {
+    RECORDS: _ordered(RECORDS_TABLE, _FIRST),
+    BATCHES: _ordered(BATCHES_TABLE, ("topic", "partition", "file", "position")),
+}
+"""type by name, in order, of both kinds of rows"""
+
+_DOCS_OF_FILE: Final = {
+    "topic": "From the directory's name; NULL where it has none.",
+    "partition": "From the directory's name; NULL where it has none.",
+    "file": "Which segment.",
+    "position": "Where the entry begins in the file, also of a record within it [bytes].",
+}
+DOCS: Final = {
+    rows: {column.name: column.doc for column in table} | _DOCS_OF_FILE
+    for rows, table in ((RECORDS, RECORDS_TABLE), (BATCHES, BATCHES_TABLE))
+}
+"""what each of them means"""
+
+
+class Filtered(NamedTuple):
+    """What the filters of a query leave: other rows need not be read."""
+
+    first_offset: int = FIRST
+    end_offset: int = END
+    first_timestamp: int | None = None
+    """[ms since epoch]"""
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+
+
+class Query(NamedTuple):
+    """What is asked for."""
+
+    paths: tuple[str, ...]
+    rows: str
+    columns: tuple[str, ...]
+    mode: str
+    starting_offset: int | None
+    ending_offset: int | None
+    starting_timestamp: int | LocalTime | None
+    ending_timestamp: int | LocalTime | None
+    committed: bool
+    control_records: bool
+    verify: bool
+    max_batch_bytes: int
+    max_split_bytes: int
+    max_bytes_per_trigger: int | None
+    fail_on_data_loss: bool
+    filtered: Filtered = Filtered()
+
+
+def query(given: Mapping[str, str]) -> Query:
+    """Read the options of a query.
+
+    Raises
+    ------
+    ValueError
+        where one is wrong, or path is missing.
+    """
+    o = options.parsed(NAME, OPTIONS, given)
+    paths = asked_paths(NAME, o)
+    columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), o)
+    return Query(
+        paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
+        o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
+        o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
+    )  # fmt: skip
+
+
+def find(paths: Sequence[str]) -> list[Segment]:
+    """The segments at some paths, those of a partition in the order of their offsets.
+
+    Raises
+    ------
+    OSError
+        where there is nothing, or it must not be read.
+    ValueError
+        where there are files, but no segment among them.
+    """
+    return in_order(found_at(paths, _segments, _NO_SEGMENT))
+
+
+_NO_SEGMENT = (
+    f"path {{path}} has no segment among its {{files}} files: {NAME} reads files named by their first offset "
+    "(00000000000000000000.log), and any single file that path names itself"
+)
+
+
+def _segments(files: list[File], single: bool, below: str) -> dict[str, Segment]:
+    return {segment.file.name: segment for segment in segments(files, single, below)}
+
+
+def types(asked: Query) -> dict[str, pa.DataType]:
+    """Type by name of all columns that the query may have."""
+    return COLUMNS[asked.rows]
+
+
+def docs(asked: Query) -> Mapping[str, str]:
+    """What each column means."""
+    return DOCS[asked.rows]
+
+
+def schema(asked: Query) -> pa.Schema:
+    return pa.schema([pa.field(name, types(asked)[name]) for name in asked.columns])
+
+
+def plan(asked: Query) -> list[tuple[Part, ...]]:
+    """The tasks of a query.
+
+    Raises
+    ------
+    OSError, ValueError
+        as `find`, and where the start lies beyond the end.
+    """
+    bounds = Bounds(asked.starting_offset, asked.ending_offset, asked.starting_timestamp, asked.ending_timestamp)
+    its = asked.filtered
+    found = [
+        segment
+        for segment in find(asked.paths)
+        if (its.topics is None or segment.topic in its.topics)
+        and (its.partitions is None or segment.partition in its.partitions)
+    ]
+    wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
+    return tasks(parts(found, bounds, wanted, asked.committed, asked.verify, part_bytes(asked)), asked.max_split_bytes)
+
+
+def part_bytes(asked: Query) -> int:
+    """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
+    return asked.max_split_bytes * (HEADERS_SPAN if asked.rows == BATCHES and not is_checked(asked) else 1)
+
+
+def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
+    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    its = asked.filtered
+    for column, operator, *values in options.not_null(comparisons):
+        if column == "offset":
+            first, end = options.bounds_of(operator, *values)
+            its = its._replace(first_offset=max(its.first_offset, first), end_offset=min(its.end_offset, end))
+        elif column in ("timestamp", "timestamp_ms"):
+            # Not the end: a younger record may come before an older one.
+            first, _ = options.bounds_of(operator, *map(options.floor_millis, values))
+            if first > FIRST:
+                its = its._replace(first_timestamp=max(its.first_timestamp or FIRST, first))
+        elif column == "topic" and operator in ("=", "in"):
+            its = its._replace(topics=options.within(its.topics, values))
+        elif column == "partition" and operator in ("=", "in"):
+            its = its._replace(partitions=options.within(its.partitions, values))
+    return asked._replace(filtered=its)
+
+
+def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a task; ``time_zone``: the session's, by default this machine's.
+
+    Raises
+    ------
+    ValueError
+        with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
+    DataLoss
+        where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
+    """
+    rows = record_rows if asked.rows == RECORDS else batch_rows
+
+    def read_part(part: Part) -> Iterator[pa.RecordBatch]:
+        for one in parts_now(part, asked.verify, part_bytes(asked)):
+            yield from rows(asked, in_zone(one, time_zone, asked.verify))
+
+    return batches_of(task, read_part)

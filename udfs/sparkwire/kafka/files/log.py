@@ -1,0 +1,296 @@
+"""A segment read from anywhere in it, a chunk at a time, in bounded memory, whatever the file's size.
+
+The entries are those that `formats.kafka` finds in the same bytes: each begins where the one before ends, and after corrupt
+bytes at the next place where a valid one is. Which entry follows one depends on the bytes from it on and on nothing before,
+so it does not matter where a reader begins, so long as it begins at an entry.
+
+Two bounds keep a corrupt size from costing memory. An entry of more than `SEARCHED` bytes is believed only where another
+entry, or the end of the file, follows it; and after corrupt bytes none that large is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sparkwire.base.errors import BAD_MAGIC, CRC_MISMATCH, OK
+from sparkwire.core.column import arrays, part
+from sparkwire.core.sources.storage import Source
+from sparkwire.kafka.framing import (
+    THE_END,
+    EntrySums,
+    FrameBlock,
+    crc_ok,
+    crc_ok_in_row,
+    entry_end,
+    entry_sums,
+    frame_blocks,
+    frame_error,
+    framing_of_row,
+    next_valid,
+    reach_of,
+)
+from sparkwire.kafka.layout import BATCH_SIZE
+from sparkwire.kernels import Bytes, int64, kernel
+
+CHUNK = 4 << 20
+"""what is read at once [bytes]"""
+SEARCHED = 16 << 20
+"""the largest entry that is looked for after corrupt bytes [bytes]"""
+_FRAMES = 1 << 14
+
+
+class Run(NamedTuple):
+    """Whole entries, one after the other, whose checksums have not been looked at."""
+
+    position: int
+    """in the file [bytes]"""
+    data: Bytes
+    """valid until the next run is asked for"""
+
+
+class Block(NamedTuple):
+    """Entries that follow each other, their checksums compared, corrupt ones among them."""
+
+    position: int
+    """of the bytes in the file: the frames count from there [bytes]"""
+    data: Bytes
+    """valid until the next block is asked for; of an entry that is not OK perhaps its header alone"""
+    frames: FrameBlock
+
+    @property
+    def stop(self) -> int:
+        """Where the next entry begins in the file [bytes]."""
+        return self.position + int(self.frames.stop[-1])
+
+
+class _Window(NamedTuple):
+    """What is at hand of a file around corrupt bytes."""
+
+    position: int
+    size: int
+    sums: EntrySums
+
+
+@kernel
+def chain(data: Bytes, start: int, end: int, stop: int) -> int:
+    """Where the entries from ``start`` on end: at the first that is not whole, or that begins at ``stop`` or later."""
+    pos = int64(start)
+    while pos < stop and frame_error(data, pos, end) == OK:
+        pos = entry_end(data, pos)
+    return pos
+
+
+@kernel
+def frame_corrupt(
+    data: Bytes,
+    first: int,
+    stop: int,
+    left: int,
+    bounds: tuple[int, int],
+    verify: bool,
+    found: int,
+    sums: EntrySums,
+    out: FrameBlock,
+) -> tuple[int, int, bool]:
+    """Find the entries from ``first`` on that begin before ``stop``, as long as ``data`` decides them.
+
+    ``left`` bytes of the file are from the beginning of ``data`` on. ``bounds``: where in ``data`` nothing can be looked for any
+    more, and `SEARCHED`. ``found``: the first valid entry after ``first``, -1 where it is not known.
+
+    Returns how many entries there are, the first valid entry after the last of them if it was looked for, and whether it is
+    missing to go on.
+    """
+    limit, largest = bounds
+    pos, count = int64(first), 0
+    while pos < stop and pos < limit and count < out.begin.size:
+        error = frame_error(data, pos, left)
+        whole = error == OK or error == BAD_MAGIC
+        after = entry_end(data, pos) if whole else int64(left)
+        if error == OK and after - pos > largest:
+            if after != left:
+                if after + BATCH_SIZE > data.size:
+                    break
+                if frame_error(data, after, left) != OK:
+                    error = CRC_MISMATCH
+            if error == OK and after > data.size:
+                break
+        if error == OK and not crc_ok_in_row(data, pos, sums):
+            error = CRC_MISMATCH
+        if error != OK:
+            follows = False
+            if whole and after < left:
+                if min(after + BATCH_SIZE, left) > data.size:
+                    break
+                follows = frame_error(data, after, left) == OK
+            valid = False
+            if follows:
+                following = entry_end(data, after)
+                if following - after > largest or following > data.size:
+                    break
+                valid = crc_ok_in_row(data, after, sums)
+            if not valid:
+                if found <= pos:
+                    found = next_valid(data, pos + 1, limit, left, largest, sums)
+                    if found == limit and limit < left:
+                        return count, int64(-1), True
+                if not whole or found < after or (found < left and not follows):
+                    whole = False
+                    after = found
+            if error == CRC_MISMATCH and whole and not verify and after <= data.size:
+                error = OK
+        out.row[count] = count
+        out.begin[count] = pos
+        out.stop[count] = after
+        out.reach[count] = reach_of(data, pos, min(after, data.size), error)
+        out.whole[count] = whole
+        out.error[count] = error
+        count += 1
+        pos = after
+    return count, found, False
+
+
+class Log:
+    """The entries of one file.
+
+    Parameters
+    ----------
+    source
+        the file
+    verify
+        whether an entry with a wrong checksum is corrupt
+    chunk
+        what is read at once, `CHUNK` unless it is given [bytes]
+    """
+
+    def __init__(self, source: Source, verify: bool = True, chunk: int = 0) -> None:
+        self.source = source
+        self.verify = verify
+        self.chunk = chunk or CHUNK
+        self._window: _Window | None = None
+        self._found = (-1, -1)  # of the last search: from where, and the valid entry that it came to
+
+    # -- entry after entry
+
+    def blocks(self, position: int, stop: int) -> Iterator[Block]:
+        """The entries from ``position`` on that begin before ``stop``."""
+        while position < stop:
+            run = self.run(position, stop)
+            for frames in frame_blocks(framing_of_row(run.data, THE_END)):
+                if len(frames.stop):
+                    yield Block(run.position, run.data, frames)
+                    position = run.position + int(frames.stop[-1])
+            if position < stop and position < run.position + max(1, len(run.data)):
+                block = self.corrupt(position, stop)
+                yield block
+                position = block.stop
+
+    def run(self, position: int, stop: int) -> Run:
+        """The whole entries from ``position`` on that begin before ``stop``, about a chunk of them; none at corrupt bytes."""
+        wanted = max(BATCH_SIZE, min(self.chunk, stop - position))
+        data = self.source.view(position, wanted)
+        if frame_error(data, 0, self.source.size - position) != OK:
+            return Run(position, data[:0])
+        first = int(entry_end(data, 0))
+        if first > wanted:
+            if not self._is_credible(position, first):
+                return Run(position, data[:0])
+            data = self.source.view(position, first)
+        return Run(position, data[: chain(data, 0, len(data), stop - position)])
+
+    def _is_credible(self, position: int, size: int) -> bool:
+        """Whether to load an entry that says it is so large."""
+        return size <= SEARCHED or position + size == self.source.size or self._frame(position + size) == OK
+
+    def _frame(self, position: int) -> int:
+        """What is wrong with the entry at ``position``, its checksum apart."""
+        return int(frame_error(self._header(position), 0, self.source.size - position))
+
+    def _header(self, position: int) -> Bytes:
+        return np.frombuffer(self.source.read(position, BATCH_SIZE), np.uint8)
+
+    def is_valid(self, position: int) -> bool:
+        """Whether a whole entry is at ``position`` whose checksum is right."""
+        if not 0 <= position < self.source.size:
+            return False
+        header = self._header(position)
+        if frame_error(header, 0, self.source.size - position) != OK:
+            return False
+        size = int(entry_end(header, 0))
+        return self._is_credible(position, size) and bool(crc_ok(self.source.view(position, size), 0))
+
+    # -- after corrupt bytes
+
+    def corrupt(self, position: int, stop: int) -> Block:
+        """The entries from ``position`` on, of which the first cannot be read; some of them, one at least."""
+        begun, found = self._found
+        found = found if begun <= position + 1 <= found else -1
+        while True:
+            window = self._around(position)
+            data = self.source.view(window.position, window.size)
+            final = window.position + window.size == self.source.size
+            bounds = (window.size if final else max(0, window.size - SEARCHED), SEARCHED)
+            frames = arrays(FrameBlock, min(_FRAMES, max(1, stop - position)))
+            known = found - window.position if found >= 0 else -1
+            count, following, missing = frame_corrupt(
+                data, position - window.position, stop - window.position, self.source.size - window.position, bounds,
+                self.verify, known, window.sums, frames,
+            )  # fmt: skip
+            if count:
+                block = Block(window.position, data, part(frames, 0, int(count)))
+                if following >= 0:
+                    self._found = window.position + int(block.frames.begin[-1]) + 1, window.position + int(following)
+                return block
+            if not missing or found >= 0:
+                return self._alone(position)
+            found = self.search(position + 1)
+
+    def _around(self, position: int) -> _Window:
+        """A window in which ``position`` has what comes after it: the one at hand if it will do."""
+        window, size = self._window, self.source.size
+        needed = min(size, position + SEARCHED + self.chunk)
+        if window is None or not window.position <= position < needed <= window.position + window.size:
+            length = min(2 * SEARCHED, size - position)
+            window = self._window = _Window(position, length, entry_sums(0, length))
+        return window
+
+    def _alone(self, position: int) -> Block:
+        """The one entry at ``position``, where what decides about it lies beyond a window."""
+        left = self.source.size - position
+        header = self._header(position)
+        error = int(frame_error(header, 0, left))
+        whole = error in (OK, BAD_MAGIC)
+        stop = position + int(entry_end(header, 0)) if whole else self.source.size
+        follows = whole and stop < self.source.size and self._frame(stop) == OK
+        if not (follows and self.is_valid(stop)):
+            found = self.search(position + 1)
+            if not whole or found < stop or (found < self.source.size and not follows):
+                whole, stop = False, found
+        error = CRC_MISMATCH if error == OK else error
+        if error == CRC_MISMATCH and whole and not self.verify and self._is_credible(position, stop - position):
+            header, error = self.source.view(position, stop - position), OK
+        frames = arrays(FrameBlock, 1)
+        frames.row[0] = frames.begin[0] = 0
+        frames.stop[0], frames.whole[0], frames.error[0] = stop - position, whole, error
+        frames.reach[0] = reach_of(header, 0, min(len(header), stop - position), error)
+        return Block(position, header, frames)
+
+    def search(self, position: int) -> int:
+        """The first place from ``position`` on at which a valid entry is; the end of the file if there is none."""
+        begun, found = self._found
+        if begun <= position <= found:
+            return found
+        at = position
+        while at < self.source.size:
+            window = self._around(at)
+            data = self.source.view(window.position, window.size)
+            final = window.position + window.size == self.source.size
+            limit = window.size if final else window.size - SEARCHED
+            left = self.source.size - window.position
+            at = window.position + int(next_valid(data, at - window.position, limit, left, SEARCHED, window.sums))
+            if final or at < window.position + limit:
+                break
+        self._found = position, at
+        return at

@@ -1,0 +1,150 @@
+"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows that are asked for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core.builders import columns_of
+from sparkwire.core.column import primitive
+from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
+from sparkwire.kafka.files.headers import batch_pieces, header_pieces
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.plan import Part
+from sparkwire.kafka.files.seek import END, FIRST
+from sparkwire.kafka.files.transactions import is_aborted
+from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
+from sparkwire.kafka.payloads import OffsetRange
+from sparkwire.kafka.records import RECORDS_TABLE, Records
+
+if TYPE_CHECKING:
+    from sparkwire.kafka.files.kafka_log import Query
+
+OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
+_CHECKED: Final = frozenset({"crc_valid", "error"})
+"""columns of batches that need their checksums"""
+
+
+def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+    """The records of a part, a piece at a time."""
+    names = _decoded(asked)
+    offsets = OffsetRange(part.first_offset, part.end_offset - 1)
+    decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
+    table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
+    with Source(part.segment.file) as source:
+        for piece in pieces(Log(source, asked.verify), part.start, min(part.stop, source.size), decoder):
+            records = piece.scan
+            columns = columns_of(records, table)
+            if "position" in names:
+                columns["position"] = primitive(record_positions(records) + piece.position)
+            yield _finished(asked, part, columns, records.rows, _kept_records(asked, part, records))
+
+
+def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+    """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
+    needed = {*_decoded(asked), "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
+    checked = is_checked(asked)
+    table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
+    with Source(part.segment.file) as source:
+        log, stop = Log(source, asked.verify), min(part.stop, source.size)
+        for found in (batch_pieces if checked else header_pieces)(log, part.start, stop):
+            columns = columns_of(found.scan, table)
+            columns["position"] = primitive(found.positions)
+            kept = _kept_batches(asked, part, columns)
+            chosen = {name: columns[name] for name in _decoded(asked)}
+            yield _finished(asked, part, chosen, len(columns["position"]), kept)
+
+
+def is_checked(asked: Query) -> bool:
+    """Whether rows of batches need more than headers."""
+    return asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+
+
+def _decoded(asked: Query) -> tuple[str, ...]:
+    """The columns that a decoder has to give."""
+    needed = ("error", "position") if asked.mode == FAILFAST else ()
+    return tuple(dict.fromkeys([*(name for name in asked.columns if name not in OF_FILE), *needed]))
+
+
+def _finished(
+    asked: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
+) -> pa.RecordBatch:
+    """The rows that are asked for, with what their file says of them."""
+    if kept is not None:
+        columns = {name: column.filter(kept) for name, column in columns.items()}
+        rows = int(pc.sum(kept).as_py() or 0)
+    if asked.mode == FAILFAST:
+        at = pc.index(pc.is_valid(columns["error"]), True).as_py()
+        if at >= 0:
+            refuse(part.segment.file, columns["position"][at].as_py(), columns["error"][at].as_py())
+    segment = part.segment
+    values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name}
+    for name in OF_FILE.keys() & set(asked.columns):
+        columns[name] = pa.repeat(pa.scalar(values[name], OF_FILE[name]), rows)
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
+
+
+# -- which rows
+
+
+def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None:
+    """Which records are asked for, None for all: nearly always so, and then as little as can be is looked at."""
+    masks = list[pa.Array]()
+    if part.first_offset > FIRST or part.end_offset < END:
+        masks += _within(part, records)
+    if asked.mode == DROPMALFORMED:
+        masks.append(pc.invert(_is_bad(records)))
+    if not asked.control_records and records.entries.may_have(CONTROL):
+        masks.append(pc.or_(pc.invert(pc.fill_null(records.is_control(), False)), _is_bad(records)))
+    if part.aborted and records.entries.may_have(TRANSACTIONAL):
+        control = pc.fill_null(records.is_control(), False)
+        data = pc.and_(pc.fill_null(records.is_transactional(), False), pc.invert(control))
+        masks.append(pc.invert(pc.and_(data, _aborted(part, records.header_field("producer_id"), records.offset()))))
+    return _all(masks)
+
+
+def _within(part: Part, records: Records) -> Iterator[pa.Array]:
+    """Which records have offsets that are asked for; no mask where all have."""
+    offsets = records.offset()
+    limits = pc.min_max(offsets)
+    least, most = limits["min"].as_py(), limits["max"].as_py()
+    if least is not None and least < part.first_offset:
+        yield pc.fill_null(pc.or_(pc.greater_equal(offsets, part.first_offset), _is_bad(records)), True)
+    if most is not None and most >= part.end_offset:
+        yield pc.fill_null(pc.less(offsets, part.end_offset), True)
+
+
+def _is_bad(records: Records) -> pa.Array:
+    return pc.is_valid(records.error())
+
+
+def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
+    """Which batches are asked for, None for all."""
+    first = pc.coalesce(columns["base_offset"], columns["last_offset"])
+    masks = [
+        pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
+        pc.fill_null(pc.less_equal(first, part.end_offset - 1), True),
+    ]
+    if asked.mode == DROPMALFORMED:
+        masks.append(pc.is_null(columns["error"]))
+    if part.aborted:
+        control = pc.fill_null(columns["is_control"], False)
+        data = pc.and_(pc.fill_null(columns["is_transactional"], False), pc.invert(control))
+        masks.append(pc.invert(pc.and_(data, _aborted(part, columns["producer_id"], first))))
+    return _all(masks)
+
+
+def _aborted(part: Part, producers: pa.Array, offsets: pa.Array) -> pa.Array:
+    known = (column.fill_null(-1).to_numpy(zero_copy_only=False) for column in (producers, offsets))
+    return pa.array(is_aborted(part.aborted, *known))
+
+
+def _all(masks: Sequence[pa.Array]) -> pa.Array | None:
+    return functools.reduce(pc.and_, masks) if masks else None

@@ -1,0 +1,81 @@
+"""What the names in a broker's directories mean: topic, partition, base offset, and which files are segments.
+
+    orders-0/00000000000000004711.log      a segment of partition 0 of the topic orders; its first offset is 4711 or higher
+    …/00000000000000004711-<id>.log        the same as tiered storage names it
+    …/00000000000000004711.log.gz          the same, compressed by whoever made the copy
+
+Left out, wherever they are found: files of any other name (indexes, snapshots, checkpoints, a server's own `server.log`),
+segments on their way out or in (`.log.deleted`, `.log.cleaned`, `.log.swap`), and directories of partitions that are deleted,
+moved or strayed (`orders-0.<id>-delete`, `-future`, `-stray`). A file or directory that the path itself names is read whatever
+its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sparkwire.core.sources.storage import GZIP, File
+
+_SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")
+_PARTITION = re.compile(r"^(.+?)-(\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
+_LEAVING = re.compile(r"\.[0-9a-f]+-(?:delete|future|stray)$")
+_INT32_MAX = 2**31 - 1
+
+
+class Segment(NamedTuple):
+    """A file of log bytes and what its name says."""
+
+    file: File
+    topic: str | None
+    partition: int | None
+    base_offset: int | None
+    """of the name; None where the name has none"""
+
+    @property
+    def log(self) -> tuple[str, str]:
+        """What segments of the same partition share."""
+        return self.file.root, self.file.folder
+
+
+def segments(files: list[File], single: bool, below: str) -> list[Segment]:
+    """The segments among ``files``, `in_order`.
+
+    ``single``: the path names this one file. ``below``: the directory that the path names, which may have any name.
+    """
+    if single:
+        return [_segment(files[0])]
+    found = [_segment(file) for file in files if _SEGMENT.match(file.basename) and not _left_out(file, below)]
+    plain = {segment.file.path for segment in found if not segment.file.compressed}
+    once = [s for s in found if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
+    return in_order(once)
+
+
+def in_order(found: Iterable[Segment]) -> list[Segment]:
+    """By partition, each partition's by their offsets."""
+    return sorted(found, key=lambda segment: (segment.log, segment.base_offset or 0, segment.file.path))
+
+
+def _left_out(file: File, below: str) -> bool:
+    inside = file.folder.removeprefix(below)
+    return any(_LEAVING.search(folder) for folder in inside.split("/"))
+
+
+def _segment(file: File) -> Segment:
+    topic, partition = partition_of(file.folder.rsplit("/", 1)[-1])
+    return Segment(file, topic, partition, base_offset_of(file.basename))
+
+
+def base_offset_of(file: str) -> int | None:
+    """The offset in a segment's name; None where it has none."""
+    found = _SEGMENT.match(file)
+    return int(found.group(1)) if found else None
+
+
+def partition_of(folder: str) -> tuple[str | None, int | None]:
+    """Topic and partition of a directory's name; None where it has none."""
+    found = _PARTITION.match(folder)
+    if found is None or int(found.group(2)) > _INT32_MAX:
+        return None, None
+    return found.group(1), int(found.group(2))

@@ -1,0 +1,363 @@
+"""Cut a query over segments into tasks: which parts of which files hold what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from sparkwire.core.sources.local_time import LocalTime
+from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.storage import Cut, Source
+from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.kafka.files.decode import pieces, record_decoder
+from sparkwire.kafka.files.guard import Guard, entry_id
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.naming import Segment
+from sparkwire.kafka.files.seek import END, FIRST, PAGE, Entry, Seeker, first_entry
+from sparkwire.kafka.files.splits import cuts
+from sparkwire.kafka.files.transactions import Aborted, Tracker, Transactions
+from sparkwire.kafka.files.txn_files import Batch, aborted_in, batch_of, open_before
+from sparkwire.kafka.inflate import MAX_BATCH_BYTES
+from sparkwire.kafka.layout import NO_TIMESTAMP
+from sparkwire.kafka.payloads import OffsetRange
+
+
+class Part(NamedTuple):
+    """Some entries of a segment."""
+
+    segment: Segment
+    start: int
+    """position of the first [bytes]"""
+    stop: int
+    """position from which on none of them begins [bytes]"""
+    first_offset: int
+    """records before it are not asked for"""
+    end_offset: int
+    """nor are those from here on"""
+    aborted: tuple[Aborted, ...]
+    guard: Guard | None = None
+    """of a stream: what it was planned for"""
+    local: LocalBounds | None = None
+    """what else is left out when the session's time zone is known"""
+
+
+class Bounds(NamedTuple):
+    """What is asked for of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
+
+    first_offset: int | None = None
+    end_offset: int | None = None
+    first_timestamp: int | LocalTime | None = None
+    end_timestamp: int | LocalTime | None = None
+
+    def widest(self) -> Bounds:
+        """All that they may be, whatever the session's time zone is."""
+        first, end = self.first_timestamp, self.end_timestamp
+        return self._replace(
+            first_timestamp=first.earliest if isinstance(first, LocalTime) else first,
+            end_timestamp=end.latest if isinstance(end, LocalTime) else end,
+        )
+
+
+class LocalBounds(NamedTuple):
+    """Times whose zone is not known yet, and the segments in which they are looked up."""
+
+    segments: tuple[Segment, ...]
+    start: LocalTime | None
+    end: LocalTime | None
+    within: tuple[int, int]
+    """offsets from which on and before which both are"""
+
+
+class Wanted(NamedTuple):
+    """What of it is of use: other records need not be read."""
+
+    first_offset: int = FIRST
+    end_offset: int = END
+    first_timestamp: int | None = None
+    """[ms since epoch]"""
+
+
+class Reach(NamedTuple):
+    """What a partition has."""
+
+    name: str
+    first: int
+    next: int
+    """the offset after its last"""
+    newest: int
+    """largest timestamp that is known of its last segment [ms since epoch]"""
+
+
+def parts(
+    segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed: bool, verify: bool, max_bytes: int
+) -> list[Part]:
+    """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
+
+    Raises
+    ------
+    ValueError
+        where the start lies beyond the end of every partition.
+    """
+    found: list[Part] = []
+    beyond: list[Reach] = []
+    for _, log in groupby(segments, key=lambda segment: segment.log):
+        partition = Partition(list(log), verify)
+        with partition.opened:
+            first, end = partition.range(bounds.widest())
+            if first is None:
+                beyond.append(partition.reach())
+                continue
+            first, end = max(first, wanted.first_offset), min(end, wanted.end_offset)
+            if wanted.first_timestamp is not None and first < end:
+                young = partition.offset_of(wanted.first_timestamp, first)
+                first = end if young is None else max(first, young)
+            if first < end:
+                local = partition.local_bounds(bounds, first, end)
+                found += [p._replace(local=local) for p in partition.parts(first, end, committed, max_bytes)]
+    if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
+        raise ValueError(_beyond(bounds, beyond))
+    return found
+
+
+def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
+    if bounds.first_timestamp is not None:
+        newest = max(reach.newest for reach in reaches)
+        start = bounds.first_timestamp
+        shown = start.moment.isoformat() if isinstance(start, LocalTime) else start
+        return f"startingTimestamp {shown} is beyond the end: the newest record has {newest} [ms since epoch]"
+    ends = ", ".join(f"{reach.name} has {reach.first} to {reach.next}" for reach in reaches[:5])
+    return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
+
+
+class Partition:
+    """The segments of one partition, opened as they are needed, all closed with ``opened``."""
+
+    def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
+        self.segments = segments
+        self.verify = verify
+        self.opened = ExitStack()
+        self._seekers: dict[int, Seeker] = {}
+
+    def seeker(self, k: int) -> Seeker:
+        if k not in self._seekers:
+            source = self.opened.enter_context(Source(self.segments[k].file))
+            self._seekers[k] = Seeker(Log(source, self.verify, PAGE), self.segments[k])
+        return self._seekers[k]
+
+    def range(self, bounds: Bounds) -> tuple[int | None, int]:
+        """The offsets asked for; no first where the start lies beyond the end."""
+        first = FIRST if bounds.first_offset is None else bounds.first_offset
+        end = END if bounds.end_offset is None else bounds.end_offset
+        if isinstance(bounds.first_timestamp, int):
+            found = self.offset_of(bounds.first_timestamp, first)
+            if found is None:
+                return None, end
+            first = max(first, found)
+        if isinstance(bounds.end_timestamp, int):
+            found = self.offset_of(bounds.end_timestamp, FIRST)
+            end = end if found is None else min(end, found)
+        return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
+
+    def local_bounds(self, bounds: Bounds, first: int, end: int) -> LocalBounds | None:
+        """What is left to be found out between two offsets when the session's time zone is known."""
+        start, stop = (
+            time if isinstance(time, LocalTime) else None for time in (bounds.first_timestamp, bounds.end_timestamp)
+        )
+        if start is None and stop is None:
+            return None
+        last = end
+        if stop is None and start is not None and (latest := self.offset_of(start.latest, first)) is not None:
+            last = min(last, latest + 1)
+        begin = first
+        if start is None and stop is not None:
+            earliest = self.offset_of(stop.earliest, first)
+            begin = first if earliest is None else max(first, earliest)
+        segments = tuple(self.segments[k] for k in self._holding(begin, last))
+        return LocalBounds(segments, start, stop, (begin, last))
+
+    def _is_beyond(self, offset: int) -> bool:
+        """Whether the partition ends before ``offset``, so that not even the next record will have it."""
+        last = len(self.segments) - 1
+        base = self.segments[last].base_offset
+        if offset == 0 or (base is not None and offset <= base) or self.seeker(last).find_offset(offset) is not None:
+            return False
+        return offset > self.reach().next
+
+    def begins(self) -> int:
+        """The offset with which the partition begins: of the first segment's name, else of its first entry."""
+        base = self.segments[0].base_offset
+        if base is None:
+            first = first_entry(self.seeker(0).log, 0, FIRST)
+            base = None if first is None else first.first
+        return base or 0
+
+    def reach(self) -> Reach:
+        """Where the partition begins and ends."""
+        last: Entry | None = None
+        for k in range(len(self.segments) - 1, -1, -1):
+            last = self.seeker(k).last()
+            if last is not None:
+                break
+        file = self.segments[0].file
+        name = file.folder.rsplit("/", 1)[-1] if self.segments[0].topic else file.name
+        begin = self.begins()
+        if last is None:
+            return Reach(name, begin, begin, NO_TIMESTAMP)
+        known = self.seeker(k).times.keys
+        return Reach(
+            name, begin, last.last + 1, max(last.max_timestamp, int(known[-1]) if len(known) else NO_TIMESTAMP)
+        )
+
+    def offset_of(self, timestamp: int, offset: int) -> int | None:
+        """Of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
+        decoder = record_decoder(self.verify, MAX_BATCH_BYTES, (), OffsetRange(offset, END - 1))
+        for k in self._holding(offset, END):
+            seeker = self.seeker(k)
+            entry = seeker.find_timestamp(timestamp, offset)
+            while entry is not None:
+                after = entry.position + entry.size
+                for piece in pieces(seeker.log, entry.position, entry.position + 1, decoder):
+                    times = piece.scan.timestamp_ms().fill_null(-1).to_numpy(zero_copy_only=False)
+                    offsets = piece.scan.offset().fill_null(-1).to_numpy(zero_copy_only=False)
+                    good = np.flatnonzero((times >= timestamp) & (offsets >= offset))
+                    if len(good):
+                        return int(offsets[good[0]])
+                entry = first_entry(seeker.log, after, offset, timestamp)
+        return None
+
+    def _holding(self, first: int, end: int) -> Iterator[int]:
+        """The segments that can hold offsets from ``first`` on before ``end``, by their names."""
+        for k, segment in enumerate(self.segments):
+            following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+            if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
+                yield k
+
+    def parts(self, first: int, end: int, committed: bool, max_bytes: int) -> Iterator[Part]:
+        """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
+        aborted: tuple[Aborted, ...] = ()
+        if committed:
+            found = self.transactions(first)
+            aborted = found.aborted
+            end = end if found.first_open is None else min(end, found.first_open)
+        for k in self._holding(first, end):
+            yield from self._parts_of(k, first, end, aborted, max_bytes)
+
+    def transactions(self, first: int) -> Transactions:
+        """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
+
+        Headers are read of the last segment, and of those that the broker's files do not tell of.
+        """
+        tracker, last = Tracker(), len(self.segments) - 1
+        begin = next(self._holding(first, END), last)
+        opened = self._open_before(begin) if begin else None
+        if opened is None:
+            begin = 0
+        else:
+            tracker.believe((), opened)
+        for k in range(begin, last + 1):
+            opened = self._open_before(k + 1) if k < last else None
+            aborted = None if opened is None else self._aborted_in(k)
+            if opened is None or aborted is None:
+                source = self.seeker(k).log.source
+                tracker.follow(Log(source), 0, source.size)
+            else:
+                tracker.believe(aborted, opened)
+        return tracker.found()
+
+    def _open_before(self, k: int) -> dict[int, int] | None:
+        return open_before(self.segments[k], self.segments[0].base_offset or 0, self._batch_at)
+
+    def _aborted_in(self, k: int) -> list[Aborted] | None:
+        end = self.segments[k + 1].base_offset or 0
+        return aborted_in(self.segments[k], end, self.segments[0].base_offset or 0, self._batch_at)
+
+    def _batch_at(self, offset: int) -> Batch | None:
+        """The batch of magic 2 that holds an offset."""
+        for k in self._holding(offset, offset + 1):
+            log, entry = self.seeker(k).log, self.seeker(k).find_offset(offset)
+            if entry is not None and entry.first <= offset:
+                return batch_of(log.source.view(entry.position, entry.size), entry.first)
+        return None
+
+    def _parts_of(self, k: int, first: int, end: int, aborted: tuple[Aborted, ...], max_bytes: int) -> Iterator[Part]:
+        segment = self.segments[k]
+        base = segment.base_offset or 0
+        following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+        start, stop = 0, segment.file.size
+        if first > base or (end < END and (following is None or end < following)) or segment.file.compressed:
+            seeker = self.seeker(k)
+            stop = seeker.log.source.size
+            if first > base:
+                entry = seeker.find_offset(first)
+                start = entry.after if entry is not None else seeker.end()
+            if end < END and (following is None or end < following):
+                entry = seeker.find_offset(end)
+                # An entry of magic 0 or 1 may hold earlier records, too.
+                stop = stop if entry is None else entry.position + int(entry.first < end or entry.first == entry.last)
+        if start >= stop:
+            return
+        places = [start]
+        if stop - start > max_bytes and not segment.file.compressed:
+            seeker = self.seeker(k)
+            size = -(-(stop - start) // -(-(stop - start) // max_bytes))
+            places += [cut.position for cut in cuts(seeker, start, stop, size)]
+        for one, following_place in zip(places, [*places[1:], stop], strict=True):
+            yield Part(segment, one, following_place, first, end, aborted)
+
+
+def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
+    """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
+
+    Raises
+    ------
+    DataLoss
+        where it has changed, and that fails the query.
+    """
+    guard = part.guard
+    if guard is None:
+        return [part]
+    try:
+        with Source(part.segment.file) as source:
+            log = Log(source, verify)
+            if all(entry_id(log, one.position) == one.id for one in guard.expected):
+                return [part]
+        lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
+    except (FileNotFoundError, Cut) as error:
+        lost = Lost(str(error))
+    report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
+    of_its_size_now = part.segment._replace(file=part.segment.file.beside(part.segment.file.basename))
+    partition = Partition([of_its_size_now], verify)
+    try:
+        with partition.opened:
+            found = list(partition.parts(guard.first, guard.end, False, max_bytes))
+    except FileNotFoundError:
+        return []
+    return [one._replace(aborted=part.aborted) for one in found]
+
+
+def in_zone(part: Part, zone: str | None, verify: bool) -> Part:
+    """A part without what its times leave out in the session's time zone."""
+    if part.local is None:
+        return part
+    segments, start, end, (begin, last) = part.local
+    first, stop = part.first_offset, part.end_offset
+    partition = Partition(segments, verify)
+    with partition.opened:
+        if start is not None:
+            found = partition.offset_of(start.in_zone(zone), begin)
+            first = max(first, last if found is None else found)
+        if end is not None:
+            found = partition.offset_of(end.in_zone(zone), begin)
+            stop = stop if found is None else min(stop, found)
+    if first >= stop:
+        return part._replace(stop=part.start)
+    return part._replace(first_offset=first, end_offset=stop, local=None)
+
+
+def tasks(found: Sequence[Part], max_bytes: int) -> list[tuple[Part, ...]]:
+    """Parts put together into tasks."""
+    return packed(found, [part.stop - part.start + FILE_COST for part in found], max_bytes)

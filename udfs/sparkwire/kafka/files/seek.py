@@ -1,0 +1,262 @@
+"""Find an offset or a timestamp in a segment, as Kafka does: through its indexes where they agree with it, else by its headers.
+
+An index has no checksum, and may be cut, zeroed, corrupt, or of another file. So where it points is believed only if a valid
+entry is there, which begins before what is looked for, and to which valid entries lead from where the index points before;
+else the entry of the index before it is tried, and at last the beginning of the segment. From there on headers are read. A
+wrong index makes a search longer. Only one that was made to agree with bytes inside of a record's value leads into it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.base.errors import OK
+from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.kafka.files.log import Block, Log
+from sparkwire.kafka.files.naming import Segment
+from sparkwire.kafka.framing import FrameBlock
+from sparkwire.kafka.layout import BATCH, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
+from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
+
+Ints = npt.NDArray[np.int64]
+
+PAGE = 64 << 10
+"""what a search reads at once [bytes]"""
+LARGEST_INDEX = 64 << 20
+"""an index beyond that is not looked at [bytes]"""
+FIRST, END = -(2**63), 2**63
+"""offsets of all that there is, the end exclusive"""
+_TRIED = 8
+
+_LAST_DELTA = BATCH["last_offset_delta"].offset
+_MAX_TIMESTAMP = BATCH["timestamp"].offset
+_TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
+
+
+class Entry(NamedTuple):
+    """A framed entry that was found."""
+
+    position: int
+    first: int
+    """its offset as stored: in magic 2 that of its first record, before that of its last"""
+    last: int
+    max_timestamp: int
+    """[ms since epoch], `NO_TIMESTAMP` for none"""
+    size: int
+    after: int
+    """where the valid entry before it ends; what lies between is corrupt"""
+
+
+@kernel
+def first_reaching(data: Bytes, frames: FrameBlock, offset: int, timestamp: int) -> int:
+    """The first valid entry whose last offset and largest timestamp are not below these; how many there are if none is."""
+    for i in range(frames.begin.size):
+        if frames.error[i] == OK:
+            _, last, time = entry_numbers(data, int64(frames.begin[i]))
+            if last >= offset and time >= timestamp:
+                return i
+    return frames.begin.size
+
+
+@kernel
+def entry_numbers(data: Bytes, pos: int) -> tuple[int, int, int]:
+    """Offset as stored, last offset and largest timestamp of the entry at ``pos``."""
+    offset = i64(data, pos, False)
+    magic = i8(data, pos + MAGIC)
+    if magic == 2:
+        last = offset + int64(i32(data, pos + _LAST_DELTA, False))
+        return offset, last, i64(data, pos + _MAX_TIMESTAMP, False)
+    time = i64(data, pos + _TIMESTAMP, False) if magic == 1 else int64(NO_TIMESTAMP)
+    return offset, offset, time
+
+
+def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> Entry | None:
+    """The first entry from ``position``, where one begins, whose last offset and largest timestamp are not below these."""
+    for block in log.blocks(position, log.source.size):
+        at = int(first_reaching(block.data, block.frames, offset, timestamp))
+        if at < len(block.frames.begin):
+            return entry_of(block, at, position)
+        position = _valid_until(block, at, position)
+    return None
+
+
+def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> Entry | None:
+    """The last entry from ``position`` on that begins before ``stop``."""
+    found = None
+    for block in log.blocks(position, min(stop, log.source.size)):
+        valid = np.flatnonzero(block.frames.error == OK)
+        if len(valid):
+            found = entry_of(block, int(valid[-1]), position)
+            position = found.position + found.size
+    return found
+
+
+def entry_of(block: Block, at: int, after: int = 0) -> Entry:
+    """A valid entry of a block; ``after``: where the last one before the block ends."""
+    begin, stop = int(block.frames.begin[at]), int(block.frames.stop[at])
+    first, last, time = entry_numbers(block.data, begin)
+    return Entry(block.position + begin, int(first), int(last), int(time), stop - begin, _valid_until(block, at, after))
+
+
+def _valid_until(block: Block, at: int, after: int) -> int:
+    """Where the last valid entry before that one ends."""
+    valid = np.flatnonzero(block.frames.error[:at] == OK)
+    return block.position + int(block.frames.stop[valid[-1]]) if len(valid) else after
+
+
+# -- indexes
+
+
+class Index(NamedTuple):
+    """The entries of an index, up to the first that does not increase; keys are relative offsets or timestamps."""
+
+    keys: Ints
+    values: Ints
+
+
+def offset_index(segment: Segment) -> Index:
+    """Relative offsets and positions of the segment's `.index`; empty where there is none."""
+    return _index(segment, ".index", [("key", ">i4"), ("value", ">i4")])
+
+
+def time_index(segment: Segment) -> Index:
+    """Timestamps [ms since epoch] and relative offsets of the segment's `.timeindex`; empty where there is none."""
+    return _index(segment, ".timeindex", [("key", ">i8"), ("value", ">i4")])
+
+
+def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Index:
+    raw = beside(segment, suffix)
+    width = np.dtype(layout).itemsize
+    entries = np.frombuffer(raw[: len(raw) // width * width], layout)
+    keys, values = entries["key"].astype(np.int64), entries["value"].astype(np.int64)
+    # The zeros that fill an active segment's index, and whatever else does not increase, are no entries.
+    rises = (np.diff(keys) > 0) & (np.diff(values) > 0)
+    good = len(keys) if rises.all() else int(np.argmin(rises)) + 1
+    return Index(keys[:good], values[:good])
+
+
+def beside(segment: Segment, suffix: str) -> bytes:
+    """The segment's file of another suffix; empty where there is none, or it cannot be read, or is too large.
+
+    Or is cut just now: an active segment's index is larger than its entries, until the segment rolls.
+    """
+    if segment.base_offset is None:
+        return b""
+    stem = segment.file.basename.partition(".")[0]
+    return _small_file(segment.file.beside(stem + suffix))
+
+
+def beside_folder(segment: Segment, name: str) -> bytes:
+    """A file beside the segment's folder; empty where there is none."""
+    folder = segment.file.folder
+    return _small_file(segment.file._replace(path=folder).beside(name))
+
+
+def _small_file(file: File) -> bytes:
+    try:
+        with Source(file) as source:
+            return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
+    except (OSError, Cut):  # without an index there are the headers
+        return b""
+
+
+class Seeker:
+    """Look-ups in one segment."""
+
+    def __init__(self, log: Log, segment: Segment) -> None:
+        self.log = log
+        self.segment = segment
+        self.base = segment.base_offset or 0
+        self._proved: dict[int, bool] = {}
+
+    @cached_property
+    def offsets(self) -> Index:
+        return offset_index(self.segment)
+
+    @cached_property
+    def times(self) -> Index:
+        return time_index(self.segment)
+
+    def begin_before(self, offset: int) -> int:
+        """Position of an entry that begins at or before ``offset``: the nearest that the index knows and the segment has."""
+        keys, positions = self.offsets
+        known = int(np.searchsorted(keys, offset - self.base, "right"))
+        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
+            if self.is_entry(k) and self.entry_at(int(positions[k])).first <= self.base + int(keys[k]):
+                return int(positions[k])
+        return 0
+
+    def is_entry(self, k: int) -> bool:
+        """Whether the position of entry ``k`` of the index is that of an entry.
+
+        Valid entries have to lead there, from the position that the index has before it or from the front.
+        """
+        if k not in self._proved:
+            before, position = (int(self.offsets.values[at]) if at >= 0 else 0 for at in (k - 1, k))
+            self._proved[k] = self.log.is_valid(position) and leads_to(self.log, before, position)
+        return self._proved[k]
+
+    def entry_at(self, position: int) -> Entry:
+        """The entry that begins at a position."""
+        return entry_of(next(self.log.blocks(position, position + 1)), 0)
+
+    def find_offset(self, offset: int) -> Entry | None:
+        """The first entry whose last offset is at least ``offset``."""
+        return first_entry(self.log, self.begin_before(offset), offset)
+
+    def find_timestamp(self, timestamp: int, offset: int) -> Entry | None:
+        """The first entry that may have a record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
+        start = max(self._begin_before_timestamp(timestamp), self.begin_before(offset))
+        return first_entry(self.log, start, offset, timestamp)
+
+    def _begin_before_timestamp(self, timestamp: int) -> int:
+        """Position of an entry before which none is as young as ``timestamp``."""
+        keys, offsets = self.times
+        known = int(np.searchsorted(keys, timestamp, "right"))
+        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
+            entry = self.find_offset(self.base + int(offsets[k]))
+            if entry is not None and entry.max_timestamp == keys[k]:
+                before = self.find_offset(self.base + int(offsets[k - 1])) if k else None
+                younger = first_entry(self.log, before.position if before else 0, FIRST, int(keys[k]) + 1)
+                if younger is None or younger.position > entry.position:
+                    return entry.position
+        return 0
+
+    def end(self) -> int:
+        """Where the last entry ends."""
+        last = self.last()
+        return last.position + last.size if last else 0
+
+    def last(self) -> Entry | None:
+        """The last entry."""
+        return last_entry(self.log, self.near_the_end(0))
+
+    def last_before(self, position: int) -> Entry | None:
+        """The last entry that ends at a position or before it."""
+        known = int(np.searchsorted(self.offsets.values, position))
+        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
+            if self.is_entry(k):
+                return last_entry(self.log, int(self.offsets.values[k]), position)
+        return last_entry(self.log, 0, position)
+
+    def near_the_end(self, floor: int) -> int:
+        """Position of the last entry that the index knows and the segment has, ``floor`` where that is not after it."""
+        for k in range(len(self.offsets.values) - 1, max(-1, len(self.offsets.values) - 1 - _TRIED), -1):
+            if self.offsets.values[k] <= floor:
+                break
+            if self.is_entry(k):
+                return int(self.offsets.values[k])
+        return floor
+
+
+def leads_to(log: Log, position: int, entry: int) -> bool:
+    """Whether valid entries, one right after the other, lead from ``position`` to where ``entry`` begins."""
+    for block in log.blocks(position, entry):
+        if (block.frames.error != OK).any():
+            return False
+        position = block.stop
+    return position == entry

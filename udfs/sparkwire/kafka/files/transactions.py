@@ -1,0 +1,133 @@
+"""What a consumer in `read_committed` does not get: the records of aborted transactions, and all from the first open one on.
+
+A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT, both in the
+partition's own log. So one pass over the headers of a partition tells which are aborted, and which are open at its end, across
+segments. Where a broker's own files know it (`txn_files`), that much need not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.base.errors import OK
+from sparkwire.core.column import empty
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.seek import entry_numbers
+from sparkwire.kafka.framing import FrameBlock
+from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, CONTROL_TYPES, MAGIC, TRANSACTIONAL
+from sparkwire.kernels import Bytes, i8, i16, i64, int64, kernel
+from sparkwire.kernels.varint import varint, varlong
+
+Ints = npt.NDArray[np.int64]
+
+ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
+DATA = -1
+"""in the place of a marker"""
+_ATTRIBUTES = BATCH["attributes"].offset
+_PRODUCER = BATCH["producer_id"].offset
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction: of its producer's transactional batches those with ``first <= offset <= last``."""
+
+    producer_id: int
+    first: int
+    last: int
+    """the marker's offset"""
+
+
+class Transactions(NamedTuple):
+    """The transactions of a partition."""
+
+    aborted: tuple[Aborted, ...]
+    """in the order of their markers"""
+    first_open: int | None
+    """offset at which the first open transaction begins"""
+
+
+@kernel
+def transactional(data: Bytes, frames: FrameBlock, out: Ints) -> int:
+    """Producer, first and last offset, and marker of the transactional batches among entries; how many there are.
+
+    ``out`` is (4, n). The marker is the control type, -1 for data.
+    """
+    count = 0
+    for i in range(frames.begin.size):
+        pos = int64(frames.begin[i])
+        if frames.error[i] == OK and i8(data, pos + MAGIC) == 2:
+            attributes = i16(data, pos + _ATTRIBUTES, False)
+            if attributes & TRANSACTIONAL:
+                first, last, _ = entry_numbers(data, pos)
+                out[0, count] = i64(data, pos + _PRODUCER, False)
+                out[1, count] = first
+                out[2, count] = last
+                out[3, count] = _marker(data, pos + BATCH_SIZE, frames.stop[i]) if attributes & CONTROL else DATA
+                count += 1
+    return count
+
+
+@kernel
+def _marker(data: Bytes, pos: int, end: int) -> int:
+    """Control type of the record at ``pos``, -2 where it cannot be read."""
+    _, pos = varint(data, pos, end)
+    if pos < 0 or pos >= end:
+        return -2
+    _, pos = varlong(data, pos + 1, end)
+    if pos < 0:
+        return -2
+    _, pos = varint(data, pos, end)
+    if pos < 0:
+        return -2
+    size, pos = varint(data, pos, end)
+    if pos < 0 or size < 4 or end - pos < 4:
+        return -2
+    return int64(i16(data, pos + 2, False))
+
+
+class Tracker:
+    """The transactions of a partition as far as its log has been followed."""
+
+    def __init__(self) -> None:
+        self._opened: dict[int, int] = {}
+        self._aborted: list[Aborted] = []
+
+    def follow(self, log: Log, position: int, stop: int) -> int:
+        """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins."""
+        for block in log.blocks(position, stop):
+            found = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
+            count = int(transactional(block.data, block.frames, found))
+            for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
+                if marker == DATA:
+                    self._opened.setdefault(producer, first)
+                elif marker in (ABORT, _COMMIT):
+                    begun = self._opened.pop(producer, None)
+                    if marker == ABORT and begun is not None:
+                        self._aborted.append(Aborted(producer, begun, last))
+            position = block.stop
+        return position
+
+    def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
+        """Take what is known of the entries that come next: what was aborted in them, and is open after them."""
+        self._aborted += aborted
+        self._opened = dict(opened)
+
+    def found(self) -> Transactions:
+        return Transactions(tuple(self._aborted), min(self._opened.values(), default=None))
+
+
+def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:
+    """Which transactional records, by producer and offset, are of aborted transactions."""
+    by_producer: dict[int, list[tuple[int, int]]] = {}
+    for one in aborted:
+        by_producer.setdefault(one.producer_id, []).append((one.first, one.last))
+    out = np.zeros(len(offsets), np.bool_)
+    for producer in np.unique(producer_ids).tolist():
+        spans = np.array(by_producer.get(producer, []), np.int64).reshape(-1, 2)
+        if len(spans):
+            at = np.searchsorted(spans[:, 0], offsets, "right") - 1
+            out |= (producer_ids == producer) & (at >= 0) & (offsets <= spans[at, 1])
+    return out

@@ -1,0 +1,97 @@
+"""What a broker keeps beside a partition's segments about transactions, where it agrees with the log.
+
+    00000000000000000280.txnindex   the transactions that were aborted in segment 280; there is none where none was
+    00000000000000000280.snapshot   the producers as they were before offset 280: where their open transactions begin
+
+A transaction index has no checksum, and either file may be of another partition. So an entry is believed only if the batches
+stand in the log that it speaks of: the transaction's first one, and the marker that aborted it. An index that has lost whole
+entries cannot be distinguished from a complete one; consumers rely on it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.base.errors import OK
+from sparkwire.kafka.files.naming import Segment
+from sparkwire.kafka.files.seek import PAGE, beside
+from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
+from sparkwire.kafka.framing import THE_END, frame_blocks, framing_of_row
+from sparkwire.kafka.layout import BATCH, MAGIC
+from sparkwire.kafka.producer_snapshot import Producers
+from sparkwire.kafka.txn_index import TXN_INDEX, aborted_txns
+from sparkwire.kernels import Bytes
+
+_NEWEST: Final = 8  # producers without an open transaction that are looked up, to see whose snapshot it is
+
+
+class Batch(NamedTuple):
+    """A batch of magic 2 in the log."""
+
+    producer_id: int
+    first: int
+    marker: int | None
+    """`transactions.DATA`, or a control type; None where it is no transaction's"""
+
+
+BatchAt = Callable[[int], Batch | None]
+"""the batch that holds an offset, None where there is none"""
+
+
+def batch_of(data: Bytes, first: int) -> Batch | None:
+    """What an entry, whose first offset is ``first``, says of its producer; None of one of magic 0 or 1."""
+    if data[MAGIC] != 2:
+        return None
+    found = np.empty((4, 1), np.int64)
+    frames = next(frame_blocks(framing_of_row(data, THE_END)))
+    if transactional(data, frames, found):
+        return Batch(int(found[0, 0]), first, int(found[3, 0]))
+    producer = BATCH["producer_id"]
+    return Batch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)
+
+
+def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:
+    """The transactions that were aborted in a segment whose offsets end before ``end``, None where no index tells."""
+    raw = beside(segment, ".txnindex")
+    # To look up more than the segment has is to read it.
+    if not raw or len(raw) % TXN_INDEX.size or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
+        return None
+    fields = aborted_txns(_cell(raw)).fields
+    names = ("version", "producer_id", "first_offset", "last_offset")
+    entries = list(zip(*(fields[name].tolist() for name in names), strict=True))
+    markers = [segment.base_offset or 0, *(last for _, _, _, last in entries), end]
+    if any(version != 0 for version, _, _, _ in entries) or markers != sorted(set(markers)):
+        return None
+    found = [Aborted(producer, first, last) for _, producer, first, last in entries]
+    agrees = all(
+        batch_at(one.last) == Batch(one.producer_id, one.last, ABORT)
+        and (one.first < log_start or batch_at(one.first) == Batch(one.producer_id, one.first, DATA))
+        for one in found
+    )
+    return found if agrees else None
+
+
+def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int, int] | None:
+    """Where the transactions begin, by producer, that are open where a segment begins; None where no snapshot tells."""
+    raw = beside(segment, ".snapshot")
+    producers = Producers(_cell(raw)) if raw else None
+    if producers is None or not len(producers.errors) or (producers.errors != OK).any():
+        return None
+    fields = producers.fields
+    ids, opened, last = (fields[name] for name in ("producer_id", "current_txn_first_offset", "last_offset"))
+    found = {int(ids[k]): int(opened[k]) for k in np.flatnonzero(opened >= 0)}
+    begun = all(
+        first < log_start or batch_at(first) == Batch(producer, first, DATA) for producer, first in found.items()
+    )
+    newest = [k for k in np.argsort(last)[::-1][:_NEWEST].tolist() if last[k] >= log_start]
+    known = [batch_at(int(last[k])) for k in newest]
+    written = [one is not None and one.producer_id == ids[k] for one, k in zip(known, newest, strict=True)]
+    return found if begun and written and all(written) else None
+
+
+def _cell(raw: bytes) -> pa.Array:
+    return pa.array([raw], pa.binary())

@@ -1,0 +1,208 @@
+"""Kafka's functions: a row each, from which registration, docs and tests follow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkwire.core.builders import Shared, rows_function, scalar_functions, struct_function
+from sparkwire.core.dump import FIELD_DOCS, RETURNS, explained
+from sparkwire.core.function import Format, Function
+from sparkwire.kafka import (
+    explain,
+    group_record,
+    leader_epochs,
+    lookups,
+    producer_snapshot,
+    transaction_record,
+    txn_index,
+    writer,
+)
+from sparkwire.kafka.batches import BATCHES, scan_batches
+from sparkwire.kafka.headers_map import decode_headers_map
+from sparkwire.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
+from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
+from sparkwire.kafka.internal_records import record_function
+from sparkwire.kafka.messages import MESSAGE_COLUMNS, Messages
+from sparkwire.kafka.records import RECORDS_TABLE, scan_records
+
+_MESSAGE: Final = bytes.fromhex(
+    "e9f469b4010000000174876e815f000000096b65792d3030303433000000407b226964223a302c2275736572223a22616c69"
+    "6365222c226576656e74223a2276696577222c22616d6f756e74223a3639392e36332c226f6b223a747275657d"
+)
+_SEGMENT: Final = bytes.fromhex(
+    "000000000000046c0000001fc7d68f70010000000174876e8489000000096b65792d3030313333ffffffff00000000000004"
+    "f3000000940000000402bc8b45b600030000000000000174876e86b800000174876e86b8000000000000000100000000002f"
+    "0000000104224d1860408254000080a401000000126b65792d303031353284017b226964223a34372c2275736572223a226a"
+    "756479222c226576656e74223a226c6f676f7574222c22616d6f756e74223a3139322e38362c226f6b223a747275657d0000"
+    "000000000000000000000f000000420000000002906f185c00300000000000000174876e85dc00000174876e85dc00000000"
+    "0000000b0000ffffffff000000012000000008000000000c00000000002800"
+)
+_OFFSET_INDEX: Final = bytes.fromhex("000000230000125900000041000022c700000000000000000000000000000000")
+_TIME_INDEX: Final = bytes.fromhex("00000174876e8d2a0000002300000174876e95e70000003e000000000000000000000000")
+_TXN_INDEX: Final = bytes.fromhex(
+    "0000000000000000000b0000000000000000000000000000000f00000000000000030000000000000000001600000000000000200000000000000028"
+    "0000000000000029"
+)
+_PRODUCER_SNAPSHOT: Final = bytes.fromhex(
+    "0001f0d2b5630000000200000000000003e800000000007d000000000000017e0000000200000174876eb85cffffffffffffffffffffffff00000000"
+    "000003e9000100000091000000000000017b0000001500000174876eb819ffffffffffffffffffffffff"
+)
+_LEADER_EPOCHS: Final = b"0\n3\n0 100\n1 109\n5 124\n"
+SAMPLES: Final = {
+    "message": _MESSAGE,
+    "segment": _SEGMENT,
+    "offset_index": _OFFSET_INDEX,
+    "time_index": _TIME_INDEX,
+    "txn_index": _TXN_INDEX,
+    "producer_snapshot": _PRODUCER_SNAPSHOT,
+    "leader_epochs": _LEADER_EPOCHS,
+}
+"""Written by Kafka itself: a message of magic 1; log bytes of a tombstone of magic 1, a batch of one record compressed with lz4
+and an abort marker; two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
+
+
+_messages_of = Shared(Messages)
+
+
+FUNCTIONS: Final = (
+    *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
+    struct_function(
+        "kafka_message(msg BINARY)",
+        MESSAGE_COLUMNS,
+        Messages,
+        "Every field above, in one pass.",
+        "kafka_message(message).key_size -> 9",
+    ),
+    rows_function(
+        "kafka_batches(data BINARY)",
+        BATCHES,
+        scan_batches,
+        "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
+        "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
+        "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
+    ),
+    rows_function(
+        f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
+        f"max_cell_bytes BIGINT = {MAX_CELL_BYTES})",
+        RECORDS_TABLE,
+        scan_records,
+        "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
+        "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
+        "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes "
+        "what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
+        "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
+    ),
+    Function(
+        "kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>",
+        "The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.",
+        decode_headers_map,
+        "CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] "
+        "AS STRING) -> 2",
+    ),
+    Function(
+        "kafka_next_offset(data BINARY) -> BIGINT",
+        "The offset after the last entry within kafka_valid_bytes; NULL if there is none.",
+        lookups.decode_next_offset,
+        "kafka_next_offset(segment) -> 16",
+    ),
+    Function(
+        "kafka_valid_bytes(data BINARY) -> INT",
+        "How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].",
+        lookups.decode_valid_bytes,
+        "kafka_valid_bytes(segment) -> 281",
+    ),
+    rows_function(
+        "kafka_offset_index(data BINARY, base_offset BIGINT)",
+        OFFSET_INDEX_COLUMNS,
+        offset_index,
+        "An .index file: absolute offsets and the positions of their entries in the segment [bytes].",
+        "transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]",
+    ),
+    rows_function(
+        "kafka_time_index(data BINARY, base_offset BIGINT)",
+        TIME_INDEX_COLUMNS,
+        time_index,
+        "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
+        "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
+    ),
+    rows_function(
+        "kafka_txn_index(data BINARY)",
+        txn_index.COLUMNS,
+        txn_index.aborted_txns,
+        "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
+        "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
+        "[11 0 15, 22 32 40]",
+    ),
+    rows_function(
+        "kafka_producer_snapshot(data BINARY)",
+        producer_snapshot.COLUMNS,
+        producer_snapshot.Producers,
+        "A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the "
+        "file's: its whole entries are rows all the same, and a file without any is one row of an error.",
+        "transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> "
+        "[1000 382, 1001 379]",
+    ),
+    rows_function(
+        "kafka_leader_epochs(text BINARY)",
+        leader_epochs.COLUMNS,
+        leader_epochs.Epochs,
+        "A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs "
+        "CAST(text AS BINARY).",
+        "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
+    ),
+    record_function(
+        "kafka_group_record(key BINARY, value BINARY)",
+        group_record.COLUMNS,
+        group_record.scan,
+        "A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group "
+        "protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.",
+        "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
+        "-> 42",
+    ),
+    record_function(
+        "kafka_transaction_record(key BINARY, value BINARY)",
+        transaction_record.COLUMNS,
+        transaction_record.Transactions,
+        "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
+        "all versions. A tombstone (NULL value) has its key's field.",
+        "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
+    ),
+    Function(
+        "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
+        "The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; "
+        "NULL if there is none. Checksums are not computed.",
+        lookups.decode_search_offset,
+        "kafka_search_offset(segment, 1200).position -> 43",
+        field_docs={"offset": "The entry's last offset.", "position": "Where the entry begins [bytes]."},
+    ),
+    Function(
+        f"kafka_explain(data BINARY) -> {RETURNS}",
+        "Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
+        "is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what "
+        "it becomes. For a few batches that somebody looks at: it is slow.",
+        explained(explain.explain),
+        "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
+        field_docs=FIELD_DOCS,
+    ),
+    Function(
+        "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
+        "One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a "
+        "null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.",
+        writer.encode_message,
+        "CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!",
+        called_on_null=True,
+    ),
+    Function(
+        "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
+        "value BINARY>>>>, base_offset BIGINT, compression STRING, magic INT) -> BINARY",
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression "
+        "is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp "
+        "[ms since epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.",
+        writer.encode_records,
+        "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "
+        "'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]",
+        literals=("compression",),
+    ),
+)
+
+FORMAT: Final = Format("kafka", "Kafka", "kafka_", FUNCTIONS, SAMPLES, "kafka_message")

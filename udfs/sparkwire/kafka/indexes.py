@@ -1,0 +1,66 @@
+"""Files of entries of one fixed size, such as the two indexes that lie beside a segment.
+
+Neither index has a header nor a checksum. A broker allocates the file of its active segment in advance and fills it with
+zeros: entries of zeros at the end are not entries. Bytes after the last whole entry are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.base.wire import Layout
+from sparkwire.core.builders import Column
+from sparkwire.core.column import Offsets, binary_of, empty
+from sparkwire.kafka.fixed_entries import Entries, Fields, entry_reader, spread, stored
+from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX
+from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
+
+
+@kernel
+def count_entries(data: Bytes, offsets: Offsets, width: int, counts: Ints) -> None:
+    """How many entries of ``width`` bytes each row has, zeros at its end apart."""
+    for row in range(counts.size):
+        start = int64(offsets[row])
+        last = start + (int64(offsets[row + 1]) - start) // width * width
+        while last > start and u8(data, last - 1) == 0:
+            last -= 1
+        counts[row] = (last - start + width - 1) // width
+
+
+_read_offset_index = entry_reader(OFFSET_INDEX)
+_read_time_index = entry_reader(TIME_INDEX)
+
+
+def offset_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+    """The entries of a column of index files; ``base_offset`` is where each file's segment begins."""
+    return _entries(OFFSET_INDEX, _read_offset_index, data, base_offset)
+
+
+def time_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+    """The same of time indexes."""
+    return _entries(TIME_INDEX, _read_time_index, data, base_offset)
+
+
+def _entries(
+    layout: Layout, read: Callable[[Bytes, Ints, Ints], Fields], data: pa.Array, base_offset: pa.Array
+) -> Entries:
+    source = binary_of(data)
+    counts = empty(source.rows, np.int64)
+    count_entries(source.data, source.offsets, layout.size, counts)
+    ends, starts = spread(source.offsets[:-1].astype(np.int64), counts, layout.size)
+    fields = read(source.data, starts, np.full(len(starts), layout.size))
+    bases = base_offset.fill_null(0).to_numpy(zero_copy_only=False)
+    return Entries(ends, fields | {"offset": np.repeat(bases, counts) + fields["relative_offset"]})
+
+
+OFFSET_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+    Column("offset", "BIGINT", "The last offset of the batch that begins at position.", stored("offset")),
+    Column("position", "INT", "Where that batch begins in the segment [bytes].", stored("position")),
+)
+TIME_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+    Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", stored("timestamp")),
+    Column("offset", "BIGINT", "The offset of the batch that has it.", stored("offset")),
+)

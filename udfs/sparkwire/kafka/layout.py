@@ -1,0 +1,85 @@
+"""The wire formats of Kafka's log as tables, and the numbers that follow from them."""
+
+from __future__ import annotations
+
+from sparkwire.base.wire import Field, Layout
+
+_ENTRY = (
+    Field("offset", "i64", "of the message, of a wrapper's last message, of a batch's first record"),
+    Field("size", "i32", "of what follows [bytes]"),
+)
+_MESSAGE_0 = (
+    Field("crc", "u32", "CRC-32 of everything after it"),
+    Field("magic", "i8", "0"),
+    Field("attributes", "i8", "bits 0-2: codec"),
+    Field("key_size", "i32", "negative for a null key [bytes]"),
+)
+_MESSAGE_1 = (
+    Field("crc", "u32", "CRC-32 of everything after it"),
+    Field("magic", "i8", "1"),
+    Field("attributes", "i8", "bits 0-2: codec; bit 3: timestamp type"),
+    Field("timestamp", "i64", "-1 for none [ms since epoch]"),
+    Field("key_size", "i32", "negative for a null key [bytes]"),
+)
+ENTRY = Layout("entry of a log, before what its magic says", *_ENTRY)
+MESSAGE_0 = Layout("message of magic 0", *_MESSAGE_0)
+MESSAGE_1 = Layout("message of magic 1", *_MESSAGE_1)
+MESSAGE_ENTRY_0 = Layout("entry of magic 0", *_ENTRY, *_MESSAGE_0)
+MESSAGE_ENTRY_1 = Layout("entry of magic 1", *_ENTRY, *_MESSAGE_1)
+BATCH = Layout(
+    "record batch",
+    *_ENTRY,
+    Field("partition_leader_epoch", "i32", "set by the broker, not covered by the CRC"),
+    Field("magic", "i8", "2"),
+    Field("crc", "u32", "CRC-32C of everything after it"),
+    Field("attributes", "i16", "0-2: codec; 3: timestamp type; 4: transactional; 5: control; 6: delete horizon"),
+    Field("last_offset_delta", "i32", "last offset that was written, from base_offset"),
+    Field("base_timestamp", "i64", "what timestamp deltas count from; under bit 6 also the horizon [ms since epoch]"),
+    Field("timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
+    Field("producer_id", "i64", "-1 for none"),
+    Field("producer_epoch", "i16", "-1 for none"),
+    Field("base_sequence", "i32", "sequence of the first record, -1 for none"),
+    Field("record_count", "i32", "records that follow"),
+)
+OFFSET_INDEX = Layout(
+    "entry of an offset index",
+    Field("relative_offset", "i32", "from the segment's base offset"),
+    Field("position", "i32", "where the entry with this offset begins [bytes]"),
+)
+TIME_INDEX = Layout(
+    "entry of a time index",
+    Field("timestamp", "i64", "largest so far [ms since epoch]"),
+    Field("relative_offset", "i32", "from the segment's base offset"),
+)
+
+BATCH_SIZE = BATCH.size
+"""of a batch's header [bytes]"""
+LENGTH = ENTRY["size"].field.width
+"""of the size of a key or a value [bytes]"""
+OVERHEAD = ENTRY.size
+"""what ``size`` does not count [bytes]"""
+MAGIC = BATCH["magic"].offset
+"""the magic byte is at the same place in every entry"""
+SMALLEST = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH, BATCH.size - OVERHEAD)
+"""smallest ``size`` of an entry by its magic [bytes]"""
+LEAST_SIZE = min(SMALLEST)
+SMALLEST_RECORD = 7
+"""a record of magic 2 with nothing in it: length, attributes, two deltas, three counts, a byte each [bytes]"""
+
+CODEC_MASK = 7
+LOG_APPEND_TIME = 8
+TRANSACTIONAL = 16
+CONTROL = 32
+DELETE_HORIZON = 64
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(len(CODECS))
+LEGACY_CODECS = LZ4 + 1
+"""codecs that magic 0 and 1 know"""
+BATCH_CODECS = len(CODECS)
+
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+CONTROL_TYPES = (
+    "ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS", "UNKNOWN",
+)  # fmt: skip
+NO_TIMESTAMP = -1

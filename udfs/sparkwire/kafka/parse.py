@@ -1,0 +1,252 @@
+"""Parsing: from entries and their payloads to columns of records, one pass, no object per record.
+
+Parsers append to ``RecordColumns`` and count in ``used``; room has been made for the most that the bytes allow. What a
+parser does not finish it does not count, so the next one overwrites it.
+
+As long as nothing is compressed one kernel does all, from `framing` on, a cacheful at a time: bytes are parsed while they are
+still where their checksum brought them, and Python is not asked in between, which would take longer than parsing a cacheful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.base.errors import BAD_RECORD, OK
+from sparkwire.core.column import Binary, arrays, part
+from sparkwire.kafka.batch_headers import (
+    MAGIC_0,
+    MAGIC_1,
+    MAGIC_2,
+    Fields,
+    HeaderBlock,
+    header_room,
+    read_headers,
+)
+from sparkwire.kafka.columns import (
+    HAS_OFFSET,
+    HAS_TIME,
+    HEADER_KEY_BYTES,
+    HEADER_VALUE_BYTES,
+    HEADERS,
+    KEY_BYTES,
+    RECORDS,
+    VALUE_BYTES,
+    GrowingColumns,
+    RecordColumns,
+    Wanted,
+)
+from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
+from sparkwire.kafka.inflate import Inflater, Opened
+from sparkwire.kafka.layout import (
+    BATCH,
+    LEAST_SIZE,
+    LOG_APPEND_TIME,
+    MAGIC,
+    MESSAGE_ENTRY_1,
+    NO_TIMESTAMP,
+    NONE,
+    OVERHEAD,
+    SMALLEST_RECORD,
+)
+from sparkwire.kafka.parse_batch import SMALLEST_HEADER, Batch, parse_batch
+from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
+from sparkwire.kafka.payloads import OffsetRange, Payloads, locate
+from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
+
+Rows = npt.NDArray[np.int32]
+
+CACHEFUL = 1 << 18  # of log bytes: they and what becomes of them stay in the second cache
+_FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
+_OPENED = 16  # cachefuls with something compressed, for what Python does with them [cachefuls]
+_FIRST = 4  # how much less the first is, by which it is estimated what all will need
+
+_BATCH_ATTRIBUTES_END = BATCH["attributes"].end
+_ATTRIBUTES_END = MESSAGE_ENTRY_1["attributes"].end
+_TIMESTAMP_END = MESSAGE_ENTRY_1["timestamp"].end
+
+
+def parse_log(
+    source: Binary,
+    framing: Framing,
+    verify: bool,
+    inflater: Inflater,
+    wanted: Wanted,
+    offsets: OffsetRange,
+    growing: GrowingColumns,
+    piece: int,
+) -> Iterator[tuple[HeaderBlock, Rows]]:
+    """Append the records of all entries: some entries, and how many rows each of them became, until there are no more.
+
+    Some entries come to no more than ``piece`` bytes, or one to more.
+    """
+    data, most = source.data, _FEW_ENTRIES
+    while room := min(framing.most_entries, most):
+        entries, payloads = header_room(arrays(FrameBlock, room)), arrays(Payloads, room)
+        block, first, found = Opened(entries, payloads, data), 0, 0
+        while found < room and framing.most_entries:
+            found, parsed, compressed = parse_plain(
+                framing, block, found, offsets, verify, wanted, growing.columns, CACHEFUL, piece - growing.size
+            )
+            if not compressed:
+                parse_records(data, block, parsed, found, verify, wanted, growing)
+                if growing.size < piece:
+                    continue
+                parsed = found
+            yield entries.part(first, parsed), payloads.rows[first:parsed]
+            first = found
+            if compressed:
+                for opened in inflater.opened(source, entries.part(parsed, found), part(payloads, parsed, found)):
+                    parse_records(data, opened, 0, len(opened.payloads.rows), verify, wanted, growing)
+                    yield opened.entries, opened.payloads.rows
+        yield entries.part(first, found), payloads.rows[first:found]
+        most = BLOCK_ENTRIES
+
+
+@kernel
+def parse_plain(
+    framing: Framing,
+    block: Opened,
+    found: int,
+    offsets: OffsetRange,
+    verify: bool,
+    wanted: Wanted,
+    out: RecordColumns,
+    cacheful: int,
+    most: int,
+) -> tuple[int, int, bool]:
+    """Find entries, about ``most`` bytes of them, and append their records, until one is compressed or there is no room.
+
+    Returns how many entries the block has now, after the ``found`` that it had, up to where they were parsed, and whether one
+    of the others is compressed.
+    """
+    entries, payloads, data = block
+    first = framing.progress[POSITION]
+    parsed = found
+    compressed = False
+    budget = 1 + cacheful // _FIRST
+    while framing.progress[POSITION] - first < most:
+        start = found
+        found = find_entries(framing, budget, entries.frames, start)
+        if found == start:
+            break
+        read_headers(data, entries, start, found)
+        compressed |= locate(data, entries, offsets, payloads, start, found)
+        if compressed:
+            if framing.progress[POSITION] - entries.frames.begin[parsed] >= _OPENED * cacheful:
+                break
+        elif not fits(block, start, found, wanted, out):
+            break
+        else:
+            parsed = parse_entries(data, block, verify, wanted, out, start, found)
+            if parsed < found:
+                break
+        budget = cacheful
+    return found, parsed, compressed
+
+
+@kernel
+def fits(opened: Opened, start: int, stop: int, wanted: Wanted, out: RecordColumns) -> bool:
+    """Whether there is room for all that entries can give, but for headers."""
+    payload, records = most_of(opened, start, stop)
+    return bool(
+        out.used[RECORDS] + records + 1 + COPY_SLACK <= out.offset.size
+        and out.used[KEY_BYTES] + payload * wanted.key + COPY_SLACK <= out.key.size
+        and out.used[VALUE_BYTES] + payload * wanted.value + COPY_SLACK <= out.value.size
+    )
+
+
+def parse_records(
+    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, wanted: Wanted, growing: GrowingColumns
+) -> None:
+    """Append the records of some of the entries."""
+    if start == stop:
+        return
+    payload, records = most_of(opened, start, stop)
+    more = {RECORDS: records + 1, KEY_BYTES: payload * wanted.key, VALUE_BYTES: payload * wanted.value}
+    while True:
+        growing.make_room(more, int(opened.entries.frames.begin[start]))
+        start = parse_entries(data, opened, verify, wanted, growing.columns, start, stop)
+        if start == stop:
+            return
+        payload, _ = most_of(opened, start, start + 1)
+        more = {HEADERS: payload // SMALLEST_HEADER + 2, HEADER_KEY_BYTES: payload, HEADER_VALUE_BYTES: payload}
+
+
+@kernel
+def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
+    """How many bytes there are to parse, and how many records and error rows they can give at most."""
+    entries, payloads, _ = opened
+    total = records = int64(0)
+    for i in range(start, stop):
+        size = payloads.last[i] - payloads.first[i]
+        if entries.frames.error[i] == OK and entries.variant[i] == MAGIC_2:
+            records += min(int64(entries.fields.record_count[i]), size // SMALLEST_RECORD)
+        elif payloads.codec[i] != NONE:
+            records += size // (OVERHEAD + LEAST_SIZE)
+        records += 1
+        total += size
+    return total, records
+
+
+@kernel
+def parse_entries(
+    data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out: RecordColumns, start: int, stop: int
+) -> int:
+    """Append the records of some of the entries, and say of each how many rows it became.
+
+    Returns up to where entries were parsed: not all where the next has more headers than there is room for.
+    """
+    entries, payloads, arena = opened
+    frames, fields = entries.frames, entries.fields
+    for i in range(start, stop):
+        before = out.used[RECORDS]
+        first, last = payloads.first[i], payloads.last[i]
+        source = arena if payloads.inflated[i] else data
+        magic = entries.variant[i]
+        time_type = _timestamp_type(magic, fields.attributes[i])
+        if payloads.skipped[i]:
+            pass
+        elif frames.error[i] != OK:
+            append_error(fields, i, magic, frames.reach[i], frames.error[i], out)
+        elif magic == MAGIC_2:
+            batch = Batch(
+                fields.offset[i],
+                fields.timestamp[i] if time_type else fields.base_timestamp[i],
+                int64(fields.attributes[i]),
+                int64(fields.base_sequence[i]),
+                int64(fields.record_count[i]),
+            )
+            if not parse_batch(source, first, last, batch, wanted, out):
+                return i
+        elif payloads.codec[i] == NONE:
+            parse_message(source, first, last, fields.offset[i], time_type, fields.timestamp[i], True, wanted, out)
+        elif not parse_wrapper(
+            source, first, last, fields.offset[i], magic == MAGIC_1, time_type, fields.timestamp[i], verify, wanted, out
+        ):
+            append_error(fields, i, magic, frames.reach[i], BAD_RECORD, out)
+        payloads.rows[i] = out.used[RECORDS] - before
+    return stop
+
+
+@kernel
+def _timestamp_type(magic: int, attributes: int) -> int:
+    if magic == MAGIC_0:
+        return NO_CODE
+    return 1 if attributes & LOG_APPEND_TIME else 0
+
+
+@kernel
+def append_error(fields: Fields, i: int, magic: int, reach: int, error: int, out: RecordColumns) -> None:
+    """One row for an entry that cannot be read: the reason, and what of its header tells of a record."""
+    present = HAS_OFFSET if reach > MAGIC else 0
+    time_type = NO_CODE
+    timestamp = int64(NO_TIMESTAMP)
+    if (magic == MAGIC_2 and reach >= _BATCH_ATTRIBUTES_END) or (magic == MAGIC_1 and reach >= _ATTRIBUTES_END):
+        time_type = _timestamp_type(magic, fields.attributes[i])
+    if magic == MAGIC_1 and reach >= _TIMESTAMP_END:
+        timestamp = fields.timestamp[i]
+        present |= HAS_TIME
+    append_row(fields.offset[i], timestamp, time_type, error, present, out)

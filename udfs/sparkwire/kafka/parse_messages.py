@@ -1,0 +1,155 @@
+"""The records of messages of magic 0 and 1: a plain one, and the set that a wrapper holds."""
+
+from __future__ import annotations
+
+from sparkwire.base.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
+from sparkwire.kafka.columns import (
+    COMMON,
+    HAS_KEY,
+    HAS_OFFSET,
+    HAS_TIME,
+    HAS_VALUE,
+    HEADERS,
+    KEY_BYTES,
+    RECORDS,
+    VALUE_BYTES,
+    RecordColumns,
+    Wanted,
+)
+from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
+from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
+from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
+
+NO_CODE = -1
+"""no timestamp type, no control type"""
+
+_SIZE = ENTRY["size"].offset
+_COVERED = MESSAGE_1["crc"].end
+_ATTRIBUTES = MESSAGE_1["attributes"].offset
+_TIMESTAMP = MESSAGE_1["timestamp"].offset
+_TIMESTAMP_END = MESSAGE_1["timestamp"].end
+
+
+@kernel
+def append_row(offset: int, timestamp: int, time_type: int, error: int, present: int, out: RecordColumns) -> None:
+    """Append a record without sequence and control type whose key and value have been written and counted."""
+    row = out.used[RECORDS]
+    if present & HAS_TIME and timestamp == NO_TIMESTAMP:
+        present ^= HAS_TIME
+    out.offset[row] = offset
+    out.timestamp[row] = timestamp
+    out.timestamp_type[row] = time_type
+    out.sequence[row] = 0
+    out.control[row] = NO_CODE
+    out.error[row] = error
+    out.present[row] = present
+    out.key_ends[row + 1] = out.used[KEY_BYTES]
+    out.value_ends[row + 1] = out.used[VALUE_BYTES]
+    out.header_ends[row + 1] = out.used[HEADERS]
+    out.used[COMMON] &= present
+    out.used[RECORDS] = row + 1
+
+
+@kernel
+def parse_message(
+    source: Bytes,
+    pos: int,
+    end: int,
+    offset: int,
+    time_type: int,
+    timestamp: int,
+    crc_ok: bool,
+    wanted: Wanted,
+    out: RecordColumns,
+) -> None:
+    """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
+    present = HAS_OFFSET | HAS_TIME
+    found = content(source, pos, end)
+    has_key, has_value = within(found.key, found.key_size, end), within(found.value, found.value_size, end)
+    if found.key_size >= 0 and has_key:
+        present |= HAS_KEY
+        if wanted.key:
+            copy(out.key, out.used[KEY_BYTES], source, found.key, found.key_size)
+            out.used[KEY_BYTES] += found.key_size
+    if found.value_size >= 0 and has_value:
+        present |= HAS_VALUE
+        if wanted.value:
+            copy(out.value, out.used[VALUE_BYTES], source, found.value, found.value_size)
+            out.used[VALUE_BYTES] += found.value_size
+    error = OK if crc_ok else CRC_MISMATCH
+    if crc_ok and not (has_key and has_value):
+        error = BAD_RECORD
+    if i8(source, pos + MESSAGE_MAGIC) != 1:
+        append_row(offset, NO_TIMESTAMP, NO_CODE, error, present, out)
+    else:
+        append_row(offset, timestamp, time_type, error, present, out)
+
+
+@kernel
+def parse_wrapper(
+    source: Bytes,
+    pos: int,
+    end: int,
+    stored: int,
+    relative: bool,
+    time_type: int,
+    timestamp: int,
+    verify: bool,
+    wanted: Wanted,
+    out: RecordColumns,
+) -> bool:
+    """The messages of a decompressed set, with absolute offsets; whether there is a whole one and the wrapper's offset can be.
+
+    With log append time the wrapper's ``timestamp`` is that of all inner messages.
+    """
+    last, whole_end = _last_inner(source, pos, end)
+    if whole_end == pos or (relative and stored != 0 and stored < last):
+        return False
+    base = stored - last if relative and stored != 0 else int64(0)
+    while pos < whole_end:
+        offset = base + i64(source, pos, False)
+        start = pos + OVERHEAD
+        pos = start + int64(i32(source, pos + _SIZE, False))
+        _parse_inner(source, start, pos, offset, time_type, timestamp, verify, wanted, out)
+    if whole_end != end:
+        append_row(0, NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
+    return True
+
+
+@kernel
+def _last_inner(source: Bytes, pos: int, end: int) -> tuple[int, int]:
+    """Offset of the last whole message of a set, and where it ends."""
+    last = int64(0)
+    while end - pos >= OVERHEAD + LEAST_SIZE:
+        size = int64(i32(source, pos + _SIZE, False))
+        if size < LEAST_SIZE or size > end - pos - OVERHEAD:
+            break
+        last = i64(source, pos, False)
+        pos += OVERHEAD + size
+    return last, pos
+
+
+@kernel
+def _parse_inner(
+    source: Bytes,
+    start: int,
+    end: int,
+    offset: int,
+    time_type: int,
+    wrapper_time: int,
+    verify: bool,
+    wanted: Wanted,
+    out: RecordColumns,
+) -> None:
+    magic = i8(source, start + MESSAGE_MAGIC)
+    covered = start + _COVERED
+    crc_ok = not verify or crc32(source, covered, end - covered) == u32(source, start, False)
+    if magic < 0 or magic > 1:
+        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_MAGIC, HAS_OFFSET, out)
+    elif crc_ok and i8(source, start + _ATTRIBUTES) & CODEC_MASK != NONE:
+        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_RECORD, HAS_OFFSET, out)
+    else:
+        timestamp = int64(NO_TIMESTAMP)
+        if magic == 1 and start + _TIMESTAMP_END <= end:
+            timestamp = wrapper_time if time_type == 1 else i64(source, start + _TIMESTAMP, False)
+        parse_message(source, start, end, offset, time_type, timestamp, crc_ok, wanted, out)

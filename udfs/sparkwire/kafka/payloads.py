@@ -1,0 +1,107 @@
+"""Payloads: where in its entry each lies, and by which codec it is compressed; none is opened here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.base.errors import BAD_RECORD, OK, UNKNOWN_CODEC
+from sparkwire.core.column import arrays
+from sparkwire.kafka.batch_headers import MAGIC_2, Fields, HeaderBlock
+from sparkwire.kafka.framing import FrameBlock
+from sparkwire.kafka.layout import BATCH_CODECS, BATCH_SIZE, CODEC_MASK, LEGACY_CODECS, NONE, OVERHEAD
+from sparkwire.kafka.message import content, within
+from sparkwire.kernels import Bytes, Ints, kernel
+
+
+class OffsetRange(NamedTuple):
+    """Which entries are opened: those that may have records from offset ``first`` to ``last``."""
+
+    first: int
+    last: int
+
+
+EVERY_OFFSET = OffsetRange(-(2**63), 2**63 - 1)
+
+
+class Payloads(NamedTuple):
+    """What is in the entries of a block, an item each."""
+
+    codec: npt.NDArray[np.int8]
+    first: Ints
+    last: Ints
+    """its bytes; when decompressed, those in the arena"""
+    inflated: npt.NDArray[np.bool_]
+    skipped: npt.NDArray[np.bool_]
+    """whether all its records are outside of the offsets asked for"""
+    rows: npt.NDArray[np.int32]
+    """what it becomes, once it is parsed"""
+
+
+def payloads_of(data: Bytes, entries: HeaderBlock, wanted: OffsetRange) -> Payloads:
+    """The payloads of entries; entries that cannot be opened get their error."""
+    payloads = arrays(Payloads, len(entries.variant))
+    locate(data, entries, wanted, payloads, 0, len(entries.variant))
+    return payloads
+
+
+@kernel
+def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads, start: int, stop: int) -> bool:
+    """The payloads of some of the entries; whether one is compressed."""
+    frames, fields = entries.frames, entries.fields
+    compressed = False
+    for i in range(start, stop):
+        out.codec[i] = NONE
+        out.inflated[i] = False
+        out.skipped[i] = False
+        out.first[i] = out.last[i] = frames.stop[i]
+        if frames.error[i] == OK:
+            if _is_outside(fields, i, entries.variant[i] == MAGIC_2, wanted):
+                out.skipped[i] = True
+            elif entries.variant[i] == MAGIC_2:
+                frames.error[i] = _locate_batch(frames, fields, i, out)
+            else:
+                frames.error[i] = _locate_message(data, frames, fields, i, out)
+            compressed |= out.codec[i] != NONE
+    return compressed
+
+
+@kernel
+def _is_outside(fields: Fields, i: int, is_batch: bool, wanted: OffsetRange) -> bool:
+    """Whether an entry has no record within the offsets wanted; a wrapper tells its last offset only."""
+    first = fields.offset[i]
+    last = first + fields.last_offset_delta[i]
+    wrapper = not is_batch and fields.attributes[i] & CODEC_MASK != NONE
+    return bool(last < wanted.first or (first > wanted.last and not wrapper))
+
+
+@kernel
+def _locate_batch(frames: FrameBlock, fields: Fields, i: int, out: Payloads) -> int:
+    codec = fields.attributes[i] & CODEC_MASK
+    if codec >= BATCH_CODECS:
+        return UNKNOWN_CODEC
+    if fields.record_count[i] < 0:
+        return BAD_RECORD
+    if fields.record_count[i] > 0:
+        out.first[i] = frames.begin[i] + BATCH_SIZE
+        out.codec[i] = codec
+    return OK
+
+
+@kernel
+def _locate_message(data: Bytes, frames: FrameBlock, fields: Fields, i: int, out: Payloads) -> int:
+    codec = fields.attributes[i] & CODEC_MASK
+    out.first[i] = frames.begin[i] + OVERHEAD
+    if codec == NONE:
+        return OK
+    if codec >= LEGACY_CODECS:
+        return UNKNOWN_CODEC
+    found = content(data, out.first[i], frames.stop[i])
+    if not within(found.value, found.value_size, frames.stop[i]) or found.value_size < 0:
+        return BAD_RECORD
+    out.first[i] = found.value
+    out.last[i] = found.value + found.value_size
+    out.codec[i] = codec
+    return OK

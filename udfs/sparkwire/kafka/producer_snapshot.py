@@ -1,0 +1,116 @@
+"""``kafka_producer_snapshot``: a `.snapshot` file of a partition, what it knows of each producer.
+
+    file   header  entry entry …        named by the offset after the last one that it covers
+    header i16 version (1), u32 CRC, i32 count
+    CRC-32C                             count … the end of the file
+
+A file has one verdict, which every row of it has as `error`: TRUNCATED (less than a header, or fewer entries than its count),
+BAD_MAGIC (another version), BAD_LENGTH (a negative count), CRC_MISMATCH. The whole entries that are there are rows all the same;
+a file without any is one row of an error alone. Kafka refuses such a file, and builds it again from the log.
+
+Source: apache/kafka, `ProducerStateManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, TRUNCATED
+from sparkwire.base.wire import Field, Layout
+from sparkwire.core.builders import Column
+from sparkwire.core.column import binary_of, empty, from_codes, lists, primitive
+from sparkwire.kafka.fixed_entries import entry_reader, spread
+from sparkwire.kernels import Bytes, Ints, crc32c, i16, i32, int64, kernel, u32
+
+SNAPSHOT: Final = Layout(
+    "header of a producer snapshot",
+    Field("version", "i16", "1"),
+    Field("crc", "u32", "CRC-32C of everything after it"),
+    Field("count", "i32", "Entries that follow"),
+)
+PRODUCER: Final = Layout(
+    "entry of a producer snapshot",
+    Field("producer_id", "i64", "The producer"),
+    Field("producer_epoch", "i16", "Its epoch"),
+    Field("last_sequence", "i32", "Sequence of the last record of its last batch, -1 for none"),
+    Field("last_offset", "i64", "Offset of that record, -1 for none"),
+    Field("offset_delta", "i32", "From the first offset of that batch to its last"),
+    Field("timestamp_ms", "i64", "Of its last batch or marker [ms since epoch]"),
+    Field("coordinator_epoch", "i32", "Of the coordinator that wrote its last marker, -1 for none"),
+    Field("current_txn_first_offset", "i64", "Where its open transaction begins"),
+)
+_VERSION = 1
+_VERSION_AT, _CRC_AT, _COUNT_AT = (SNAPSHOT[name].offset for name in ("version", "crc", "count"))
+_HEADER, _ENTRY = SNAPSHOT.size, PRODUCER.size
+# -1 stands for none: the other fields answer it as stored.
+_NULLABLE = ("timestamp_ms", "current_txn_first_offset")
+_NONE = -1
+
+_read = entry_reader(PRODUCER)
+
+
+@kernel
+def judge(data: Bytes, offsets: npt.NDArray[Any], counts: Ints, errors: npt.NDArray[np.int8]) -> None:
+    """How many whole entries each file has, and its verdict."""
+    for row in range(counts.size):
+        start = int64(offsets[row])
+        size = int64(offsets[row + 1]) - start
+        counts[row] = 0
+        if size < _HEADER:
+            errors[row] = TRUNCATED
+        elif i16(data, start + _VERSION_AT, False) != _VERSION:
+            errors[row] = BAD_MAGIC
+        else:
+            count = int64(i32(data, start + _COUNT_AT, False))
+            counts[row] = max(min(count, (size - _HEADER) // _ENTRY), 0)
+            if count < 0:
+                errors[row] = BAD_LENGTH
+            elif count > counts[row]:
+                errors[row] = TRUNCATED
+            else:
+                computed = crc32c(data, start + _COUNT_AT, size - _COUNT_AT)
+                errors[row] = OK if computed == u32(data, start + _CRC_AT, False) else CRC_MISMATCH
+
+
+class Producers:
+    """The entries of a column of files."""
+
+    def __init__(self, data: pa.Array) -> None:
+        source = binary_of(data)
+        counts, verdicts = empty(source.rows, np.int64), empty(source.rows, np.int8)
+        judge(source.data, source.offsets, counts, verdicts)
+        rows = np.maximum(counts, verdicts != OK)
+        self._ends, starts = spread(source.offsets[:-1].astype(np.int64) + _HEADER, rows, _ENTRY)
+        self.there = np.repeat(counts > 0, rows)
+        self.errors = np.repeat(verdicts, rows)
+        self.fields = _read(source.data, starts, np.where(self.there, _ENTRY, 0))
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        return lists(self._ends, found)
+
+
+def _stored(name: str) -> Callable[[Producers], pa.Array]:
+    return lambda entries: primitive(entries.fields[name], entries.there)
+
+
+def _unless_none(name: str) -> Callable[[Producers], pa.Array]:
+    return lambda entries: primitive(entries.fields[name], entries.there & (entries.fields[name] != _NONE))
+
+
+COLUMNS: Final[tuple[Column[Producers], ...]] = (
+    *(
+        Column(name, place.field.sql, f"{place.field.doc}.", (_unless_none if name in _NULLABLE else _stored)(name))
+        for name, place in PRODUCER.places.items()
+    ),
+    Column(
+        "error",
+        "STRING",
+        "What is wrong with the file, in every row of it.",
+        lambda entries: from_codes(entries.errors, ERRORS),
+    ),
+)

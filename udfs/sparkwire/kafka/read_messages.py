@@ -1,0 +1,175 @@
+"""Single messages of magic 0 and 1 to columns: one loop over the rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED, UNKNOWN_CODEC
+from sparkwire.kafka.layout import (
+    CODEC_MASK,
+    LEGACY_CODECS,
+    LOG_APPEND_TIME,
+    MESSAGE_0,
+    MESSAGE_1,
+    NO_TIMESTAMP,
+)
+from sparkwire.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, within
+from sparkwire.kernels import Bytes, copy, crc32, field_reader, i8, int64, kernel, prefetch, variant_of
+
+COVERED = MESSAGE_0["crc"].end
+"""where what the checksum covers begins [bytes]"""
+
+_AHEAD = 4096  # [bytes]
+_LINE = 64  # [bytes]
+
+# Which layout a message has: by its magic, or none that is known.
+MAGIC_0, MAGIC_1, UNKNOWN = range(3)
+
+
+class Fields(NamedTuple):
+    """The fields of messages, an item each, 0 where a message lacks the field or its bytes."""
+
+    crc: npt.NDArray[np.int64]
+    magic: npt.NDArray[np.int8]
+    attributes: npt.NDArray[np.int32]
+    timestamp: npt.NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """What follows from the fields and the bytes after them, an item each."""
+
+    present: npt.NDArray[np.uint8]
+    """bits: what is not NULL"""
+    codec: npt.NDArray[np.int8]
+    timestamp_type: npt.NDArray[np.int8]
+    computed: npt.NDArray[np.int64]
+    crc_ok: npt.NDArray[np.int8]
+    """1 yes, 0 no, -1 where bytes that it covers are missing"""
+    error: npt.NDArray[np.int8]
+    key: npt.NDArray[np.int64]
+    key_size: npt.NDArray[np.int32]
+    key_ends: npt.NDArray[np.int32]
+    """where the keys end when they lie one after the other; item 0 is 0"""
+    value: npt.NDArray[np.int64]
+    value_size: npt.NDArray[np.int32]
+    value_ends: npt.NDArray[np.int32]
+
+
+# Bits of `Found.present`.
+HAS_CRC, HAS_MAGIC, HAS_ATTRIBUTES, HAS_TIME, HAS_KEY_SIZE, HAS_VALUE_SIZE, HAS_KEY, HAS_VALUE = (
+    1 << bit for bit in range(8)
+)
+EVERYTHING = 255
+
+_ATTRIBUTES_END = MESSAGE_0["attributes"].end
+_TIMESTAMP_END = MESSAGE_1["timestamp"].end
+
+
+_KNOWN_FIELDS = (variant_of(table, Fields._fields) for table in (MESSAGE_0, MESSAGE_1))
+# Of an unknown magic only what lies before it can be read, and itself.
+_UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in Fields._fields])
+_read_fields = field_reader([*_KNOWN_FIELDS, _UNKNOWN_FIELDS])
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a message, whether its checksum is right (1, 0, -1), and the checksum computed."""
+
+    error: int
+    crc_ok: int
+    computed: int
+
+
+@kernel
+def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: Fields, out: Found) -> int:
+    """Fill ``fields`` and ``out``; the bits of ``present`` that all rows have."""
+    common = EVERYTHING
+    keys = values = int64(0)
+    out.key_ends[0] = out.value_ends[0] = 0
+    for row in range(offsets.size - 1):
+        # Only here are the arrays at hand: handing them on costs more than the message.
+        start, end = int64(offsets[row]), int64(offsets[row + 1])
+        for line in range(start, end, _LINE):
+            prefetch(data, line + _AHEAD)
+        size = end - start
+        variant = _variant(data, start, size)
+        _read_fields(data, start, size, variant, fields, row)
+        known = variant != UNKNOWN and size >= _ATTRIBUTES_END
+        found = content(data, start, end) if known else Content(NOWHERE, int64(0), NOWHERE, int64(0))
+        verdict = _verdict(data, start, end, variant, fields.crc[row], found)
+        attributes = fields.attributes[row]
+        codec = attributes & CODEC_MASK if known and attributes & CODEC_MASK < LEGACY_CODECS else int64(-1)
+        present = _present(size, variant, fields.timestamp[row], found, end)
+        if present & HAS_KEY:
+            keys += found.key_size
+        if present & HAS_VALUE:
+            values += found.value_size
+        out.present[row] = present
+        out.codec[row] = codec
+        out.timestamp_type[row] = (1 if attributes & LOG_APPEND_TIME else 0) if known and variant == MAGIC_1 else -1
+        out.key[row] = found.key
+        out.key_size[row] = found.key_size
+        out.key_ends[row + 1] = keys
+        out.value[row] = found.value
+        out.value_size[row] = found.value_size
+        out.value_ends[row + 1] = values
+        out.error[row] = UNKNOWN_CODEC if verdict.error == OK and codec < 0 else verdict.error
+        out.crc_ok[row] = verdict.crc_ok
+        out.computed[row] = verdict.computed
+        common &= present
+    return common
+
+
+@kernel
+def _variant(data: Bytes, start: int, size: int) -> int:
+    if size <= MESSAGE_MAGIC:
+        return int64(UNKNOWN)
+    magic = int64(i8(data, start + MESSAGE_MAGIC))
+    return magic if 0 <= magic <= 1 else int64(UNKNOWN)
+
+
+@kernel
+def _present(size: int, variant: int, timestamp: int, found: Content, end: int) -> int:
+    """Bits: what is not NULL."""
+    present = (HAS_CRC if size >= COVERED else 0) | (HAS_MAGIC if size > MESSAGE_MAGIC else 0)
+    if variant != UNKNOWN and size >= _ATTRIBUTES_END:
+        present |= HAS_ATTRIBUTES
+    if variant == MAGIC_1 and size >= _TIMESTAMP_END and timestamp != NO_TIMESTAMP:
+        present |= HAS_TIME
+    present |= (HAS_KEY_SIZE if found.key != NOWHERE else 0) | (HAS_VALUE_SIZE if found.value != NOWHERE else 0)
+    present |= HAS_KEY if found.key_size >= 0 and within(found.key, found.key_size, end) else 0
+    present |= HAS_VALUE if found.value_size >= 0 and within(found.value, found.value_size, end) else 0
+    return present
+
+
+@kernel
+def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], out: Bytes) -> None:
+    """Keys or values one after the other, where ``ends`` says."""
+    for row in range(starts.size):
+        size = int64(ends[row + 1]) - int64(ends[row])
+        if size > 0:
+            copy(out, int64(ends[row]), data, starts[row], size)
+
+
+@kernel
+def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, found: Content) -> Verdict:
+    """The checksum covers the message, or all bytes where they do not tell its end."""
+    size = end - start
+    if size < COVERED:
+        return Verdict(int64(TRUNCATED), int64(-1), int64(0))
+    computed = int64(crc32(data, start + COVERED, size - COVERED))
+    crc_ok = computed == crc
+    if variant == UNKNOWN and size > MESSAGE_MAGIC:
+        return Verdict(int64(BAD_MAGIC), int64(crc_ok), computed)
+    if not within(found.value, found.value_size, end):
+        # If the checksum covers just these bytes, none is missing: a size is wrong.
+        if crc_ok and found.key != NOWHERE:
+            return Verdict(int64(BAD_LENGTH), int64(1), computed)
+        return Verdict(int64(TRUNCATED), int64(-1), computed)
+    last = found.value + max(found.value_size, 0)
+    if not crc_ok and last < end:
+        computed = int64(crc32(data, start + COVERED, last - start - COVERED))
+        crc_ok = computed == crc
+    return Verdict(int64(OK if crc_ok else CRC_MISMATCH), int64(crc_ok), computed)

@@ -1,0 +1,287 @@
+"""``kafka_records``: every record of log bytes, compressed sets opened.
+
+Log bytes are walked once, a cacheful at a time: `framing` finds the entries, `batch_headers` reads their headers, `payloads`
+says where what they hold lies, `inflate` opens what is compressed, `parse` appends the records to columns. Here the columns
+become Arrow's. What is the same for all records of an entry is kept once an entry, and repeated at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import ERRORS, refusal
+from sparkwire.core.builders import Column
+from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
+from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
+from sparkwire.kafka.columns import (
+    COMMON,
+    HAS_HEADERS,
+    HAS_KEY,
+    HAS_OFFSET,
+    HAS_SEQUENCE,
+    HAS_TIME,
+    HAS_VALUE,
+    HEADERS,
+    RECORDS,
+    GrowingColumns,
+    RecordColumns,
+    Wanted,
+)
+from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
+from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
+from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
+from sparkwire.kafka.output import binary, text
+from sparkwire.kafka.parse import parse_log
+from sparkwire.kafka.payloads import EVERY_OFFSET, OffsetRange
+from sparkwire.kernels import Bools
+
+_NO_ROWS = np.empty(0, np.int32)
+
+
+class Records:
+    """All records of a column of log bytes.
+
+    Parameters
+    ----------
+    source
+        the column
+    entries
+        all its entries
+    rows_of_entries
+        how many records, or rows with an error, each of them became
+    columns
+        the records
+    """
+
+    def __init__(
+        self, source: Binary, entries: BatchHeaders, rows_of_entries: npt.NDArray[np.int32], columns: RecordColumns
+    ) -> None:
+        self.source = source
+        self.entries = entries
+        self._rows_of_entries = rows_of_entries
+        self._columns = columns
+        self.rows = int(columns.used[RECORDS])
+
+    def _present(self, bit: int) -> Bools | None:
+        """Where a field is not NULL, None for everywhere."""
+        if self._columns.used[COMMON] & bit:
+            return None
+        present: Bools = self._columns.present[: self.rows] & bit != 0
+        return present
+
+    def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.repeat(values, self._rows_of_entries)
+
+    def _nullable(self, column: Nullable) -> pa.Array:
+        valid = None if column.valid.all() else self._spread(column.valid)
+        return primitive(self._spread(column.values), valid)
+
+    def header_field(self, name: str) -> pa.Array:
+        """A field of the entry's header."""
+        return self._nullable(self.entries.field(name))
+
+    def offset(self) -> pa.Array:
+        return primitive(self._columns.offset[: self.rows], self._present(HAS_OFFSET))
+
+    def timestamp(self) -> pa.Array:
+        return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(HAS_TIME))
+
+    def timestamp_ms(self) -> pa.Array:
+        return primitive(self._columns.timestamp[: self.rows], self._present(HAS_TIME))
+
+    def timestamp_type(self) -> pa.Array:
+        return from_codes(self._columns.timestamp_type[: self.rows], TIMESTAMP_TYPES)
+
+    def key(self) -> pa.Array:
+        return binary(self._columns.key_ends[: self.rows + 1], self._columns.key, self._present(HAS_KEY))
+
+    def value(self) -> pa.Array:
+        return binary(self._columns.value_ends[: self.rows + 1], self._columns.value, self._present(HAS_VALUE))
+
+    def headers(self) -> pa.Array:
+        columns = self._columns
+        n = int(columns.used[HEADERS])
+        keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
+        values = binary(columns.header_value_ends[: n + 1], columns.header_value, columns.header_valid[:n])
+        return lists(
+            columns.header_ends[: self.rows + 1],
+            struct({"key": text(keys), "value": values}),
+            self._present(HAS_HEADERS),
+        )
+
+    def position(self) -> pa.Array:
+        return primitive(self._spread(self.entries.position))
+
+    def compression(self) -> pa.Array:
+        return from_codes(self._spread(self.entries.known_codec), CODECS)
+
+    def sequence(self) -> pa.Array:
+        return primitive(self._columns.sequence[: self.rows], self._present(HAS_SEQUENCE))
+
+    def is_transactional(self) -> pa.Array:
+        return self._nullable(self.entries.is_transactional())
+
+    def is_control(self) -> pa.Array:
+        return self._nullable(self.entries.is_control())
+
+    def control_type(self) -> pa.Array:
+        return from_codes(self._columns.control[: self.rows], CONTROL_TYPES)
+
+    def error(self) -> pa.Array:
+        return from_codes(self._columns.error[: self.rows], ERRORS)
+
+    @cached_property
+    def ends(self) -> npt.NDArray[np.int32]:
+        """Where the records of each row of the column begin, and those of the last end."""
+        entries = np.searchsorted(self.entries.frames.row, np.arange(self.source.rows + 1))
+        ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(self._rows_of_entries, dtype=np.int32)])
+        return ends[entries]
+
+    def lists(self, found: pa.Array) -> pa.Array:
+        return lists(self.ends, found)
+
+
+def _of_header(name: str) -> Callable[[Records], pa.Array]:
+    return lambda records: records.header_field(name)
+
+
+RECORDS_TABLE: tuple[Column[Records], ...] = (
+    Column(
+        "offset",
+        "BIGINT",
+        "The record's offset; NULL for a row about bytes without a header or about one record of a batch.",
+        Records.offset,
+    ),
+    Column(
+        "timestamp",
+        "TIMESTAMP",
+        "When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.",
+        Records.timestamp,
+    ),
+    Column("timestamp_ms", "BIGINT", "The same as stored [ms since epoch].", Records.timestamp_ms),
+    Column("timestamp_type", "STRING", "CreateTime or LogAppendTime; NULL in magic 0.", Records.timestamp_type),
+    Column("key", "BINARY", "The key; NULL for a null key.", Records.key),
+    Column("value", "BINARY", "The value; NULL for a tombstone.", Records.value),
+    Column(
+        "headers",
+        "ARRAY<STRUCT<key STRING, value BINARY>>",
+        "Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.",
+        Records.headers,
+    ),
+    Column(
+        "position",
+        "INT",
+        "Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].",
+        Records.position,
+    ),
+    Column("magic", "TINYINT", "Version of that batch's format: 0, 1 or 2; others as stored.", _of_header("magic")),
+    Column(
+        "compression",
+        "STRING",
+        "Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.",
+        Records.compression,
+    ),
+    Column(
+        "producer_id",
+        "BIGINT",
+        "Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.",
+        _of_header("producer_id"),
+    ),
+    Column(
+        "producer_epoch",
+        "SMALLINT",
+        "The producer's epoch, -1 for none; NULL in magic 0 and 1.",
+        _of_header("producer_epoch"),
+    ),
+    Column(
+        "sequence",
+        "INT",
+        "The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.",
+        Records.sequence,
+    ),
+    Column(
+        "partition_leader_epoch",
+        "INT",
+        "Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.",
+        _of_header("partition_leader_epoch"),
+    ),
+    Column("is_transactional", "BOOLEAN", "Whether it belongs to a transaction.", Records.is_transactional),
+    Column("is_control", "BOOLEAN", "Whether a broker wrote it, as the end of a transaction is.", Records.is_control),
+    Column(
+        "control_type",
+        "STRING",
+        "ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; "
+        "NULL for other records.",
+        Records.control_type,
+    ),
+    Column("error", "STRING", "Why the batch or record cannot be read; NULL for a good one.", Records.error),
+)
+"""The columns of ``kafka_records``."""
+EVERY_COLUMN = tuple(column.name for column in RECORDS_TABLE)
+
+
+def scan_records(
+    data: pa.Array,
+    verify_crc: bool = True,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    max_cell_bytes: int = MAX_CELL_BYTES,
+    columns: Collection[str] = EVERY_COLUMN,
+) -> Records:
+    """All records of a column of log bytes.
+
+    Parameters
+    ----------
+    verify_crc
+        whether an entry, or an inner message, with a wrong checksum is an error
+    max_batch_bytes
+        bound of what one compressed entry may become [bytes]
+    max_cell_bytes
+        bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
+    columns
+        the accessors of the answer that will be asked for: key, value and headers are not copied in vain
+    """
+    for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_cell_bytes", max_cell_bytes)):
+        if bound < 1:
+            raise refusal("kafka_records", f"{name} BIGINT of 1 or more", bound)
+    source = binary_of(data)
+    framing = framing_of(source, REPORTED if verify_crc else BELIEVED)
+    # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.
+    content = INT32_MAX - int(source.offsets[-1] - source.offsets[0])
+    inflater = Inflater(max_batch_bytes, max_cell_bytes, content, MAX_ANSWER_BYTES)
+    return next(records_of(source, framing, verify_crc, inflater, columns, EVERY_OFFSET))
+
+
+def records_of(
+    source: Binary,
+    framing: Framing,
+    verify_crc: bool,
+    inflater: Inflater,
+    columns: Collection[str],
+    offsets: OffsetRange,
+    piece: int = EVERYTHING,
+) -> Iterator[Records]:
+    """The records of a column of log bytes, by pieces that come to about ``piece`` bytes; the last may have none.
+
+    ``offsets``: entries without a record in this range are not opened, and give no row. A piece is valid until the next is
+    asked for.
+    """
+    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
+    growing = GrowingColumns(source)
+    parsed = parse_log(source, framing, verify_crc, inflater, wanted, offsets, growing, piece)
+    while True:
+        entries, rows, more = list[HeaderBlock](), [_NO_ROWS], False
+        for some, rows_of_some in parsed:
+            entries.append(some)
+            rows.append(rows_of_some)
+            if more := growing.size >= piece:
+                break
+        yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+        if not more:
+            return
+        growing.begin()

@@ -1,0 +1,52 @@
+"""Checksums of ``data[start : start + n]``, uint32, by the fastest way that the compiled code may use.
+
+- ``crc32``: zlib's; starts with ones, ends inverted
+- ``crc32_raw``: Databus's; the same polynomial, starts with 0, ends as it is
+- ``crc32c``: Castagnoli's, as in Kafka's record batches; starts with ones, ends inverted
+
+They are called from kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from sparkwire.kernels.checksums import gf2
+from sparkwire.kernels.checksums.fold import checksum_function
+from sparkwire.kernels.checksums.gf2 import Checksum
+from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.load import Bytes, Int, address
+from sparkwire.kernels.machine import MACHINES, Machine
+from sparkwire.kernels.tables import table_checksum
+
+ONES = 0xFFFFFFFF
+CRC32 = Checksum("crc32", gf2.IEEE, ONES, ONES)
+CRC32_RAW = Checksum("crc32_raw", gf2.IEEE, 0, 0)
+CRC32C = Checksum("crc32c", gf2.CASTAGNOLI, ONES, ONES)
+
+
+def _kernel_of(checksum: Checksum) -> Callable[[Bytes, Int, Int], np.uint32]:
+    isa = compiled_isa()
+    return table_checksum(checksum) if isa is Isa.PORTABLE else _folded(checksum, MACHINES[isa])
+
+
+def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, Int, Int], np.uint32]:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fold(typing_context: Any, data: Any, start: Any, n: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            at = address(context, builder, signature.args[0], *args)
+            return builder.call(checksum_function(builder.module, machine, checksum), [at, args[2]])
+
+        return types.uint32(data, types.int64, types.int64), emit
+
+    return fold  # type: ignore[no-any-return]
+
+
+crc32 = _kernel_of(CRC32)
+crc32_raw = _kernel_of(CRC32_RAW)
+crc32c = _kernel_of(CRC32C)

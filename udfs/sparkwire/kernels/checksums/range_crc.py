@@ -1,0 +1,119 @@
+"""Checksums of any range of a row in the same short time, however long the range.
+
+A search in damaged bytes may meet a place at every few bytes that claims a checksum over much of what follows; to compute
+each from its first byte on would take quadratic time. From the checksums of the row's beginnings, noted every ``STEP``
+bytes, that of a range follows by two products of polynomials: with A and B the first and the last noted place within it ::
+
+    crc(start..end) = ((crc(start..A) + crc(0..A)) * x^(8 (B - A)) + crc(0..B)) * x^(8 (end - B)) + crc(B..end)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.kernels.checksums.crc import CRC32, CRC32_RAW, CRC32C, crc32, crc32_raw, crc32c
+from sparkwire.kernels.checksums.gf2 import Checksum, power, reflect
+from sparkwire.kernels.checksums.modulo import Modulus, modulus, times
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Bytes, Ints
+from sparkwire.kernels.number import int64
+
+_BITS = 6
+STEP: Final = 1 << _BITS  # [bytes] one block of the widest register
+_SHORT = 4 * STEP  # [bytes] computed as it is
+_LEVEL_BITS = 13
+_LEVELS = 2  # ranges of up to 4 GiB
+_KINDS = (CRC32, CRC32_RAW, CRC32C)
+
+
+class RangeSums(NamedTuple):
+    """The checksums of one row's beginnings, computed as far as one was asked for."""
+
+    kind: int
+    """which checksum, of `_KINDS`"""
+    sums: NDArray[np.uint32]
+    """that of the first ``STEP * i`` bytes"""
+    known: Ints
+    """where the row begins, and how many of its sums there are"""
+    powers: NDArray[np.uint32]
+    """(1 + levels, 8192): x^(8 n), and x^(8 n STEP 8192^level)"""
+    modulus: Modulus
+
+
+def range_sums(checksum: Checksum, row: int, longest: int) -> RangeSums:
+    """For the row that begins at ``row``, and others of up to ``longest`` bytes; memory is touched when it is used."""
+    sums = np.empty(longest // STEP + 2, np.uint32)
+    sums[0] = 0
+    polynomial = checksum.poly
+    return RangeSums(
+        _KINDS.index(checksum), sums, np.array([row, 1], np.int64), _powers(polynomial), modulus(polynomial)
+    )
+
+
+@functools.cache
+def _powers(polynomial: int) -> NDArray[np.uint32]:
+    powers = np.empty((1 + _LEVELS, 1 << _LEVEL_BITS), np.uint32)
+    for at, size in enumerate((1, *(STEP << _LEVEL_BITS * level for level in range(_LEVELS)))):
+        _fill(np.uint32(reflect(power(8 * size, polynomial), 32)), modulus(polynomial), powers[at])
+    return powers
+
+
+@kernel
+def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
+    """``base`` to the power of each index."""
+    out[0] = np.uint32(1 << 31)
+    for n in range(1, out.size):
+        out[n] = times(out[n - 1], base, p)
+
+
+@kernel
+def begin_row(row: int, sums: RangeSums) -> None:
+    """What is asked for next lies in the row that begins at ``row``."""
+    sums.known[0] = row
+    sums.known[1] = 1
+
+
+@kernel
+def range_crc(data: Bytes, start: int, end: int, sums: RangeSums) -> np.uint32:
+    """The checksum of ``data[start:end]``, a range within the row that ``sums`` are of."""
+    if end - start <= _SHORT:
+        return _crc(data, start, end - start, sums.kind)
+    row = sums.known[0]
+    first, last = (start - row + STEP - 1) >> _BITS, (end - row) >> _BITS
+    if sums.known[1] <= last:
+        _extend(data, last, sums)
+    at = row + (first << _BITS)
+    total = _crc(data, start, at - start, sums.kind) ^ sums.sums[first]
+    total = _after_steps(total, last - first, sums) ^ sums.sums[last]
+    at = row + (last << _BITS)
+    return np.uint32(times(total, sums.powers[0, end - at], sums.modulus) ^ _crc(data, at, end - at, sums.kind))
+
+
+@kernel
+def _crc(data: Bytes, start: int, size: int, kind: int) -> np.uint32:
+    if kind == 0:
+        return crc32(data, start, size)
+    return crc32_raw(data, start, size) if kind == 1 else crc32c(data, start, size)
+
+
+@kernel
+def _extend(data: Bytes, last: int, sums: RangeSums) -> None:
+    row, count = sums.known[0], sums.known[1]
+    while count <= last:
+        moved = times(sums.sums[count - 1], sums.powers[1, 1], sums.modulus)
+        sums.sums[count] = moved ^ _crc(data, row + ((count - 1) << _BITS), int64(STEP), sums.kind)
+        count += 1
+    sums.known[1] = count
+
+
+@kernel
+def _after_steps(checksum: np.uint32, steps: int, sums: RangeSums) -> np.uint32:
+    """The checksum after that many times ``STEP`` zeros."""
+    checksum = times(checksum, sums.powers[1, steps & ((1 << _LEVEL_BITS) - 1)], sums.modulus)
+    if steps >> _LEVEL_BITS:
+        checksum = times(checksum, sums.powers[2, steps >> _LEVEL_BITS], sums.modulus)
+    return checksum

@@ -1,0 +1,135 @@
+"""The catalogue as functions of Unity Catalog: statements that a SQL warehouse runs, and what their Python calls.
+
+A struct, rows or writing function is a Python function over pandas batches. A function that answers one field of a struct
+function is a SQL function over that one: a query may call few Python functions of a catalog, and any number of SQL functions.
+The grammar is that of "CREATE FUNCTION (SQL and Python)" in Databricks' SQL reference, with "Batch Python UDFs in Unity Catalog".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.core.arguments import Argument
+from sparkwire.core.function import Function
+from sparkwire.spark.series import call
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENVIRONMENT_VERSION: Final = "5"
+"""Databricks' serverless environment of Python 3.12, which the kernels' libraries have wheels for."""
+
+_SCHEMA = re.compile(r"(?:\w+|`[^`]+`)\.(?:\w+|`[^`]+`)")
+
+
+def answers(name: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """What the handler of a published function yields: one answer a batch.
+
+    Parameters
+    ----------
+    batches
+        a Series each (a DataFrame for a STRUCT), or a tuple of them where the function has several arguments
+    """
+    for batch in batches:
+        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is refused in one sentence.
+        yield call(FUNCTIONS[name], batch if isinstance(batch, tuple) else (batch,), {}, None)
+
+
+def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_VERSION) -> Iterator[str]:
+    """``CREATE OR REPLACE FUNCTION`` for every function of the catalogue, in an order in which each can be created.
+
+    Parameters
+    ----------
+    schema
+        ``catalog.schema``
+    wheel
+        where the functions' environment finds the package: ``/Volumes/…/sparkwire-….whl``, or ``sparkwire==…``
+
+    Raises
+    ------
+    ValueError
+        where ``schema`` is not of two parts.
+    """
+    if not _SCHEMA.fullmatch(schema):
+        raise ValueError(f"publish takes schema as 'catalog.schema', got {schema!r}")
+    environment = {"dependencies": json.dumps([wheel]), "environment_version": environment_version}
+    over = {name: struct for struct in FUNCTIONS.values() for name in _fields(struct)}
+    for name, function in FUNCTIONS.items():
+        if name not in over:
+            yield _python(schema, function, environment)
+    for name, struct in over.items():
+        yield _sql(schema, FUNCTIONS[name], struct)
+
+
+def _fields(struct: Function) -> list[str]:
+    """The functions that answer one field of ``struct``, which answers all of them from the same bytes."""
+    if not pa.types.is_struct(struct.return_type) or len(struct.arguments) != 1:
+        return []
+    prefix = struct.name.partition("_")[0]
+    types = {f"{prefix}_{field.name}": field.type for field in struct.return_type}
+    same = (FUNCTIONS[name] for name in types if name in FUNCTIONS)
+    return [f.name for f in same if f.arguments == struct.arguments and f.return_type == types[f.name]]
+
+
+def _python(schema: str, function: Function, environment: dict[str, str]) -> str:
+    given = ", ".join(f"{key} = {_text(value)}" for key, value in environment.items())
+    return (
+        f"{_head(schema, function)}\n"
+        f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {_text(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
+        f"ENVIRONMENT ({given})\n"
+        "AS $$\n"
+        "from sparkwire.spark.unity import answers\n\n\n"
+        f"def handler(batches):\n    yield from answers({function.name!r}, batches)\n"
+        "$$"
+    )
+
+
+def _sql(schema: str, function: Function, struct: Function) -> str:
+    field = function.name.partition("_")[2]
+    [argument] = struct.arguments
+    return (
+        f"{_head(schema, function)}\n"
+        f"LANGUAGE SQL\nDETERMINISTIC\nCOMMENT {_text(function.doc)}\n"
+        f"RETURN {schema}.{struct.name}({argument.name}).`{field}`"
+    )
+
+
+def _head(schema: str, function: Function) -> str:
+    arguments = ", ".join(_argument(argument) for argument in function.arguments)
+    return f"CREATE OR REPLACE FUNCTION {schema}.{function.name}({arguments})\nRETURNS {function.returns}"
+
+
+def _argument(argument: Argument) -> str:
+    declared = f"{argument.name} {argument.sql}"
+    return declared if argument.required else f"{declared} DEFAULT {_literal(argument.default)}"
+
+
+def _literal(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).upper()
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def _text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def publish(spark: SparkSession, schema: str, wheel: str, environment_version: str) -> None:
+    """See ``sparkwire.publish``."""
+    from pyspark.errors import ParseException
+
+    for statement in statements(schema, wheel, environment_version):
+        try:
+            spark.sql(statement)
+        except ParseException as refused:
+            raise NotImplementedError(
+                f"publish needs Unity Catalog, and Spark {spark.version} does not parse its CREATE FUNCTION ... LANGUAGE "
+                "PYTHON: in open-source Spark functions last as long as a session, sparkwire.register(spark) at its start"
+            ) from refused
