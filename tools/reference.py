@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tools import pages
 from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.catalogue.explain_picture import picture
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.databus.files import databus
 from sparkwire.kafka.files import kafka_log
+from tools import pages
 from tools.native import twins
 
 ROOT = Path(__file__).parents[1]

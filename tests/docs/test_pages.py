@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkwire import FUNCTIONS
-from tools import pages
 from sparkwire.base.errors import ERRORS
 from sparkwire.catalogue import FORMATS
 from sparkwire.core.function import Format
 from tests.support import ROOT
+from tools import pages
 
 DOCS = ROOT / "docs"
 

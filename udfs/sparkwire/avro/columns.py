@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import STACK, Block, Memory, Program, run
+from sparkwire.avro.machine import STACK, Memory, Program, run
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
-from sparkwire.avro.straight import ROWS, is_straight, run_straight
 from sparkwire.avro.targets import Slots, Target, target_of
 from sparkwire.base.errors import OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty
@@ -35,8 +34,6 @@ class Plan(NamedTuple):
     program: Program
     entries: NDArray[np.int32]
     """where the program of each writer's schema begins"""
-    straight: Bools
-    """which of these `straight` can run"""
     nothing: int
     """where the program of a NULL begins"""
 
@@ -66,8 +63,7 @@ def plan(writers: Sequence[Schema], reader: Schema) -> Plan:
     resolver.nothing(target)
     resolver.emit(ops.END)
     program = resolver.program()
-    straight = np.array([is_straight(program.code, entry) for entry in entries], np.bool_)
-    return Plan(target, slots, program, np.array(entries, np.int32), straight, nothing)
+    return Plan(target, slots, program, np.array(entries, np.int32), nothing)
 
 
 def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
@@ -83,25 +79,16 @@ def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) ->
 def _fill(
     buffers: _Buffers, plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None, errors: NDArray[np.int8]
 ) -> None:
-    """Read all rows: a block at a time where all have one program that can be, row by row what is left by that."""
+    """Read all rows, with more memory each time that a buffer is full."""
     data, starts, sizes = spans
-    rows, first, several = len(starts), 0, ROWS
-    straight, entries = _straight(plan, chosen), None
+    rows, first = len(starts), 0
+    entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
     too_large: list[int] = []
     while first < rows:
         memory = buffers.memory()
-        if straight >= 0:
-            first = run_straight(plan.program, memory, data, starts, sizes, straight, first, errors)
-            if first == rows:
-                break
-        if entries is None:
-            entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
-        # More each time: where every block has a damaged row, reading it twice would not pay.
-        last = min(first + several, rows) if straight >= 0 else rows
-        several *= 2
-        first = run(plan.program, memory, data, starts, sizes, entries, plan.nothing, first, last, errors)
-        if first == last:
-            continue
+        first = run(plan.program, memory, data, starts, sizes, entries, plan.nothing, first, errors)
+        if first == rows:
+            break
         number, needed = memory.wanted.tolist()
         if needed <= INT32_MAX:
             buffers.grow(number, needed)
@@ -111,12 +98,6 @@ def _fill(
             sizes = np.where(np.arange(rows) == first, -1, sizes)
     if too_large:
         errors[too_large] = TOO_LARGE
-
-
-def _straight(plan: Plan, chosen: NDArray[np.int32] | None) -> int:
-    """Where the one program begins that all rows have, if `straight` can run it, else -1."""
-    number = 0 if chosen is None else int(chosen[0]) if len(chosen) and (chosen == chosen[0]).all() else -1
-    return int(plan.entries[number]) if number >= 0 and plan.straight[number] else -1
 
 
 class _Buffers:
@@ -147,10 +128,9 @@ class _Buffers:
     def memory(self) -> Memory:
         addresses = [(buffer.address, buffer.size) for buffer in self.buffers]
         stack, wanted = np.empty(STACK, np.int64), np.zeros(2, np.int64)
-        block = Block(*np.empty((4, ROWS), np.int64))
         counters = np.array([k for k, room in enumerate(self.room) if room], np.int64)
         table, room = np.array(addresses, np.int64).reshape(-1), np.array(self.room, np.int64)
-        return Memory(table, self.used, room, counters, np.empty_like(counters), stack, block, wanted)
+        return Memory(table, self.used, room, counters, np.empty_like(counters), stack, wanted)
 
     def grow(self, number: int, needed: int) -> None:
         """Twice the room, or what is needed if that is more."""

@@ -53,17 +53,6 @@ class Program(NamedTuple):
     constants: Bytes
 
 
-class Block(NamedTuple):
-    """What `straight` keeps of each row of a block."""
-
-    places: Ints
-    ends: Ints
-    values: Ints
-    """what has been read last: a number, a branch, a size"""
-    words: Ints
-    """the eight bytes at each place"""
-
-
 class Memory(NamedTuple):
     """Where the columns are built."""
 
@@ -78,7 +67,6 @@ class Memory(NamedTuple):
     saved: Ints
     """what was there before the row"""
     stack: Ints
-    block: Block
     wanted: Ints
     """what was too small, as an index into ``used``, and how much it needs"""
 
@@ -93,10 +81,9 @@ def run(
     entries: NDArray[np.int32],
     nothing: int,
     first: int,
-    last: int,
     errors: NDArray[np.int8],
 ) -> int:
-    """Read the rows from ``first`` to before ``last``; the row for which there is no room, or ``last``.
+    """Read the rows from ``first`` on; the row for which there is no room, or how many rows there are.
 
     A row's program begins at its ``entries``; ``nothing`` is the one that fills in a row that is NULL or cannot be read.
     """
@@ -104,7 +91,7 @@ def run(
     table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
     counters, saved = memory.counters, memory.saved
     slots = table.size // 2
-    for row in range(first, last):
+    for row in range(first, starts.size):
         for k in range(counters.size):
             saved[k] = used[counters[k]]
         error, failed = OK, OK
@@ -344,4 +331,4 @@ def run(
                 return row
             pc, at, depth, failed, error = nothing, int64(row), 0, error, OK
         errors[row] = failed
-    return int64(last)
+    return int64(starts.size)
