@@ -35,9 +35,9 @@ print(FUNCTIONS[name].decode(pa.array([SAMPLES[sample]]))[0].as_py())
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package and its tests, with every recipe applied."""
+    """A copy of the package, its tests and tools, with every recipe applied."""
     tree = tmp_path_factory.mktemp("recipes") / "tree"
-    for folder in ("udfs", "tests"):
+    for folder in ("udfs", "tests", "tools"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "integration"))
     shutil.copy(ROOT / "pyproject.toml", tree)
     for _, diff in RECIPES:
