@@ -10,6 +10,7 @@ import numpy as np
 from sparkwire.avro import ops
 from sparkwire.avro.machine import Program
 from sparkwire.avro.ops import STEP
+from sparkwire.avro.readers import LONGEST
 from sparkwire.avro.schema import Schema
 from sparkwire.kernels import COPY_SLACK
 
@@ -42,12 +43,16 @@ def bounds_of(schema: Schema) -> Bounds:
     return Bounds(*(INT_BOUNDS if schema.kind == "int" else LONG_BOUNDS))
 
 
-def least_size(schema: Schema, outer: tuple[Schema, ...] = ()) -> int:
-    """Bytes that a datum has at least; a record inside of itself counts as none."""
+def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
+    """Bytes that a datum has at least, 2 GiB if it is more; a record inside of itself counts as none."""
+    known = {} if known is None else known
     if schema.kind == "record":
-        return 0 if schema in outer else sum(least_size(f.schema, (*outer, schema)) for f in schema.fields)
+        if schema not in known:
+            known[schema] = 0
+            known[schema] = min(sum(least_size(f.schema, known) for f in schema.fields), LONGEST)
+        return known[schema]
     if schema.kind == "union":
-        return 1 + min(least_size(branch, outer) for branch in schema.branches)
+        return 1 + min(least_size(branch, known) for branch in schema.branches)
     if schema.kind == "fixed":
         return schema.size
     return {"null": 0, "float": 4, "double": 8}.get(schema.kind, 1)

@@ -18,19 +18,22 @@ from sparkwire.avro import ops
 from sparkwire.avro.assembler import Assembler, bounds_of, deferred, least_size
 from sparkwire.avro.json_machine import TEXT_SLACK, run_json
 from sparkwire.avro.machine import STACK, Program
-from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.schema import Schema
+from sparkwire.avro.readers import DIGITS, MOST_EMPTY_ITEMS
+from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.base.errors import OK, TOO_LARGE
 from sparkwire.core.column import Spans, bitmap, empty
 
 _LONGEST_TEXT: Final = (1 << 31) - 1
+_LONGEST_OF_NOTHING: Final = 1 << 20  # [bytes]
+_FREE_TEXT: Final = _LONGEST_OF_NOTHING // MOST_EMPTY_ITEMS
 
 
 class _Writer(Assembler):
-    """Writes the program of one schema; records are routines, so that a recursive one calls itself."""
+    """Writes the program of one schema. A record that is there more than once is a routine: a recursive one calls itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: frozenset[Schema]) -> None:
         super().__init__()
+        self._shared = shared
         self._routines: dict[Schema, int] = {}
         self._calls: list[tuple[int, Schema]] = []
         self.truth = [self.span(b"false"), self.span(b"true")][0]
@@ -50,7 +53,7 @@ class _Writer(Assembler):
 
     def value(self, schema: Schema) -> None:
         if schema.kind == "record":
-            if _is_recursive(schema):
+            if schema in self._shared:
                 self._calls.append((self.emit(ops.J_CALL, -1), schema))
             else:
                 self._record(schema)
@@ -82,7 +85,9 @@ class _Writer(Assembler):
     def _collection(self, schema: Schema, items: Schema) -> None:
         keyed = schema.kind == "map"
         self.emit(ops.J_LIST, ord("{" if keyed else "["))
-        block = self.emit(ops.J_BLOCK, least_size(items) + keyed, 0, ord("}" if keyed else "]"))
+        # An item without bytes counts by the text that it becomes.
+        price = 1 + least_text(items) // _FREE_TEXT
+        block = self.emit(ops.J_BLOCK, least_size(items) + keyed, 0, ord("}" if keyed else "]"), price)
         if keyed:
             self.emit(ops.J_TEXT)
             self.text(":")
@@ -114,23 +119,43 @@ class _Writer(Assembler):
             self.emit(ops.J_BASE64)
 
 
-def _is_recursive(record: Schema) -> bool:
-    """Whether a datum of the record can hold another one of it."""
+def _shared_records(schema: Schema) -> frozenset[Schema]:
+    """The records that are there more than once, or inside of themselves."""
     seen: set[Schema] = set()
-    left = [f.schema for f in record.fields]
+    shared: set[Schema] = set()
+    left = [schema]
     while left:
-        schema = left.pop()
-        if schema is record:
-            return True
-        if schema not in seen:
-            seen.add(schema)
-            left += [f.schema for f in schema.fields] + list(schema.branches) + ([schema.items] if schema.items else [])
-    return False
+        part = left.pop()
+        if part in seen:
+            shared.add(part)
+        else:
+            seen.add(part)
+            left += part.parts
+    return frozenset(part for part in shared if part.kind == "record")
+
+
+def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
+    """Bytes of text, roughly, that a datum becomes whatever its bytes are; a record inside of itself counts as none."""
+    known = {} if known is None else known
+    if schema.kind == "record":
+        if schema not in known:
+            known[schema] = 0
+            known[schema] = sum(len(f.name) + 4 + least_text(f.schema, known) for f in schema.fields)
+        return known[schema]
+    return 4 if schema.kind == "null" else 1
 
 
 def json_program(schema: Schema) -> Program:
-    """The program that writes data of a schema."""
-    writer = _Writer()
+    """The program that writes data of a schema.
+
+    Raises
+    ------
+    SchemaError
+        where a datum of no bytes would be a text of more than 1 MiB.
+    """
+    if least_size(schema) == 0 and least_text(schema) > _LONGEST_OF_NOTHING:
+        raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_LONGEST_OF_NOTHING >> 20} MiB")
+    writer = _Writer(_shared_records(schema))
     writer.datum(schema)
     return writer.program()
 

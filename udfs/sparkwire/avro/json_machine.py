@@ -176,7 +176,7 @@ def run_json(
                     at += 1
                     pc = code[pc + 2]
                     continue
-                elif value < 0 or value > LONGEST or (least == 0 and value > free):
+                elif value < 0 or value > LONGEST or (least == 0 and value > free // code[pc + 4]):
                     error = BAD_LENGTH
                 elif least > 0 and value > (end - pos) // max(least, 1):
                     error = TRUNCATED
@@ -185,7 +185,7 @@ def run_json(
                         store_u8(out, at, ord(","))
                         at += 1
                     stack[depth - _FRAME], stack[depth - _FRAME + 1] = value, 1
-                    free -= value if least == 0 else 0
+                    free -= value * code[pc + 4] if least == 0 else 0
             elif op == ops.J_LIST or op == ops.J_CALL:
                 if depth + _FRAME > stack.size:
                     error = BAD_LENGTH

@@ -242,14 +242,14 @@ def run(
                     error = BAD_LENGTH
                 elif value > (end - pos if least == 0 else (end - pos) // least) and least > 0:
                     error = TRUNCATED
-                elif least == 0 and value > free:
+                elif least == 0 and value > free // code[pc + 5]:
                     error = BAD_LENGTH
                 elif level >= 0 and at + value > room[slots + level]:
                     memory.wanted[0], memory.wanted[1] = slots + level, at + value
                     error = NO_ROOM
                 else:
                     stack[depth - _FRAME] = value
-                    free -= value if least == 0 else 0
+                    free -= value * code[pc + 5] if least == 0 else 0
             elif op == ops.LIST or op == ops.OPEN or op == ops.CALL:
                 level = code[pc + 1]
                 if depth + _FRAME > stack.size:

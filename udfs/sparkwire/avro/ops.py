@@ -22,7 +22,8 @@ STEP: Final = 6  # words of an instruction
     UNION,  # first jump, how many: go on where the branch's jump says
     OPTION,  # slot of the validity, branch of null (0 or 1), where to go on for null, slot to clear for null or -1, its width
     #          or 0 for a text: a union of null and one other
-    BLOCK,  # level, slot of the offsets, bytes that an item has at least, where to go on after the last block
+    BLOCK,  # level, slot of the offsets, bytes that an item has at least, where to go on after the last block,
+    #        what an item without bytes counts
     SKIP_VARINT,
     SKIP_BYTES,
     BOOLEAN,  # slot
@@ -55,7 +56,7 @@ LAST_VARINT: Final = SKIP_BYTES
     J_BASE64,
     J_ENUM,  # first span, how many
     J_UNION,  # first jump, how many
-    J_BLOCK,  # bytes that an item has at least, where to go on, closing character, whether it is a map
+    J_BLOCK,  # bytes that an item has at least, where to go on, closing character, what an item without bytes counts
     J_DATE,
     J_TIME,  # digits of the fraction: 3 or 6
     J_TIMESTAMP,  # digits of the fraction: 3, 6 or 9; whether it is UTC

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, bounds_of, deferred, least_size
@@ -15,6 +15,9 @@ from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
 from sparkwire.avro.schema import Field, Schema, SchemaError
 from sparkwire.avro.targets import Slots, Target
 from sparkwire.base.errors import BAD_FIELD
+
+_FREE_DEFAULT: Final = 1024
+"""[bytes] of defaults that an item without bytes may have and count once"""
 
 
 class Resolver(Assembler):
@@ -180,7 +183,10 @@ class Resolver(Assembler):
     def _loop(self, items: Schema, level: int, slot: int, item: Callable[[], None], keyed: bool) -> None:
         self.emit(ops.LIST, level)
         block = self.emit(ops.BLOCK, level, slot, least_size(items) + keyed, 0)
+        before = len(self.constants)
         item()
+        # An item without bytes counts by the defaults that it becomes.
+        self.patch(block, 5, 1 + (len(self.constants) - before) // _FREE_DEFAULT)
         self.emit(ops.NEXT, block)
         self.patch(block, 4, self.here)
 
@@ -282,7 +288,7 @@ class Resolver(Assembler):
     # ---- what the reader does not ask for
 
     def skip(self, schema: Schema) -> None:
-        """Step over a datum. Records are routines: a recursive one calls itself."""
+        """Step over a datum. Records are routines: a recursive one calls itself. What has no bytes takes no step."""
         if schema.kind in ("int", "long", "enum"):
             self.emit(ops.SKIP_VARINT)
         elif schema.kind in ("string", "bytes"):
@@ -294,7 +300,7 @@ class Resolver(Assembler):
         elif schema.items is not None:
             items = schema.items
             self._loop(items, -1, -1, lambda: self._skip_item(items, schema.kind == "map"), schema.kind == "map")
-        elif schema.kind == "record":
+        elif schema.kind == "record" and least_size(schema) > 0:
             self._skipped.setdefault(schema, []).append(self.emit(ops.CALL, -1))
 
     def _skip_item(self, items: Schema, keyed: bool) -> None:

@@ -7,6 +7,7 @@ Source: Apache Avro 1.12, specification.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +32,12 @@ _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
     "bytes": ("decimal",),
     "fixed": ("decimal", "duration", "uuid"),
 }
+MOST_LEVELS: Final = 64
+"""types within each other: what walks a schema calls itself for each"""
 _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
+_TOO_DEEP: Final = (
+    f"an Avro schema has at most {MOST_LEVELS} types within each other, and this has more: read a part of it"
+)
 
 
 class SchemaError(ValueError):
@@ -60,6 +66,13 @@ class Schema:
     logical: str = ""
     precision: int = 0
     scale: int = 0
+    levels: int = 0
+    """types within each other, itself counted, once where it is inside of itself"""
+
+    @property
+    def parts(self) -> tuple[Schema, ...]:
+        """The types that it is made of."""
+        return (*self.branches, *(f.schema for f in self.fields), *([self.items] if self.items else ()))
 
     @property
     def simple_name(self) -> str:
@@ -103,32 +116,66 @@ def parse(schema: Any) -> Schema:
 
 
 def loaded(schema: Any) -> Any:
-    """The JSON of a schema that may be a text; the bare name of a primitive type is one too."""
-    if not isinstance(schema, str) or schema in PRIMITIVES:
-        return schema
+    """The JSON of a schema that may be a text; the bare name of a primitive type is one too.
+
+    Raises
+    ------
+    SchemaError
+        where it is no JSON, or has a text that is no Unicode.
+    """
     try:
-        return json.loads(schema)
-    except ValueError as e:
+        found = json.loads(schema) if isinstance(schema, str) and schema not in PRIMITIVES else schema
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as e:
+        raise SchemaError(
+            f"an Avro schema is Unicode, and this has half a surrogate pair: {e.object[e.start]!a}"
+        ) from None
+    except (ValueError, TypeError) as e:
         raise SchemaError(f"an Avro schema is JSON, and this is not: {e}") from None
+    except RecursionError:
+        raise SchemaError(_TOO_DEEP) from None
+    return found
 
 
-def _parse(json_type: Any, namespace: str, names: _Names, where: str) -> Schema:
+def text_of(schema: Any) -> str:
+    """The schema as JSON, in one line.
+
+    Raises
+    ------
+    SchemaError
+        where it is none.
+    """
+    parse(schema)
+    return json.dumps(loaded(schema))
+
+
+def _parse(json_type: Any, namespace: str, names: _Names, where: str, level: int = 1) -> Schema:
+    schema = _any(json_type, namespace, names, where, level)
+    schema.levels = schema.levels or 1 + max((part.levels for part in schema.parts), default=0)
+    if level + schema.levels > MOST_LEVELS + 1:
+        raise SchemaError(_TOO_DEEP)
+    return schema
+
+
+def _any(json_type: Any, namespace: str, names: _Names, where: str, level: int) -> Schema:
+    if level > MOST_LEVELS:
+        raise SchemaError(_TOO_DEEP)
     if isinstance(json_type, str):
         return _reference(json_type, namespace, names, where)
     if isinstance(json_type, list):
-        return _union(json_type, namespace, names, where)
+        return _union(json_type, namespace, names, where, level)
     if not isinstance(json_type, dict) or "type" not in json_type:
         raise SchemaError(f"{where} is no Avro type: {json.dumps(json_type)[:80]}")
     kind = json_type["type"]
     if not isinstance(kind, str):
-        return _parse(kind, namespace, names, where)
+        return _any(kind, namespace, names, where, level + 1)
     if kind in NAMED or kind == "error":
-        return _named("record" if kind == "error" else kind, json_type, namespace, names, where)
+        return _named("record" if kind == "error" else kind, json_type, namespace, names, where, level)
     if kind in ("array", "map"):
         part = "items" if kind == "array" else "values"
         if part not in json_type:
             raise SchemaError(f"{where} is {kind} without {part!r}")
-        return Schema(kind, items=_parse(json_type[part], namespace, names, f"{part} of {where}"))
+        return Schema(kind, items=_parse(json_type[part], namespace, names, f"{part} of {where}", level + 1))
     if kind not in PRIMITIVES:
         return _reference(kind, namespace, names, where)
     return _with_logical(Schema(kind), json_type)
@@ -145,8 +192,8 @@ def _reference(name: str, namespace: str, names: _Names, where: str) -> Schema:
     return known
 
 
-def _union(branches: list[Any], namespace: str, names: _Names, where: str) -> Schema:
-    parsed = tuple(_parse(b, namespace, names, f"branch {k} of {where}") for k, b in enumerate(branches))
+def _union(branches: list[Any], namespace: str, names: _Names, where: str, level: int) -> Schema:
+    parsed = tuple(_parse(b, namespace, names, f"branch {k} of {where}", level + 1) for k, b in enumerate(branches))
     kinds = [schema.name or schema.kind for schema in parsed]
     if not kinds or "union" in kinds or len(set(kinds)) < len(kinds):
         raise SchemaError(
@@ -160,7 +207,7 @@ def full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names, where: str) -> Schema:
+def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names, where: str, level: int) -> Schema:
     name = declared.get("name")
     if not isinstance(name, str) or not all(_NAME.fullmatch(part) for part in name.split(".")):
         raise SchemaError(f"{where} is {kind} with the name {name!r}: letters, digits and _ make one")
@@ -168,10 +215,10 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
     if full in names.known:
         raise SchemaError(f"{full} is defined twice")
     inner = full.rpartition(".")[0]
-    schema = Schema(kind, full, tuple(full_name(alias, inner) for alias in declared.get("aliases", ())))
+    schema = Schema(kind, full, tuple(full_name(alias, inner) for alias in _aliases(declared, full)))
     names.known[full] = schema
     if kind == "record":
-        schema.fields = _fields(declared, inner, names, full)
+        schema.fields = _fields(declared, inner, names, full, level)
     elif kind == "enum":
         schema.symbols, schema.default = _symbols(declared, full)
     else:
@@ -181,7 +228,7 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
     return _with_logical(schema, declared)
 
 
-def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: str) -> tuple[Field, ...]:
+def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: str, level: int) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     if not isinstance(declared.get("fields"), list):
         raise SchemaError(f"{record} is record without a list of fields")
@@ -191,10 +238,18 @@ def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: 
             raise SchemaError(
                 f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
             )
-        schema = _parse(item["type"], namespace, names, f"field {record}.{name}")
-        aliases = tuple(item.get("aliases", ()))
-        found[name] = Field(name, schema, aliases, "default" in item, item.get("default"))
+        schema = _parse(item["type"], namespace, names, f"field {record}.{name}", level + 1)
+        found[name] = Field(
+            name, schema, _aliases(item, f"field {record}.{name}"), "default" in item, item.get("default")
+        )
     return tuple(found.values())
+
+
+def _aliases(declared: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    aliases = declared.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        raise SchemaError(f"{where} has the aliases {json.dumps(aliases)[:80]}: it takes a list of names")
+    return tuple(aliases)
 
 
 def _symbols(declared: Mapping[str, Any], enum: str) -> tuple[tuple[str, ...], str | None]:
@@ -221,7 +276,8 @@ def _with_logical(schema: Schema, declared: Mapping[str, Any]) -> Schema:
         precision, scale = declared.get("precision"), declared.get("scale", 0)
         if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
             return schema
-        if schema.kind == "fixed" and precision > len(str((1 << max(8 * schema.size - 1, 0)) - 1)) - (schema.size > 0):
+        # All numbers of so many digits fit into so many bytes, one bit of which is the sign.
+        if schema.kind == "fixed" and precision > math.floor(max(8 * schema.size - 1, 0) * math.log10(2)):
             return schema
         schema.precision, schema.scale = precision, scale
     schema.logical = logical

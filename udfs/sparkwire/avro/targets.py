@@ -24,7 +24,7 @@ from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.base.sqltype import TIMESTAMP
 
-MOST_SLOTS: Final = 50_000
+MOST_COLUMNS: Final = 50_000
 """a schema of a few lines can name its records so often that no memory holds the columns"""
 
 _SCALARS: Final = {
@@ -56,11 +56,16 @@ class Slots:
 
     slots: list[Slot] = field(default_factory=list)
     levels: int = 1
+    columns: int = 0
+
+    def add_column(self) -> None:
+        """One more column, or part of one."""
+        self.columns += 1
+        if self.columns > MOST_COLUMNS:
+            raise SchemaError(f"an Avro schema of more than {MOST_COLUMNS} columns is not read: read it as JSON")
 
     def add(self, level: int, width: int, extra: int = 0) -> int:
         """A new buffer's number."""
-        if len(self.slots) >= MOST_SLOTS:
-            raise SchemaError(f"an Avro schema of more than {MOST_SLOTS} columns is not read: read it as JSON")
         self.slots.append(Slot(level, width, extra))
         return len(self.slots) - 1
 
@@ -101,6 +106,7 @@ def target_of(schema: Schema, slots: Slots, nullable: bool = False) -> Target:
 
 
 def _target(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tuple[Schema, ...]) -> Target:
+    slots.add_column()
     if schema in outer:
         raise SchemaError(f"{schema.title} is recursive, which no column can be: read it as JSON, with avro_json")
     if schema.kind == "union":

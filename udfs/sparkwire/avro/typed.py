@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from sparkwire.avro.columns import Plan, decode, plan
-from sparkwire.avro.schema import Schema, loaded, parse
+from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.writer import encode
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import spans_of
@@ -47,8 +46,8 @@ def typed(schema: Any, reader_schema: Any = None) -> Typed:
     SchemaError
         where one is no schema, the one cannot be read by the other, or no column can be made of it.
     """
-    writer = json.dumps(loaded(schema))
-    decoder = Typed(writer, writer if reader_schema is None else json.dumps(loaded(reader_schema)))
+    writer = text_of(schema)
+    decoder = Typed(writer, writer if reader_schema is None else text_of(reader_schema))
     _planned(*decoder)
     return decoder
 
@@ -65,18 +64,6 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     if decoded.errors[0] != OK:
         raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {ERRORS[decoded.errors[0]]}")
     return decoded.column.to_pylist(maps_as_pydicts="lossy")[0]
-
-
-def checked(schema: Any) -> str:
-    """The schema's text.
-
-    Raises
-    ------
-    SchemaError
-        where it is none.
-    """
-    parse(schema)
-    return json.dumps(loaded(schema))
 
 
 def encoded(column: pa.Array, schema: str) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sparkwire.avro.columns import Decoded, Plan, decode, plan
 from sparkwire.avro.functions import FORMAT
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, combined, registry
-from sparkwire.avro.schema import SchemaError, loaded, parse
+from sparkwire.avro.schema import SchemaError, parse, text_of
 from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK
 from sparkwire.core.column import all_null, from_codes, spans_of
 
@@ -84,9 +84,7 @@ def reader(schemas: Any, reader_schema: Any = None) -> Reader:
     ValueError
         where a schema is none, one cannot be read by the other, or the reader's is no record: one sentence.
     """
-    import json
-
-    text = None if reader_schema is None else json.dumps(loaded(reader_schema))
+    text = None if reader_schema is None else text_of(reader_schema)
     found = Reader(registry(schemas), text)
     if not pa.types.is_struct(found._plan().target.type):
         raise SchemaError("rows takes a record as reader_schema: its fields are the columns")

@@ -13,7 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, registry
-from sparkwire.avro.typed import Typed, checked, encoded, typed
+from sparkwire.avro.schema import text_of
+from sparkwire.avro.typed import Typed, encoded, typed
 from sparkwire.avro.typed_rows import Payloads, Reader, by_source, of_column, of_messages, reader
 from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_binary, check_names, others
@@ -154,7 +155,7 @@ class PandasEncodeCall(EncodeCall):
 
 def encode(struct: Column | str, schema: Any) -> Column:
     """See ``sparkwire.avro.encode``."""
-    text = checked(schema)
+    text = text_of(schema)
     if best_interface() == "arrow":
         found: Column = F.arrow_udf(EncodeCall(text), BinaryType())(struct)
     else:

@@ -1,0 +1,160 @@
+"""Schemas that are made to hurt: they are read, or refused in one sentence, and take no time or memory for it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire import FUNCTIONS
+from sparkwire.avro.columns import decode, plan
+from sparkwire.avro.json import json_program
+from sparkwire.avro.registry import registry
+from sparkwire.avro.schema import MOST_LEVELS, SchemaError, parse, text_of
+from sparkwire.avro.typed import typed
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.column import spans_of
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": k, "type": t} for k, t in fields.items()]}
+
+
+def twice(levels: int, leaf: Any) -> dict[str, Any]:
+    """Each record has the one below it twice, by its name."""
+    schema = record("R0", a=leaf)
+    for level in range(1, levels + 1):
+        schema = record(f"R{level}", a=schema, b=f"R{level - 1}")
+    return schema
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Records within each other."""
+    schema = record("R1", a="int")
+    for level in range(2, levels):
+        schema = record(f"R{level}", a=schema)
+    return schema
+
+
+def siblings(levels: int) -> dict[str, Any]:
+    """As deep, but the JSON is flat: each field names the record of the field before."""
+    fields: dict[str, Any] = {"f0": record("R0", a="int")}
+    for level in range(1, levels):
+        fields[f"f{level}"] = record(f"R{level}", a=f"R{level - 1}")
+    return record("Top", **fields)
+
+
+def test_records_that_are_there_twice_level_on_level() -> None:
+    """60 levels are 2^60 fields: the program has each record once. What a datum needs is what is read of it."""
+    assert len(json_program(parse(twice(60, "int"))).code) < 10_000
+    schema = json.dumps(twice(3, "int"))
+    rows = [bytes(range(0, 16, 2)), b"\0" * 7]
+    texts = FUNCTIONS["avro_json"].decode(pa.array(rows, pa.binary()), schema=schema).to_pylist()
+    assert texts[1] is None
+    numbers: list[int] = []
+    json.loads(texts[0], object_hook=lambda node: numbers.extend(v for v in node.values() if isinstance(v, int)))
+    assert sorted(numbers) == list(range(8))
+    deep = json.dumps(twice(60, "int"))
+    assert FUNCTIONS["avro_error"].decode(pa.array(rows, pa.binary()), schema=deep).to_pylist() == ["TRUNCATED"] * 2
+
+
+def test_what_takes_no_bytes_and_becomes_a_long_text_is_refused() -> None:
+    with pytest.raises(SchemaError, match="R60 of no bytes would be a text of more than 1 MiB"):
+        json_program(parse(twice(60, "null")))
+    assert (
+        FUNCTIONS["avro_json"].decode(pa.array([b""]), schema=json.dumps(twice(2, "null")))[0].as_py().count("null")
+        == 4
+    )
+
+
+def test_too_many_columns_are_refused_whatever_they_hold() -> None:
+    for leaf in ("int", "null", {"type": "record", "name": "Empty", "fields": []}):
+        with pytest.raises(SchemaError, match="more than 50000 columns is not read: read it as JSON"):
+            typed(twice(60, leaf))
+
+
+def test_a_field_of_2_to_the_60_that_nobody_asks_for_is_skipped() -> None:
+    written = record("Top", much=twice(60, "null"), id="int")
+    decoder = typed(written, record("Top", id="int"))
+    assert decoder.decode(pa.array([b"\x0e"])).to_pylist() == [{"id": 7}]
+
+
+@pytest.mark.parametrize("schema", [nested, siblings])
+def test_levels(schema: Any) -> None:
+    """As many as are allowed go through every way that walks a schema; one more is a sentence."""
+    most = MOST_LEVELS - (2 if schema is siblings else 0)
+    allowed = schema(most)
+    assert parse(allowed).levels == MOST_LEVELS
+    assert typed(allowed) == typed(text_of(allowed), json.dumps(allowed))
+    assert registry([allowed]).texts
+    json_program(parse(allowed))
+    for deep in (most + 1, 400, 900, 3000):
+        for ask in (parse, typed, text_of, lambda s: registry([s]), lambda s: registry({1: s})):
+            with pytest.raises(SchemaError, match="at most 64 types within each other, and this has more"):
+                ask(schema(deep))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"type":' * 100_000])
+def test_a_text_of_brackets(text: str) -> None:
+    with pytest.raises(SchemaError, match="an Avro schema"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        (record("R", a="int") | {"aliases": None}, "R has the aliases null: it takes a list of names"),
+        (record("R", a="int") | {"aliases": "S"}, 'R has the aliases "S": it takes a list of names'),
+        (record("R", a="int") | {"aliases": [1]}, r"R has the aliases \[1\]: it takes a list of names"),
+        (
+            {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int", "aliases": None}]},
+            "field R.a has the aliases null: it takes a list of names",
+        ),
+        ({"type": "enum", "name": "E", "symbols": ["A", "\ud800"]}, r"half a surrogate pair: '\\ud800'"),
+        ({"type": "int", "doc": {1, 2}}, "an Avro schema is JSON, and this is not"),
+    ],
+)
+def test_sentences(schema: Any, sentence: str) -> None:
+    for ask in (parse, typed, lambda s: registry([s])):
+        with pytest.raises(SchemaError, match=sentence):
+            ask(schema)
+
+
+@pytest.mark.parametrize("size", [2_000, (1 << 31) - 1])
+def test_a_decimal_in_a_long_fixed(size: int) -> None:
+    """It is a decimal: what counts is its precision."""
+    decimal = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal", "precision": 38, "scale": 2}
+    assert parse(decimal).logical == "decimal"
+    row = (12345).to_bytes(size, "big") if size < 1 << 20 else b"\0"
+    expected = Decimal("123.45") if size < 1 << 20 else None
+    assert typed(decimal).decode(pa.array([row])).to_pylist() == [expected]
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 2), (2, 4), (4, 9), (8, 18), (16, 38)])
+def test_the_digits_that_a_fixed_has_room_for(size: int, most: int) -> None:
+    for precision, logical in ((most, "decimal"), (most + 1, "")):
+        fixed = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal", "precision": precision}
+        assert parse(fixed).logical == logical
+
+
+def test_defaults_of_items_without_bytes() -> None:
+    """A reader's default of 1 MB for each of 1,024 items that three bytes announce: 976 MB."""
+    items = {"type": "array", "items": {"type": "record", "name": "Item", "fields": []}}
+    field = {"name": "a", "type": "string", "default": "x" * 1_000_000}
+    read = {"type": "array", "items": {"type": "record", "name": "Item", "fields": [field]}}
+    rows = pa.array([b"\x80\x10\0", b"\2\0"])
+    decoded = decode(plan([parse(items)], parse(read)), spans_of(rows))
+    assert [ERRORS[code] if code != OK else None for code in decoded.errors] == ["BAD_LENGTH", None]
+    assert decoded.column[1].as_py() == [{"a": "x" * 1_000_000}]
+    assert decoded.column.nbytes < 2_000_000
+
+
+def test_names_of_items_without_bytes() -> None:
+    """The same in text: the names of fields that are null."""
+    items = {"type": "array", "items": record("Item", **{"x" * 500_000: "null"})}
+    rows = pa.array([b"\x80\x10\0", b"\2\0"])
+    texts = FUNCTIONS["avro_json"].decode(rows, schema=json.dumps(items)).to_pylist()
+    assert texts == [None, json.dumps([{"x" * 500_000: None}], separators=(",", ":"))]
