@@ -10,10 +10,12 @@ import gzip
 import json
 import random
 import struct
+import tempfile
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import cramjam
 import crc32c
@@ -22,9 +24,11 @@ import pyarrow as pa
 from benchmarks.report import Row, above, below
 from benchmarks.timing import Timing
 from sparkwire import FUNCTIONS
+from sparkwire.avro.typed import typed
 from sparkwire.catalogue import SAMPLES
+from sparkwire.kafka.files import kafka_log
 
-FLOOR: Final = 40.0  # [MB/s]
+FLOOR: Final = 10.0  # [MB/s]
 SIZE: Final = 8_000_000  # [bytes]
 ROUNDS: Final = 3
 
@@ -109,6 +113,39 @@ KAFKA: Final[Mapping[str, Attack]] = {
 }
 """Of ``kafka_records``. Bombs count as what they become: decompressing is no attack, what comes on top of it is."""
 
+KAFKA_LOG: Final[Mapping[str, Attack]] = {
+    "zeros": KAFKA["zeros"],
+    "a byte after each small batch": lambda: (_batch(_record(b"x"), 0) + b"\xff") * (SIZE // 77),
+    "headers of 30 bytes, magic 1": repeated(struct.pack(">qiIbb", 0, 1 << 20, 0, 1, 0) + bytes(12)),
+    "an entry that claims the rest, every 29 bytes": KAFKA["an entry that claims the rest, every 29 bytes"],
+    "batches in the value of one whose size lies": lambda: (
+        struct.pack(">qiibI", 0, SIZE // 2, 0, 2, 0) + _batch(_record(b"x"), 0) * (SIZE // 76)
+    ),
+    "messages of 26 bytes": KAFKA["messages of 26 bytes"],
+}
+"""Of the data source, as a segment."""
+
+_INTS: Final = {"type": "array", "items": "int"}
+
+
+def _twice(levels: int) -> dict[str, Any]:
+    """A record with the one below it twice: so many levels are ``2 ** levels`` ints."""
+    schema: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
+    for level in range(1, levels + 1):
+        fields = [{"name": "a", "type": schema}, {"name": "b", "type": f"R{level - 1}"}]
+        schema = {"type": "record", "name": f"R{level}", "fields": fields}
+    return schema
+
+
+AVRO_JSON: Final[Mapping[str, tuple[Any, Attack]]] = {
+    "records twice within each other, 20 levels": (_twice(20), lambda: bytes(1 << 20)),
+    "blocks of one int": (_INTS, repeated(b"\2\0", after=b"\0")),
+    "blocks of one int, and their sizes": (_INTS, repeated(b"\1\2\0", after=b"\0")),
+    "empty texts": ({"type": "array", "items": "string"}, lambda: b"\xff\xff\xff\7" + bytes((1 << 23) + 1)),
+    "a map of one key": ({"type": "map", "values": "null"}, repeated(b"\2\2a", after=b"\0")),
+}
+"""Schema and datum; of ``avro_json``, and of a typed function where a column can be made of it."""
+
 BOMB_BYTES: Final = 760_000_000
 
 
@@ -162,6 +199,13 @@ def rows() -> list[Row]:
         *(claim("dbus_events", name, attack) for name, attack in DATABUS.items()),
         *(claim("kafka_records", name, attack, BOMB_BYTES * ("bombs" in name)) for name, attack in KAFKA.items()),
         bombs_beyond_the_bound(),
+        *(log_claim(name, attack) for name, attack in KAFKA_LOG.items()),
+        *(json_claim(name, schema, attack) for name, (schema, attack) in AVRO_JSON.items()),
+        *(
+            typed_claim(name, schema, attack)
+            for name, (schema, attack) in AVRO_JSON.items()
+            if schema["type"] != "record"
+        ),
         *(claim("datahub_change", name, attack) for name, attack in DATAHUB.items()),
         *(claim("datahub_shard_key", name, attack) for name, attack in DATAHUB.items() if "key" in name),
     ]
@@ -182,11 +226,46 @@ def bombs_beyond_the_bound() -> Row:
 def claim(function: str, name: str, attack: Attack, inflated: int = 0) -> Row:
     column = pa.array([attack()], pa.binary())
     decode = FUNCTIONS[function].decode
-    decode(column)
-    size = len(column[0].as_buffer()) + inflated
+    return rate(f"{function}: {name}", lambda: decode(column), len(column[0].as_buffer()) + inflated)
+
+
+def log_claim(name: str, attack: Attack) -> Row:
+    """The bytes as the segment of a topic, its plan and its tasks."""
+    with tempfile.TemporaryDirectory() as folder:
+        segment = Path(folder, f"{0:020}.log")
+        segment.write_bytes(attack())
+
+        def read() -> None:
+            query = kafka_log.query({"path": folder})
+            for task in kafka_log.plan(query):
+                for _ in kafka_log.read(query, task):
+                    pass
+
+        return rate(f"kafka_log: {name}", read, segment.stat().st_size)
+
+
+def json_claim(name: str, schema: Any, attack: Attack) -> Row:
+    """With the program of the schema, made for each round."""
+    column, decode = pa.array([attack()], pa.binary()), FUNCTIONS["avro_json"].decode
+    versions = iter(range(ROUNDS + 1))
+
+    def read() -> None:
+        decode(column, schema=json.dumps({**schema, "doc": f"version {next(versions)}"}))
+
+    return rate(f"avro_json: {name}", read, len(column[0].as_buffer()))
+
+
+def typed_claim(name: str, schema: Any, attack: Attack) -> Row:
+    column, decoder = pa.array([attack()], pa.binary()), typed(schema)
+    return rate(f"avro.decode: {name}", lambda: decoder.decode(column), len(column[0].as_buffer()))
+
+
+def rate(work: str, read: Callable[[], object], size: int) -> Row:
+    """Bytes for each second of this process, after one round that compiles."""
+    read()
     taken = []
     for _ in range(ROUNDS):
         began = time.process_time()
-        decode(column)
+        read()
         taken.append(size / 1e6 / (time.process_time() - began))
-    return above(f"{function}: {name}", Timing(tuple(taken)), "MB/s", FLOOR)
+    return above(work, Timing(tuple(taken)), "MB/s", FLOOR)

@@ -24,6 +24,7 @@ from sparkwire.base.errors import OK, TOO_LARGE
 from sparkwire.core.column import Spans, bitmap, empty
 
 _LONGEST_TEXT: Final = (1 << 31) - 1
+_SMALL: Final = 4  # fields
 _LONGEST_OF_NOTHING: Final = 1 << 20  # [bytes]
 _FREE_TEXT: Final = _LONGEST_OF_NOTHING // MOST_EMPTY_ITEMS
 
@@ -34,6 +35,7 @@ class _Writer(Assembler):
     def __init__(self, shared: frozenset[Schema]) -> None:
         super().__init__()
         self._shared = shared
+        self._text = ""
         self._routines: dict[Schema, int] = {}
         self._calls: list[tuple[int, Schema]] = []
         self.truth = [self.span(b"false"), self.span(b"true")][0]
@@ -48,8 +50,16 @@ class _Writer(Assembler):
         for call, record in self._calls:
             self.patch(call, 1, self._routines[record])
 
+    @property
+    def here(self) -> int:
+        """The place of the next instruction: texts that nothing comes between are one."""
+        text, self._text = self._text, ""
+        if text:
+            super().emit(ops.J_SPAN, self.span(text.encode()))
+        return super().here
+
     def text(self, text: str) -> None:
-        self.emit(ops.J_SPAN, self.span(text.encode()))
+        self._text += text
 
     def value(self, schema: Schema) -> None:
         if schema.kind == "record":
@@ -120,7 +130,7 @@ class _Writer(Assembler):
 
 
 def _shared_records(schema: Schema) -> frozenset[Schema]:
-    """The records that are there more than once, or inside of themselves."""
+    """The records that are there more than once or inside of themselves, but for those that cost less than a call."""
     seen: set[Schema] = set()
     shared: set[Schema] = set()
     left = [schema]
@@ -131,7 +141,11 @@ def _shared_records(schema: Schema) -> frozenset[Schema]:
         else:
             seen.add(part)
             left += part.parts
-    return frozenset(part for part in shared if part.kind == "record")
+    return frozenset(part for part in shared if part.kind == "record" and not _is_small(part))
+
+
+def _is_small(record: Schema) -> bool:
+    return len(record.fields) <= _SMALL and not any(f.schema.parts for f in record.fields)
 
 
 def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
