@@ -13,10 +13,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import sparkwire
 from sparkwire.base.errors import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
-from sparkwire.databus.client.buffer import EventBuffer
+from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.errors import DispatcherRetriesExhaustedError
@@ -416,6 +418,63 @@ def test_an_error_that_is_no_oserror_of_persist_is_the_callers() -> None:
 def test_a_consumer_has_to_be_one() -> None:
     with pytest.raises(TypeError, match=r"^dispatch takes consumers derived from sparkwire.databus.Consumer, got 5$"):
         dispatch([], [5])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("on_dataevent", "on_data_event"),
+        ("onDataEvent", "on_data_event"),
+        ("on_end_data_sequence", "on_end_data_event_sequence"),
+        ("on_whatever", "on_"),
+    ],
+)
+def test_a_misspelt_callback_is_refused(name: str, near: str) -> None:
+    odd = type("Odd", (Consumer,), {name: lambda self, event: Result.SUCCESS, "on_hold": 5})()
+    for consumers in (odd, Registration((Told(), odd))):
+        with pytest.raises(TypeError, match=rf"^Odd.{name} is no callback of a consumer: is {near}"):
+            dispatch([window(100, 40)], consumers)
+
+
+class Mute(Exception):
+    """Of which nothing can be said."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def test_what_has_no_text_rolls_back_like_everything_else() -> None:
+    class Raising(Told):
+        def on_data_event(self, event: DataEvent) -> Result:
+            if len(self.told) < 2:
+                self.told.append(("raised",))
+                if len(self.told) == 1:
+                    raise Mute
+                return Mute()  # type: ignore[return-value]
+            return super().on_data_event(event)
+
+    consumer = Raising()
+    outcome = dispatch([window(100, 40, first_key=7)], consumer, settings=Settings(max_retries=5))
+    assert ("data", 7) in consumer.told
+    assert [window.retries for window in outcome.windows] == [2]
+    outcome = dispatch([window(100, 40)], Raising(), settings=Settings(max_retries=0))
+    assert outcome.failure == ("on_data_event", "Mute: (a Mute whose text fails with RuntimeError)")
+
+
+def test_of_empty_windows_in_a_response_nobody_hears() -> None:
+    """As in the original; in chunks of their own each is told. The golden stream has four of them."""
+    stream = (Path(sparkwire.samples()) / "databus" / "relay_v1.bin").read_bytes()
+    events = split(pa.py_buffer(stream))[0]
+    ends = {scn for scn, _ in ((1020, 0), (1030, 0), (1090, 0))}
+    whole = dispatch([stream], Told())
+    each = dispatch([event.as_buffer() for event in events], Told())
+    assert len(whole.windows) == 11
+    assert len(each.windows) == 15
+    assert {w.scn for w in each.windows} - {w.scn for w in whole.windows} == ends
+    assert sum(w.events for w in whole.windows) == sum(w.events for w in each.windows)
+    assert (whole.state, whole.status) == (State.STOP_DISPATCH_EVENTS, Status.SUSPENDED_ON_ERROR)
 
 
 # ---------------------------------------------------------------- groups

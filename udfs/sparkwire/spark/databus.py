@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType
 from pyspark.sql.window import Window
 
-from sparkwire.databus.client.consumer import Consumer
+from sparkwire.databus.client.consumer import Consumer, check_callbacks
 from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.rows import SCHEMA
 from sparkwire.databus.client.run import sources_of
@@ -41,6 +41,8 @@ def consume(
     """See ``sparkwire.databus.consume``."""
     if not (isinstance(consumer, Consumer) or callable(consumer)):
         raise TypeError(f"consume takes a Consumer, or what makes one, got {consumer!r}")
+    if isinstance(consumer, Consumer):
+        check_callbacks(consumer)
     _check_count("group_size", group_size)
     events, by = _events(df, order, "consume")
     by_id = sources_of(sources)

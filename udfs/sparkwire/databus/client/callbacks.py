@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
-from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, overrides
+from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, check_callbacks, overrides
 from sparkwire.databus.client.event import DataEvent
 from sparkwire.databus.client.page import Page
 from sparkwire.databus.client.result import Result
@@ -38,6 +38,8 @@ class Callbacks:
         self._threads = ExitStack()
         self._executors: dict[int, ThreadPoolExecutor] = {}
         for registration in registrations:
+            for member in registration.members:
+                check_callbacks(member)
             for member in registration.members if len(registration.members) > 1 else ():
                 executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
                 self._executors[id(member)] = self._threads.enter_context(executor)
@@ -133,20 +135,28 @@ class Callbacks:
 
     def _checked(self, callback: str, answer: Any) -> Result:
         if not isinstance(answer, Result):
-            self._failed(Failure(callback, f"answered {answer!r}, which is no Result"))
+            self._failed(Failure(callback, f"answered {said_by(repr, answer)}, which is no Result"))
             return Result.ERROR
         if not answer.is_success:
             self._failed(Failure(callback, f"answered {answer.name}"))
         return answer
 
     def _raised(self, callback: str, error: Exception) -> None:
-        self._failed(Failure(callback, f"{type(error).__name__}: {error}"), error)
+        self._failed(Failure(callback, f"{type(error).__name__}: {said_by(str, error)}"), error)
 
     def _failed(self, failure: Failure, error: Exception | None = None) -> None:
         self.failure = failure
         if failure not in self._logged:  # a retry fails in the same way: its traceback is not news
             self._logged.add(failure)
             _log.error("%s failed: %s", failure.callback, failure.error, exc_info=error)
+
+
+def said_by(text: Callable[[object], str], thing: object) -> str:
+    """The text of what a consumer has made, which may fail, too."""
+    try:
+        return text(thing)
+    except Exception as error:  # noqa: BLE001 - the failure that is told here is another one
+        return f"(a {type(thing).__name__} whose text fails with {type(error).__name__})"
 
 
 def _all(pending: Sequence[Answer | Future[Answer]]) -> list[Answer]:

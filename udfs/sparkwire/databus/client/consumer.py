@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -85,6 +88,22 @@ CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
 def overrides(consumer: Consumer, callback: str) -> bool:
     """Whether the consumer has a callback of its own: one that it inherits from `Consumer` need not be called."""
     return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
+
+
+def check_callbacks(consumer: Consumer) -> None:
+    """That what looks like a callback is one: a misspelt one would never be called, and every event be consumed.
+
+    Raises
+    ------
+    TypeError
+        naming the first that is none.
+    """
+    for name in dir(consumer):
+        as_in_java = re.sub("([A-Z])", r"_\1", name).lower()
+        looks_so = name.startswith("on_") or (as_in_java != name and as_in_java in CALLBACKS)
+        if looks_so and name not in CALLBACKS and callable(inspect.getattr_static(consumer, name)):
+            near = difflib.get_close_matches(as_in_java, CALLBACKS, 1, 0)[0]
+            raise TypeError(f"{type(consumer).__name__}.{name} is no callback of a consumer: is {near} meant?")
 
 
 class Registration(NamedTuple):

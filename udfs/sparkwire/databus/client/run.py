@@ -26,7 +26,9 @@ class Outcome(NamedTuple):
     """How a consumption ended."""
 
     state: State
+    """STOP_DISPATCH_EVENTS where all is well and ``stop`` was asked for"""
     status: Status
+    """then SUSPENDED_ON_ERROR: so the original calls every stop, and says by it nothing of an error"""
     checkpoint: Checkpoint | None
     """the last one accepted and stored"""
     windows: list[Window]
@@ -51,7 +53,8 @@ def dispatch(
     ----------
     chunks
         the stream's bytes; each chunk is one response of a relay, whole events. What cannot be read ends its chunk (it is
-        logged), and a torn event at a chunk's end is dropped, as in the original.
+        logged), and a torn event at a chunk's end is dropped, as in the original. Of the empty windows that follow a window in
+        the same chunk nobody hears, as in the original; ``consume``, whose rows are no responses, tells of each.
     consumers
         one consumer, or several; each gets everything. A `Registration` tells which sources' data events it gets, or makes
         a group of several consumers. A failure of one rolls back all.
