@@ -129,7 +129,47 @@ def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
         (1, None, "TRUNCATED"),
     ]
     framed = spark.createDataFrame([(b"\0\0\0\0\1\4",)], "value BINARY")
-    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(2, None)]
+    message = b"\0\0\0\0\1\4"
+    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(message, 2, None)]
+    assert [tuple(r) for r in avro.rows(framed, "VALUE", {"1": given[1]}).collect()] == [(message, 2, None)]
+    assert avro.rows(framed, "value", given, keep_payload=False).columns == ["a", "_error_"]
+    by_text = avro.rows(df.selectExpr("string(version) v", "`the value` b"), "b", given, by="v")
+    assert [(r.v, r.b, r.a) for r in by_text.take(1)] == [("1", b"\4", 2)]
+
+
+def test_a_field_takes_the_place_of_the_payload_of_its_name(spark: SparkSession) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "value", "type": "int"}]}
+    framed = spark.createDataFrame([(7, b"\0\0\0\0\1\4", "x")], "k INT, value BINARY, s STRING")
+    assert [tuple(r) for r in avro.rows(framed, "value", {1: schema}).collect()] == [(7, "x", 2, None)]
+
+
+MESSAGES = [b"\0\0\0\0\1\4", b"\0\0\0\0\2\4", b"\0\0\0\0\1"]
+
+
+@pytest.mark.parametrize("as_mapping", [True, False])
+def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, as_mapping: bool) -> None:
+    events = [event for _, event in golden_events("window_stream")]
+    values = events if as_mapping else MESSAGES
+    df = spark.createDataFrame([(value,) for value in values], "value BINARY").coalesce(1)
+    given = dict(enumerate(schemas())) if as_mapping else schemas()
+    kinds = ["messages with Confluent's prefix", "Databus events"][:: 1 if as_mapping else -1]
+    with pytest.raises(
+        Exception, match=f"rows has taken the column for {kinds[0]}, and it has {kinds[1]}: give schemas as"
+    ):
+        avro.rows(df, "value", given).collect()
+
+
+def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_rows(spark: SparkSession) -> None:
+    given = {1: schemas()[0]}
+    df = spark.range(200).selectExpr("encode(concat('hello ', id), 'utf-8') value").coalesce(1)
+    with pytest.raises(
+        Exception, match="none of 200 rows is one, the first begins 68 65 6c 6c 6f 20 30: bare Avro data"
+    ):
+        avro.rows(df, "value", given).collect()
+    assert {r._error_ for r in avro.rows(df.limit(20), "value", given).collect()} == {"BAD_MAGIC"}
+    assert {r._error_ for r in avro.rows(df.limit(20), "value", schemas()).collect()} != {None}
+    good = spark.createDataFrame([(b"\0\0\0\0\7\4",)] * 200, "value BINARY")
+    assert {r._error_ for r in avro.rows(good, "value", given).collect()} == {"UNKNOWN_SCHEMA"}
 
 
 def test_refusals(spark: SparkSession) -> None:

@@ -50,6 +50,7 @@ def rows(
     reader_schema: Any = None,
     *,
     by: str | None = None,
+    keep_payload: bool = True,
 ) -> DataFrame:
     """Typed columns where every row names its schema.
 
@@ -62,17 +63,19 @@ def rows(
     schemas
         - a folder of ``.avsc`` files, or a list of schemas: the column has Databus events. Each names its schema by the MD5
           or CRC-32 of its text, or by a version (REPL_DBUS), which the name of a file tells: ``<name>.<version>.avsc``;
-        - a mapping from numbers to schemas: the column has messages with Confluent's prefix.
+        - a mapping from numbers, or their texts, to schemas: the column has messages with Confluent's prefix.
     reader_schema
         a record, whose fields the columns are. By default every field of all schemas, each as the last schema has it
     by
         the name of a column that names the schema of bare Avro data: a key of the mapping, or with a folder or list a
         digest
+    keep_payload
+        whether the column stays in the result; a field of the same name takes its place
 
     Returns
     -------
     DataFrame
-        the other columns of ``df``, the fields, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the code of the event's own error,
+        the columns of ``df``, the fields, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the code of the event's own error,
         ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. Every row stays.
 
     Raises
@@ -81,10 +84,13 @@ def rows(
         where a schema is none, or cannot be read by the reader's, or a column's name is there twice: one sentence.
     TypeError
         where the column is not BINARY.
+
+    The query fails with one sentence where the column has something else than it was taken for: events for messages, or the other
+    way round, or a hundred rows at once none of which is either.
     """
     from sparkwire.spark import avro
 
-    return avro.rows(df, column, schemas, reader_schema, by)
+    return avro.rows(df, column, schemas, reader_schema, by, keep_payload)
 
 
 def encode(struct: Column | str, schema: Any) -> Column:

@@ -68,12 +68,23 @@ def registry(schemas: Schemas) -> Registry:
     """
     if isinstance(schemas, Mapping):
         texts = tuple(_java(schema, f"the schema {key!r}") for key, schema in schemas.items())
-        found = Registry(texts, {key: k for k, key in enumerate(schemas)})
+        found = Registry(texts, _ids(schemas))
     else:
         found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else [(s, None) for s in schemas])
     if not found.texts:
         raise ValueError(f"a registry has a schema at least, and there is none in {schemas!r}")
     return found
+
+
+def _ids(schemas: Iterable[Any]) -> dict[Hashable, int]:
+    """Each schema by its key; a number by its text, too, and the other way round, as JSON has no numbers for keys."""
+    keys: dict[Hashable, int] = {key: k for k, key in enumerate(schemas)}
+    for key, k in list(keys.items()):
+        if isinstance(key, str) and key.isascii() and key.isdigit():
+            keys.setdefault(int(key), k)
+        elif isinstance(key, int):
+            keys.setdefault(str(key), k)
+    return keys
 
 
 def _files(folder: Path) -> list[tuple[Any, int | None]]:

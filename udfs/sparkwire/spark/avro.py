@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,9 +15,10 @@ from pyspark.sql.types import BinaryType, StructType
 from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.typed import Typed, encoded, typed
-from sparkwire.avro.typed_rows import Payloads, Reader, by_source, of_column, of_messages, reader
+from sparkwire.avro.typed_rows import Reader, by_source, of_column, reader
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
-from sparkwire.spark.frames import check_binary, check_names, others
+from sparkwire.spark.frames import check_binary, check_names, is_name_in, others
 from sparkwire.spark.memory import told_of_memory
 from sparkwire.spark.udf import best_interface, session_time_zone
 
@@ -60,31 +61,31 @@ def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any) ->
         spark.udf.register(name, F.pandas_udf(PandasTypedCall(name, decoder), returns))
 
 
-def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str | None) -> DataFrame:
+def rows(df: DataFrame, column: str, schemas: Any, reader_schema: Any, by: str | None, keep_payload: bool) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
     read = reader(schemas, reader_schema)
-    payloads = _payloads(schemas, by)
+    wire = "confluent" if isinstance(schemas, Mapping) else "databus"
     check_binary(df, column)
     own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
     kept, kept_columns = others(df, column, own)
     named = [] if by is None else [F.col(by).alias("by")]
     given = 1 + len(named)
+    names = df.columns if keep_payload and not is_name_in(column, own) else kept.names
+    # The payload goes to the worker once, and comes back in its place.
+    places = [given + kept.names.index(name) if name in kept.names else 0 for name in names]
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             with told_of_memory("rows"):
-                columns, errors = read.rows(payloads(*batch.columns[:given]))
-            beside = batch.columns[given:]
-            yield pa.RecordBatch.from_arrays([*beside, *columns, errors], names=[*kept.names, *own.names])
+                found = of_column(*batch.columns[:2]) if by else WIRE_FORMATS[wire].payloads(batch.column(0))
+                columns, errors = read.rows(found)
+                if not by:
+                    check_fit(wire, batch.column(0), errors)
+            beside = [batch.column(place) for place in places]
+            yield pa.RecordBatch.from_arrays([*beside, *columns, errors], names=[*names, *own.names])
 
     chosen = df.select(F.col(column).alias("value"), *named, *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*kept, *own]))
-
-
-def _payloads(schemas: Any, by: str | None) -> Callable[..., Payloads]:
-    if by is not None:
-        return of_column
-    return of_messages if isinstance(schemas, Mapping) else of_events
+    return chosen.mapInArrow(decode, StructType([*(df.schema[name] for name in names), *own]))
 
 
 def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:

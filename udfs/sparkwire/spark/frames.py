@@ -24,6 +24,11 @@ def check_names(kept: StructType, own: StructType) -> None:
             )
 
 
+def is_name_in(column: str, schema: StructType) -> bool:
+    """Whether a column, as it is asked for, has the name of one of these."""
+    return column.strip("`").lower() in {name.lower() for name in schema.names}
+
+
 def others(df: DataFrame, column: str, own: StructType) -> tuple[StructType, list[Column]]:
     """All but one column of ``df``, and how to select them for ``mapInArrow``, which fails on a name with a dot."""
     read = column.strip("`").lower()
