@@ -96,10 +96,10 @@ class _Encoder(Assembler):
             self.emit(ops.W_BRANCH, others[0])
             self._plain(schema.branches[others[0]], column, where)
         elif target_of(schema, Slots()).kind != "union":
-            # int and long, float and double: all go to the wider branch.
+            # int and long, float and double: all go to the wider branch, as the number that they were read as.
             wide = max(others, key=lambda k: schema.branches[k].kind in ("long", "double"))
             self.emit(ops.W_BRANCH, wide)
-            self._plain(schema.branches[wide], column, where)
+            self._plain(Schema(schema.branches[wide].kind), column, where)
         else:
             self._members(schema, others, column, where, ends)
         if over is not None:

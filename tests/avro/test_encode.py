@@ -1,0 +1,40 @@
+"""What has been read is written back: the encoder takes what the decoder gives."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.avro.schema import text_of
+from sparkwire.avro.typed import encoded, typed
+
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+DATE = {"type": "int", "logicalType": "date"}
+FIXED = {"type": "fixed", "name": "F", "size": 2000, "logicalType": "decimal", "precision": 38, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "values"),
+    [
+        (["int", MILLIS], [b"\2\2", b"\2\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"], [1, -(2**63)]),
+        ([DATE, MILLIS], [b"\2\2"], [1]),
+        (["null", "int", MILLIS], [b"\4\2", b"\0"], [1, None]),
+        (["null", DATE], [b"\2\2"], [datetime.date(1970, 1, 2)]),
+        (["float", "double"], [b"\2" + bytes(8)], [0.0]),
+        (FIXED, [(12345).to_bytes(2000, "big")], [Decimal("123.45")]),
+    ],
+)
+def test_what_has_been_read_is_written_back(schema: Any, data: list[bytes], values: list[Any]) -> None:
+    column = typed(schema).decode(pa.array(data, pa.binary()))
+    assert column.to_pylist() == values
+    assert encoded(column, text_of(schema)).to_pylist() == data
+
+
+def test_a_number_of_the_narrow_branch_comes_back_as_the_wide_one() -> None:
+    """Which branch it was the column does not say."""
+    column = typed(["int", MILLIS]).decode(pa.array([b"\0\2"], pa.binary()))
+    assert encoded(column, text_of(["int", MILLIS])).to_pylist() == [b"\2\2"]
