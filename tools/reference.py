@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from sparkwire.catalogue import FORMATS, FUNCTIONS
-from sparkwire.catalogue.explain_picture import picture
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.databus.files import databus
 from sparkwire.kafka.files import kafka_log
 from tools import pages
+from tools.explain_picture import picture
 from tools.native import twins
 
 ROOT = Path(__file__).parents[1]

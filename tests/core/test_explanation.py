@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+from random import Random
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
 import sparkwire
-from sparkwire.catalogue import SAMPLES
-from sparkwire.catalogue.explain_picture import picture
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.core.dump import DECOMPRESSED
 from tests.support import kafka_cases
 from tests.support.databus_damage import golden_rows
+from tools.explain_picture import picture
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,9 @@ def test_damaged_bytes_are_less_sure() -> None:
     event = SAMPLES["event"]
     damaged = {
         event[:-1] + b"!": "likely: its header's checksum is right",
-        event[:12] + b"!" + event[13:]: "likely: its length is that of the bytes, its checksums are wrong",
+        event[:12]
+        + b"!"
+        + event[13:]: "likely: its length is that of the bytes, its header's checksum is wrong, its value's right",
         SAMPLES["segment"][:-1]: "likely: 2 of 3 entries have a right checksum",
         b"hello, this is nothing of the kind": "unlikely: neither checksums nor lengths nor versions fit",
     }
@@ -56,6 +61,51 @@ def test_damaged_bytes_are_less_sure() -> None:
         assert part.sure == sure
         own = [line for line in part.lines if not (line.note or "").startswith(DECOMPRESSED)]
         assert sum(line.size for line in own) == len(data)
+
+
+def test_confluents_messages_are_told_from_events() -> None:
+    data = bytes.fromhex("000000002a") + b"\xd4\x0f\x0ahello"
+    (part,) = sparkwire.explain(data).parts
+    assert part.format == "a message with Confluent's prefix, schema 42"
+    assert [(line.position, line.size, line.field) for line in part.lines] == [
+        (0, 1, "magic"),
+        (1, 4, "schema_id"),
+        (5, 8, "payload"),
+    ]
+    for event in golden_rows()[:200]:
+        for other in (event, event[:-1], event[:20]):
+            assert "Confluent" not in sparkwire.explain(other).parts[0].format, other.hex()
+
+
+@pytest.mark.parametrize("sample", ["event", "event_v2", "message", "segment"])
+def test_a_flipped_bit_is_found(sample: str) -> None:
+    """Every bit that a checksum covers, but for those that say how far it reaches or what kind of bytes these are."""
+    whole, chance = SAMPLES[sample], Random(7)
+    explain = {"event": "dbus_explain", "event_v2": "dbus_explain"}.get(sample, "kafka_explain")
+    if sample == "message":  # its log entry
+        whole = struct.pack(">qi", 7, len(whole)) + whole
+    found = 0
+    for _ in range(60):
+        at, bit = chance.randrange(len(whole)), chance.randrange(8)
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << bit
+        lines = FUNCTIONS[explain].decode(pa.array([bytes(damaged)]))[0].as_py()
+        notes = " ".join(line["note"] or "" for line in lines)
+        blamed = re.findall(r"one flipped bit explains it, bit (\d) of byte (\d+), in (\S+)", notes)
+        assert set(blamed) <= {(str(bit), str(at), name) for *_, name in blamed}
+        for *_, name in blamed:
+            (line,) = [line for line in lines if line["field"] == name.rstrip(";")]
+            assert line["position"] <= at < line["position"] + line["size"]
+            assert f"byte {at} was {whole[at]:#04x} if one bit has flipped" in line["note"]
+        found += bool(blamed) or "of the checksum itself" in notes
+    assert found > 35
+
+
+def test_two_flipped_bits_are_not_blamed_on_one() -> None:
+    damaged = bytearray(SAMPLES["event"])
+    damaged[20] ^= 1
+    damaged[40] ^= 4
+    assert "flipped" not in repr(sparkwire.explain(bytes(damaged)))
 
 
 def test_every_byte_is_in_the_dump() -> None:

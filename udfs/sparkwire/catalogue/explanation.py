@@ -16,8 +16,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.avro import explain as avro
 from sparkwire.base.errors import ERRORS
 from sparkwire.catalogue import FUNCTIONS
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.dump import Dump, Line
 from sparkwire.databus import explain as databus
 from sparkwire.kafka import explain as kafka
@@ -94,7 +96,7 @@ def _columns(row: Any) -> Mapping[str, Any]:
 
 
 def _part(title: str, data: bytes) -> Part:
-    best = max((_as_databus(data), _as_kafka(data), _as_message(data)), key=lambda guess: guess.certainty)
+    best = max((guess(data) for guess in _GUESSES), key=lambda guess: guess.certainty)
     if best.certainty == _NO:
         best = _Guess(_NO, "no format that is known", "neither checksums nor lengths nor versions fit", _unknown)
     return Part(title, best.format, f"{_WORDS[best.certainty]}: {best.why}", best.explain(data))
@@ -120,7 +122,14 @@ def _as_databus(data: bytes) -> _Guess:
     if event["header_crc_valid"] and any(data):
         return _Guess(_LIKELY, name, "its header's checksum is right", databus.explain)
     if event["error"] != "BAD_MAGIC" and event["length"] == len(data):
-        return _Guess(_LIKELY, name, "its length is that of the bytes, its checksums are wrong", databus.explain)
+        right = {True: "right", False: "wrong", None: "not to be told"}
+        value, header = right[event["value_crc_valid"]], right[event["header_crc_valid"]]
+        both = (
+            f"both its checksums are {header}"
+            if value == header
+            else f"its header's checksum is {header}, its value's {value}"
+        )
+        return _Guess(_LIKELY, name, f"its length is that of the bytes, {both}", databus.explain)
     plausible = event["error"] not in ("BAD_MAGIC", "BAD_LENGTH") and len(data) > 1
     return _Guess(_GUESS if plausible else _NO, name, "by its first byte", databus.explain)
 
@@ -154,8 +163,18 @@ def _as_message(data: bytes) -> _Guess:
     if found["error"] is None:
         return _Guess(_SURE, name, "its checksum is right", kafka.explain_message)
     if found["error"] == "CRC_MISMATCH":
-        return _Guess(_GUESS, name, "its sizes are those of the bytes, its checksum is wrong", kafka.explain_message)
+        return _Guess(_LIKELY, name, "its sizes are those of the bytes, its checksum is wrong", kafka.explain_message)
     return _Guess(_NO, name, "", kafka.explain_message)
+
+
+def _as_confluent(data: bytes) -> _Guess:
+    fits = WIRE_FORMATS["confluent"].fits(pa.array([data], pa.binary()))
+    name = f"a message with Confluent's prefix, schema {int.from_bytes(data[1:5], 'big')}"
+    return _Guess(_LIKELY if fits else _NO, name, "a byte 0, then a number as a registry gives it", avro.explain)
+
+
+_GUESSES: Final = (_as_databus, _as_kafka, _as_message, _as_confluent)
+"""of those that are as sure the first one wins"""
 
 
 def _unknown(data: bytes) -> list[Line]:

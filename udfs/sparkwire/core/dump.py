@@ -16,6 +16,7 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Field
 from sparkwire.core.column import lists
 from sparkwire.kernels import Bytes
+from sparkwire.kernels.checksums.one_bit import flipped_bit
 from sparkwire.kernels.varint import varint
 
 MOST_LINES: Final = 10_000
@@ -24,6 +25,9 @@ LONGEST_HEX: Final = 1 << 20
 """of the bytes of one line are written in hex [bytes]"""
 LONGEST_TEXT: Final = 1 << 16
 """[bytes] of a value that are read as text"""
+
+LONGEST_SEARCHED: Final = 1 << 26
+"""[bytes] that a bit is looked for in that explains their checksum"""
 
 RETURNS: Final = "ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>"
 FIELD_DOCS: Final = {
@@ -59,6 +63,19 @@ class Line(NamedTuple):
     """what is to be known of it, and first what is wrong"""
 
 
+class Mismatch(NamedTuple):
+    """A checksum that is wrong."""
+
+    line: int
+    """whose it is"""
+    start: int
+    stop: int
+    """of the bytes that it covers"""
+    polynomial: int
+    difference: int
+    """what is stored xor what is computed"""
+
+
 class Full(Exception):
     """There are ``MOST_LINES``."""
 
@@ -77,6 +94,7 @@ class Dump:
         self.stop = len(data)
         """where what is being explained ends [bytes]"""
         self.lines: list[Line] = [] if lines is None else lines
+        self._mismatches: list[Mismatch] = []
         self._mark = None if lines is None else DECOMPRESSED
         self._array = np.frombuffer(data or b"\0", np.uint8)
 
@@ -145,6 +163,29 @@ class Dump:
             notes[:2] = [DECOMPRESSED, note]
         self.lines[at] = line._replace(note="; ".join(filter(None, notes)))
 
+    def mismatch(self, start: int, stop: int, polynomial: int, difference: int) -> None:
+        """The line that follows is a checksum of the bytes from ``start`` to ``stop``, and is wrong."""
+        self._mismatches.append(Mismatch(len(self.lines), start, stop, polynomial, difference))
+
+    def _blame_bit(self, wrong: Mismatch) -> None:
+        """Say of a wrong checksum which flipped bit explains it, if one does, and where that bit is."""
+        size = wrong.stop - wrong.start
+        distance = -1
+        if size <= LONGEST_SEARCHED:
+            distance = int(flipped_bit(wrong.polynomial, size, wrong.difference))
+        at = wrong.stop - 1 - distance // 8
+        line = self.lines[wrong.line]
+        if distance >= 0:
+            bit = 7 - distance % 8
+            here, field = next((k, own) for k, own in enumerate(self.lines) if _has(own, at))
+            explained = f"one flipped bit explains it, bit {bit} of byte {at}, in {field.field}"
+            self.amend(here, f"byte {at} was {self.data[at] ^ 1 << bit:#04x} if one bit has flipped")
+        elif wrong.difference.bit_count() == 1:
+            explained = "one flipped bit explains it, of the checksum itself"
+        else:
+            return
+        self.lines[wrong.line] = line._replace(note=f"{line.note}; {explained}")
+
     def end(self) -> list[Line]:
         """All lines, now that one of them is of the last byte."""
         left = self.data[self.at :]
@@ -153,7 +194,14 @@ class Dump:
                 Line(self.at, len(left), "rest", hex_of(left), None, "not explained: there are too many lines")
             )
             self.at = len(self.data)
+        for wrong in self._mismatches:
+            self._blame_bit(wrong)
         return self.lines
+
+
+def _has(line: Line, at: int) -> bool:
+    """Whether a line has this byte of the value."""
+    return line.position <= at < line.position + line.size and not (line.note or "").startswith(DECOMPRESSED)
 
 
 def hex_of(data: bytes) -> str | None:

@@ -32,6 +32,7 @@ from sparkwire.databus.layout import (
     V2_PAYLOAD,
 )
 from sparkwire.databus.scan import Events
+from sparkwire.kernels.checksums.one_bit import REFLECTED_IEEE
 
 _KEY_SIZE: Final = Field("key_length", "i32", "Length of the key's bytes [bytes]")
 _KEY: Final = "key_long"
@@ -116,8 +117,22 @@ def _checksum(shown: _Event, which: int) -> str | None:
     valid = shown.answer(accessors.crc_valid(which))
     if stored is None or computed is None:
         return None
+    if valid == "False":
+        first, stop = _covered(shown, which)
+        shown.dump.mismatch(first, stop, REFLECTED_IEEE, int(stored) ^ int(computed))
     verdict = {"True": "right", "False": "wrong"}.get(valid or "", "bytes are missing to tell")
     return f"{verdict}: stored {stored}, computed {computed}"
+
+
+def _covered(shown: _Event, which: int) -> tuple[int, int]:
+    """The bytes of the header's (0) or the value's (1) checksum, from the first one to the one after the last."""
+    # What the value's checksum covers begins where the header's ends: in V1 keys of bytes are part of the value.
+    border = shown.header_end
+    if not shown.is_v2 and int(shown.found.key_types[0]) == BYTES_KEY:
+        border = shown.table[_KEY].offset + _KEY_SIZE.width
+    if which == 1:
+        return border, shown.length
+    return shown.table["header_crc"].end, border
 
 
 def _bits(shown: _Event) -> str | None:

@@ -28,6 +28,7 @@ from sparkwire.kafka.layout import (
 )
 from sparkwire.kafka.records import scan_records
 from sparkwire.kernels import Bytes, crc32, crc32c, int64, kernel
+from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
 
 MOST_INFLATED: Final = 16 << 20
 """what all payloads of a value may become [bytes]"""
@@ -98,6 +99,9 @@ def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str,
     if field.name == "crc" and dump.stop - begin == OVERHEAD + found.get("size", dump.stop - begin - OVERHEAD):
         first = begin + table["crc"].end
         computed = int(checksum(np.frombuffer(dump.data, np.uint8), first, dump.stop - first, table is BATCH))
+        if computed != number:
+            polynomial = REFLECTED_CASTAGNOLI if table is BATCH else REFLECTED_IEEE
+            dump.mismatch(first, dump.stop, polynomial, computed ^ number)
         return [f"{'right' if computed == number else 'wrong'}: stored {number}, computed {computed}"]
     if field.name == "attributes":
         return [bits(number, table)]
