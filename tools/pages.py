@@ -78,13 +78,18 @@ def format_page(format: Format) -> str:
     return "\n".join(parts)
 
 
-def source_page(source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str]) -> str:
-    """A data source: its options and its columns."""
+def source_page(
+    source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str], on_request: Mapping[str, pa.DataType]
+) -> str:
+    """A data source: its options and its columns, and those that only who names them gets."""
     parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/files.md).", ""]
     parts += ["## Options", "", "| option | default | meaning |", "|---|---|---|"]
     parts += [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in source.OPTIONS]
     parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
     parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in types.items()]
+    if on_request:
+        parts += ["", "Only where `columns` names them:", "", "| column | type | meaning |", "|---|---|---|"]
+        parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in on_request.items()]
     return "\n".join([*parts, ""])
 
 

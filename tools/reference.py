@@ -1,4 +1,4 @@
-"""What is generated from the catalogue and the layouts: the pages of functions and formats, the stub of the column
+"""What is generated from the catalogue and the layouts: the pages of functions and formats, the module of the column
 functions, the native twins of header functions.
 
 ``python -m tools.reference`` writes them; a test holds them against the catalogue.
@@ -22,19 +22,41 @@ from tools.native import twins
 ROOT = Path(__file__).parents[1]
 
 
-def stub() -> str:
-    """The column functions' declarations, as a Python stub."""
-    parts = ["# Generated from the catalogue by `make docs`.", "from pyspark.sql import Column", ""]
-    for function in FUNCTIONS.values():
-        arguments = ", ".join(_declaration(parameter) for parameter in parameters(function))
-        parts += [
-            f"def {function.name}({arguments}) -> Column:",
-            f'    """{function.doc}',
-            "",
-            f"    {_short(function)}",
-        ]
-        parts += ['    """', ""]
-    return "\n".join(parts)
+_COLUMN_FUNCTIONS = '''"""Every function as a column function, for DataFrame code.
+
+    from sparkwire import sql_functions as W
+
+    df.select(W.dbus_opcode("value"), W.dbus_sequence("value"))
+
+A column is named or given as a Column, a constant as a Python value. They need no registration. Generated from the catalogue by
+`make docs`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from sparkwire.spark.columns import column_of
+'''
+
+
+def column_functions() -> str:
+    """The module of the column functions."""
+    return "\n\n".join([_COLUMN_FUNCTIONS, *map(_column_function, FUNCTIONS.values())])
+
+
+def _column_function(function: Function) -> str:
+    taken = parameters(function)
+    fields = [f"    {name}: {doc}" for name, doc in function.field_docs.items()]
+    doc = [function.doc, "", function.signature, "", *(["Fields:", *fields, ""] if fields else [])]
+    lines = [*doc, f"Example: {function.example}"]
+    body = "\n".join(f"    {line}".rstrip() for line in lines).replace("\\", "\\\\").strip()
+    given = ", ".join([repr(function.name), *(parameter.name for parameter in taken)])
+    return f'''def {function.name}({", ".join(map(_declaration, taken))}) -> Column:
+    """{body}
+    """
+    return column_of({given})
+'''
 
 
 def native(format: Format) -> str:
@@ -56,10 +78,14 @@ GENERATED: dict[Path, Callable[[], str]] = {
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
     _DOCS / "explain.svg": picture,
     _DOCS / "sources" / "kafka_log.md": partial(
-        pages.source_page, kafka_log, kafka_log.COLUMNS[kafka_log.RECORDS], kafka_log.DOCS[kafka_log.RECORDS]
+        pages.source_page,
+        kafka_log,
+        kafka_log.COLUMNS[kafka_log.RECORDS],
+        kafka_log.DOCS[kafka_log.RECORDS],
+        kafka_log.ON_REQUEST,
     ),
-    _DOCS / "sources" / "databus.md": partial(pages.source_page, databus, databus.COLUMNS, databus.DOCS),
-    Path(__file__).parent / "sql_functions.pyi": stub,
+    _DOCS / "sources" / "databus.md": partial(pages.source_page, databus, databus.COLUMNS, databus.DOCS, {}),
+    ROOT / "udfs" / "sparkwire" / "sql_functions.py": column_functions,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }
 
@@ -69,10 +95,6 @@ def main() -> None:
     for path, text in GENERATED.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")
-
-
-def _short(function: Function) -> str:
-    return function.signature if len(function.signature) < 100 else function.signature.partition("<")[0] + "<…>"
 
 
 def _declaration(parameter: Parameter) -> str:

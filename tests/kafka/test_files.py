@@ -43,7 +43,14 @@ def by_headers(path: Path, size: int = 10**9) -> list[Row]:
 def unchecked(data: bytes) -> list[Row]:
     """What ``kafka_batches`` says of them."""
     nothing = {"topic": None, "partition": None}
-    return [{name: (row | nothing)[name] for name in UNCHECKED} for row in ask("kafka_batches", [data])[0]]
+    return [{name: (row | nothing)[name] for name in UNCHECKED} for row in batches(data)]
+
+
+def batches(data: bytes) -> list[Row]:
+    """What ``kafka_batches`` says of them, but that what is no whole batch has no records to count."""
+    return [
+        row | {"record_count": row["record_count"] if row["size"] else None} for row in ask("kafka_batches", [data])[0]
+    ]
 
 
 def expected(data: bytes) -> list[Row]:
@@ -72,7 +79,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None) -> None:
     path.write_bytes(case.data)
     assert records(rows(path, **ALL)) == expected(case.data)
     assert records(rows(path, maxSplitBytes="2000", **ALL)) == expected(case.data)
-    assert records(rows(path, maxSplitBytes="2000", rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert records(rows(path, maxSplitBytes="2000", rows="batches")) == batches(case.data)
     assert by_headers(path) == by_headers(path, 2000 // kafka_log.HEADERS_SPAN) == unchecked(case.data)
 
 
@@ -83,7 +90,7 @@ def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
     want = expected(case.data)
     for size in (1, 5000):
         assert records(rows(path, maxSplitBytes=str(size), **ALL)) == want
-    assert records(rows(path, rows="batches")) == ask("kafka_batches", [case.data])[0]
+    assert records(rows(path, rows="batches")) == batches(case.data)
     assert by_headers(path) == by_headers(path, 1) == unchecked(case.data)
 
 

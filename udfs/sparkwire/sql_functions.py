@@ -4,15 +4,1333 @@
 
     df.select(W.dbus_opcode("value"), W.dbus_sequence("value"))
 
-A column is named or given as a Column, a constant as a Python value. They need no registration. The
-functions come from the catalogue; ``sql_functions.pyi`` declares them to editors and type checkers.
+A column is named or given as a Column, a constant as a Python value. They need no registration. Generated from the catalogue by
+`make docs`.
 """
 
 from __future__ import annotations
 
-from sparkwire.catalogue import FUNCTIONS
-from sparkwire.spark.columns import column_function
+from pyspark.sql import Column
 
-globals().update({name: column_function(function) for name, function in FUNCTIONS.items()})
+from sparkwire.spark.columns import column_of
 
-__all__ = list(FUNCTIONS)
+
+def dbus_version(event: Column | str | bytes) -> Column:
+    """Version of the format: 0 (V1) or 2 (V2); other values as stored.
+
+    dbus_version(event BINARY) -> TINYINT
+
+    Example: dbus_version(event) -> 0
+    """
+    return column_of('dbus_version', event)
+
+
+def dbus_byte_order(event: Column | str | bytes) -> Column:
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+
+    dbus_byte_order(event BINARY) -> STRING
+
+    Example: dbus_byte_order(event) -> BIG_ENDIAN
+    """
+    return column_of('dbus_byte_order', event)
+
+
+def dbus_header_crc(event: Column | str | bytes) -> Column:
+    """The header's checksum, as stored.
+
+    dbus_header_crc(event BINARY) -> BIGINT
+
+    Example: dbus_header_crc(event) -> 847328966
+    """
+    return column_of('dbus_header_crc', event)
+
+
+def dbus_value_crc(event: Column | str | bytes) -> Column:
+    """The value's checksum, as stored; of V2 the body's.
+
+    dbus_value_crc(event BINARY) -> BIGINT
+
+    Example: dbus_value_crc(event) -> 4029829531
+    """
+    return column_of('dbus_value_crc', event)
+
+
+def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
+    """The header's checksum, computed over the bytes that are there.
+
+    dbus_header_crc_computed(event BINARY) -> BIGINT
+
+    Example: dbus_header_crc_computed(event) -> 847328966
+    """
+    return column_of('dbus_header_crc_computed', event)
+
+
+def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
+    """The value's checksum, computed over the bytes that are there; of V2 the body's.
+
+    dbus_value_crc_computed(event BINARY) -> BIGINT
+
+    Example: dbus_value_crc_computed(event) -> 4029829531
+    """
+    return column_of('dbus_value_crc_computed', event)
+
+
+def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
+    """Whether the header's checksum is right; NULL where bytes that it needs are missing.
+
+    dbus_header_crc_valid(event BINARY) -> BOOLEAN
+
+    Example: dbus_header_crc_valid(event) -> true
+    """
+    return column_of('dbus_header_crc_valid', event)
+
+
+def dbus_value_crc_valid(event: Column | str | bytes) -> Column:
+    """Whether the value's checksum is right; NULL where bytes that it needs are missing.
+
+    dbus_value_crc_valid(event BINARY) -> BOOLEAN
+
+    Example: dbus_value_crc_valid(event) -> true
+    """
+    return column_of('dbus_value_crc_valid', event)
+
+
+def dbus_length(event: Column | str | bytes) -> Column:
+    """Length of the whole event, as stored [bytes].
+
+    dbus_length(event BINARY) -> INT
+
+    Example: dbus_length(event) -> 66
+    """
+    return column_of('dbus_length', event)
+
+
+def dbus_attributes(event: Column | str | bytes) -> Column:
+    """The 16 attribute bits.
+
+    dbus_attributes(event BINARY) -> INT
+
+    Example: dbus_attributes(event) -> 1
+    """
+    return column_of('dbus_attributes', event)
+
+
+def dbus_opcode(event: Column | str | bytes) -> Column:
+    """UPSERT or DELETE; NULL where no opcode bit is set.
+
+    dbus_opcode(event BINARY) -> STRING
+
+    Example: dbus_opcode(event) -> UPSERT
+    """
+    return column_of('dbus_opcode', event)
+
+
+def dbus_is_trace(event: Column | str | bytes) -> Column:
+    """Whether the event is traced.
+
+    dbus_is_trace(event BINARY) -> BOOLEAN
+
+    Example: dbus_is_trace(event) -> false
+    """
+    return column_of('dbus_is_trace', event)
+
+
+def dbus_is_replicated(event: Column | str | bytes) -> Column:
+    """Whether the event came by external replication.
+
+    dbus_is_replicated(event BINARY) -> BOOLEAN
+
+    Example: dbus_is_replicated(event) -> false
+    """
+    return column_of('dbus_is_replicated', event)
+
+
+def dbus_key_type(event: Column | str | bytes) -> Column:
+    """LONG, BYTES or (V2 only) SCHEMA.
+
+    dbus_key_type(event BINARY) -> STRING
+
+    Example: dbus_key_type(event_v2) -> SCHEMA
+    """
+    return column_of('dbus_key_type', event)
+
+
+def dbus_is_end_of_period(event: Column | str | bytes) -> Column:
+    """Whether the event ends a window: source id -2.
+
+    dbus_is_end_of_period(event BINARY) -> BOOLEAN
+
+    Example: dbus_is_end_of_period(event) -> false
+    """
+    return column_of('dbus_is_end_of_period', event)
+
+
+def dbus_sequence(event: Column | str | bytes) -> Column:
+    """Sequence number of the window (SCN).
+
+    dbus_sequence(event BINARY) -> BIGINT
+
+    Example: dbus_sequence(event) -> 77
+    """
+    return column_of('dbus_sequence', event)
+
+
+def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
+    """Physical partition; of V2 its only partition id.
+
+    dbus_physical_partition_id(event BINARY) -> SMALLINT
+
+    Example: dbus_physical_partition_id(event) -> -1
+    """
+    return column_of('dbus_physical_partition_id', event)
+
+
+def dbus_logical_partition_id(event: Column | str | bytes) -> Column:
+    """Logical partition; of V2 its only partition id.
+
+    dbus_logical_partition_id(event BINARY) -> SMALLINT
+
+    Example: dbus_logical_partition_id(event) -> 3
+    """
+    return column_of('dbus_logical_partition_id', event)
+
+
+def dbus_timestamp_nanos(event: Column | str | bytes) -> Column:
+    """Creation time [ns since epoch]. Control events have Java's nanoTime instead.
+
+    dbus_timestamp_nanos(event BINARY) -> BIGINT
+
+    Example: dbus_timestamp_nanos(event) -> 1400000000000000001
+    """
+    return column_of('dbus_timestamp_nanos', event)
+
+
+def dbus_timestamp(event: Column | str | bytes) -> Column:
+    """Creation time, rounded toward the past to microseconds.
+
+    dbus_timestamp(event BINARY) -> TIMESTAMP
+
+    Example: unix_micros(dbus_timestamp(event)) -> 1400000000000000
+    """
+    return column_of('dbus_timestamp', event)
+
+
+def dbus_src_id(event: Column | str | bytes) -> Column:
+    """Source id.
+
+    dbus_src_id(event BINARY) -> INT
+
+    Example: dbus_src_id(event) -> 40
+    """
+    return column_of('dbus_src_id', event)
+
+
+def dbus_source_range(event: Column | str | bytes) -> Column:
+    """Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.
+
+    dbus_source_range(event BINARY) -> STRING
+
+    Example: dbus_source_range(event) -> DATA
+    """
+    return column_of('dbus_source_range', event)
+
+
+def dbus_event_type(event: Column | str | bytes) -> Column:
+    """Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), PRIVATE (<= -20000) or SYSTEM (any other <= 0).
+
+    dbus_event_type(event BINARY) -> STRING
+
+    Example: dbus_event_type(event) -> DATA
+    """
+    return column_of('dbus_event_type', event)
+
+
+def dbus_schema_id(event: Column | str | bytes) -> Column:
+    """Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.
+
+    dbus_schema_id(event BINARY) -> BINARY
+
+    Example: hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10
+    """
+    return column_of('dbus_schema_id', event)
+
+
+def dbus_schema_version(event: Column | str | bytes) -> Column:
+    """Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.
+
+    dbus_schema_version(event BINARY) -> SMALLINT
+
+    Example: dbus_schema_version(event_v2) -> 1
+    """
+    return column_of('dbus_schema_version', event)
+
+
+def dbus_key(event: Column | str | bytes) -> Column:
+    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.
+
+    dbus_key(event BINARY) -> STRING
+
+    Example: dbus_key(event) -> 5
+    """
+    return column_of('dbus_key', event)
+
+
+def dbus_key_long(event: Column | str | bytes) -> Column:
+    """The key, if it is a LONG.
+
+    dbus_key_long(event BINARY) -> BIGINT
+
+    Example: dbus_key_long(event) -> 5
+    """
+    return column_of('dbus_key_long', event)
+
+
+def dbus_key_bytes(event: Column | str | bytes) -> Column:
+    """The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.
+
+    dbus_key_bytes(event BINARY) -> BINARY
+
+    Example: hex(dbus_key_bytes(event_v2)) -> A972D417
+    """
+    return column_of('dbus_key_bytes', event)
+
+
+def dbus_value(event: Column | str | bytes) -> Column:
+    """The payload; NULL for V2 without one, X'' for an empty one.
+
+    dbus_value(event BINARY) -> BINARY
+
+    Example: CAST(dbus_value(event) AS STRING) -> hello
+    """
+    return column_of('dbus_value', event)
+
+
+def dbus_value_size(event: Column | str | bytes) -> Column:
+    """Size of the payload, as the event says [bytes].
+
+    dbus_value_size(event BINARY) -> INT
+
+    Example: dbus_value_size(event) -> 5
+    """
+    return column_of('dbus_value_size', event)
+
+
+def dbus_metadata(event: Column | str | bytes) -> Column:
+    """Data of V2's metadata part.
+
+    dbus_metadata(event BINARY) -> BINARY
+
+    Example: hex(dbus_metadata(event_v2)) -> 27
+    """
+    return column_of('dbus_metadata', event)
+
+
+def dbus_metadata_schema_id(event: Column | str | bytes) -> Column:
+    """Digest of the metadata's schema, 16 or 4 bytes.
+
+    dbus_metadata_schema_id(event BINARY) -> BINARY
+
+    Example: hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC
+    """
+    return column_of('dbus_metadata_schema_id', event)
+
+
+def dbus_metadata_schema_version(event: Column | str | bytes) -> Column:
+    """Version of the metadata's schema.
+
+    dbus_metadata_schema_version(event BINARY) -> SMALLINT
+
+    Example: dbus_metadata_schema_version(event_v2) -> 7
+    """
+    return column_of('dbus_metadata_schema_version', event)
+
+
+def dbus_key_schema_id(event: Column | str | bytes) -> Column:
+    """Digest of a SCHEMA key's schema, 16 or 4 bytes.
+
+    dbus_key_schema_id(event BINARY) -> BINARY
+
+    Example: hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA
+    """
+    return column_of('dbus_key_schema_id', event)
+
+
+def dbus_key_schema_version(event: Column | str | bytes) -> Column:
+    """Version of a SCHEMA key's schema.
+
+    dbus_key_schema_version(event BINARY) -> SMALLINT
+
+    Example: dbus_key_schema_version(event_v2) -> 3
+    """
+    return column_of('dbus_key_schema_version', event)
+
+
+def dbus_status(event: Column | str | bytes) -> Column:
+    """OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
+
+    dbus_status(event BINARY) -> STRING
+
+    Example: dbus_status(event) -> OK
+    """
+    return column_of('dbus_status', event)
+
+
+def dbus_error(event: Column | str | bytes) -> Column:
+    """The first thing wrong, reading from the front; NULL for an intact event.
+
+    dbus_error(event BINARY) -> STRING
+
+    Example: dbus_error(substring(event, 1, 60)) -> TRUNCATED
+    """
+    return column_of('dbus_error', event)
+
+
+def dbus_is_valid(event: Column | str | bytes) -> Column:
+    """Whether nothing is wrong.
+
+    dbus_is_valid(event BINARY) -> BOOLEAN
+
+    Example: dbus_is_valid(event) -> true
+    """
+    return column_of('dbus_is_valid', event)
+
+
+def dbus_event(event: Column | str | bytes) -> Column:
+    """Every field above, in one pass.
+
+    dbus_event(event BINARY) -> STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
+
+    Fields:
+        version: Version of the format: 0 (V1) or 2 (V2); other values as stored.
+        byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+        header_crc: The header's checksum, as stored.
+        value_crc: The value's checksum, as stored; of V2 the body's.
+        header_crc_computed: The header's checksum, computed over the bytes that are there.
+        value_crc_computed: The value's checksum, computed over the bytes that are there; of V2 the body's.
+        header_crc_valid: Whether the header's checksum is right; NULL where bytes that it needs are missing.
+        value_crc_valid: Whether the value's checksum is right; NULL where bytes that it needs are missing.
+        length: Length of the whole event, as stored [bytes].
+        attributes: The 16 attribute bits.
+        opcode: UPSERT or DELETE; NULL where no opcode bit is set.
+        is_trace: Whether the event is traced.
+        is_replicated: Whether the event came by external replication.
+        key_type: LONG, BYTES or (V2 only) SCHEMA.
+        is_end_of_period: Whether the event ends a window: source id -2.
+        sequence: Sequence number of the window (SCN).
+        physical_partition_id: Physical partition; of V2 its only partition id.
+        logical_partition_id: Logical partition; of V2 its only partition id.
+        timestamp_nanos: Creation time [ns since epoch]. Control events have Java's nanoTime instead.
+        timestamp: Creation time, rounded toward the past to microseconds.
+        src_id: Source id.
+        source_range: Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.
+        event_type: Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), PRIVATE (<= -20000) or SYSTEM (any other <= 0).
+        schema_id: Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.
+        schema_version: Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.
+        key: The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.
+        key_long: The key, if it is a LONG.
+        key_bytes: The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.
+        value: The payload; NULL for V2 without one, X'' for an empty one.
+        value_size: Size of the payload, as the event says [bytes].
+        metadata: Data of V2's metadata part.
+        metadata_schema_id: Digest of the metadata's schema, 16 or 4 bytes.
+        metadata_schema_version: Version of the metadata's schema.
+        key_schema_id: Digest of a SCHEMA key's schema, 16 or 4 bytes.
+        key_schema_version: Version of a SCHEMA key's schema.
+        status: OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
+        error: The first thing wrong, reading from the front; NULL for an intact event.
+        is_valid: Whether nothing is wrong.
+
+    Example: dbus_event(event).sequence -> 77
+    """
+    return column_of('dbus_event', event)
+
+
+def dbus_events(stream: Column | str | bytes) -> Column:
+    """Events as they lie one after the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
+
+    dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
+
+    Fields:
+        position: Where the row begins in the stream [bytes].
+        event: Its bytes: an event, a torn one, or what was skipped.
+        status: OK, PARTIAL (bytes are missing) or ERR, as dbus_status.
+        error: The first thing wrong, as dbus_error; NULL for an intact event.
+
+    Example: transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]
+    """
+    return column_of('dbus_events', stream)
+
+
+def dbus_explain(event: Column | str | bytes) -> Column:
+    """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. For a few events that somebody looks at: it is slow.
+
+    dbus_explain(event BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
+
+    Fields:
+        position: Where the bytes begin [bytes].
+        size: How many there are [bytes].
+        field: Which field they are.
+        hex: The bytes themselves; NULL for very many.
+        value: What they say, as the function of that name answers it.
+        note: What is to be known of them, and first what is wrong.
+
+    Example: filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77
+    """
+    return column_of('dbus_explain', event)
+
+
+def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
+    """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the number that it says, else by its Java hash code; NULL without a key that can be read.
+
+    dbus_key_partition(event BINARY, n INT) -> INT
+
+    Example: dbus_key_partition(event, 3) -> 2
+    """
+    return column_of('dbus_key_partition', event, n)
+
+
+def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -> Column:
+    """The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also spelt JSON_PLAIN). NULL where a field that the text names cannot be read.
+
+    dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING
+
+    Example: get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=
+    """
+    return column_of('dbus_to_json', event, encoding)
+
+
+def dbus_from_json(json: Column | str) -> Column:
+    """A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and isReplicated too. NULL for any other text.
+
+    dbus_from_json(json STRING) -> BINARY
+
+    Example: dbus_from_json(dbus_to_json(event)) = event -> true
+    """
+    return column_of('dbus_from_json', json)
+
+
+def to_dbus_event(event: Column | str) -> Column:
+    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
+
+    to_dbus_event(event STRUCT<version BIGINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length BIGINT, attributes BIGINT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id BIGINT, logical_partition_id BIGINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id BIGINT, source_range STRING, event_type STRING, schema_id BINARY, schema_version BIGINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size BIGINT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version BIGINT, key_schema_id BINARY, key_schema_version BIGINT, status STRING, error STRING, is_valid BOOLEAN>) -> BINARY
+
+    Example: to_dbus_event(dbus_event(event_v2)) = event_v2 -> true
+    """
+    return column_of('to_dbus_event', event)
+
+
+def kafka_crc(msg: Column | str | bytes) -> Column:
+    """The message's CRC-32, as stored.
+
+    kafka_crc(msg BINARY) -> BIGINT
+
+    Example: kafka_crc(message) -> 3925109172
+    """
+    return column_of('kafka_crc', msg)
+
+
+def kafka_crc_computed(msg: Column | str | bytes) -> Column:
+    """The CRC-32 computed over the bytes that are there.
+
+    kafka_crc_computed(msg BINARY) -> BIGINT
+
+    Example: kafka_crc_computed(message) = kafka_crc(message) -> true
+    """
+    return column_of('kafka_crc_computed', msg)
+
+
+def kafka_crc_valid(msg: Column | str | bytes) -> Column:
+    """Whether both are equal; NULL where bytes are missing.
+
+    kafka_crc_valid(msg BINARY) -> BOOLEAN
+
+    Example: kafka_crc_valid(message) -> true
+    """
+    return column_of('kafka_crc_valid', msg)
+
+
+def kafka_magic(msg: Column | str | bytes) -> Column:
+    """Version of the format: 0 or 1; other values as stored.
+
+    kafka_magic(msg BINARY) -> TINYINT
+
+    Example: kafka_magic(message) -> 1
+    """
+    return column_of('kafka_magic', msg)
+
+
+def kafka_attributes(msg: Column | str | bytes) -> Column:
+    """The attribute bits: 0-2 codec, 3 timestamp type.
+
+    kafka_attributes(msg BINARY) -> INT
+
+    Example: kafka_attributes(message) -> 0
+    """
+    return column_of('kafka_attributes', msg)
+
+
+def kafka_compression(msg: Column | str | bytes) -> Column:
+    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+
+    kafka_compression(msg BINARY) -> STRING
+
+    Example: kafka_compression(message) -> none
+    """
+    return column_of('kafka_compression', msg)
+
+
+def kafka_timestamp(msg: Column | str | bytes) -> Column:
+    """When the message was created or appended; NULL for magic 0 and for -1.
+
+    kafka_timestamp(msg BINARY) -> TIMESTAMP
+
+    Example: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
+    """
+    return column_of('kafka_timestamp', msg)
+
+
+def kafka_timestamp_ms(msg: Column | str | bytes) -> Column:
+    """The same [ms since epoch].
+
+    kafka_timestamp_ms(msg BINARY) -> BIGINT
+
+    Example: kafka_timestamp_ms(message) -> 1600000000351
+    """
+    return column_of('kafka_timestamp_ms', msg)
+
+
+def kafka_timestamp_type(msg: Column | str | bytes) -> Column:
+    """CreateTime or LogAppendTime; NULL for magic 0.
+
+    kafka_timestamp_type(msg BINARY) -> STRING
+
+    Example: kafka_timestamp_type(message) -> CreateTime
+    """
+    return column_of('kafka_timestamp_type', msg)
+
+
+def kafka_key(msg: Column | str | bytes) -> Column:
+    """The key; NULL for a null key.
+
+    kafka_key(msg BINARY) -> BINARY
+
+    Example: CAST(kafka_key(message) AS STRING) -> key-00043
+    """
+    return column_of('kafka_key', msg)
+
+
+def kafka_key_size(msg: Column | str | bytes) -> Column:
+    """The key's size as stored, -1 for null [bytes].
+
+    kafka_key_size(msg BINARY) -> INT
+
+    Example: kafka_key_size(message) -> 9
+    """
+    return column_of('kafka_key_size', msg)
+
+
+def kafka_value(msg: Column | str | bytes) -> Column:
+    """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+
+    kafka_value(msg BINARY) -> BINARY
+
+    Example: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
+    """
+    return column_of('kafka_value', msg)
+
+
+def kafka_value_size(msg: Column | str | bytes) -> Column:
+    """The value's size as stored, -1 for null [bytes].
+
+    kafka_value_size(msg BINARY) -> INT
+
+    Example: kafka_value_size(message) -> 64
+    """
+    return column_of('kafka_value_size', msg)
+
+
+def kafka_error(msg: Column | str | bytes) -> Column:
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+
+    kafka_error(msg BINARY) -> STRING
+
+    Example: kafka_error(substring(message, 1, 20)) -> TRUNCATED
+    """
+    return column_of('kafka_error', msg)
+
+
+def kafka_is_valid(msg: Column | str | bytes) -> Column:
+    """Whether kafka_error is NULL.
+
+    kafka_is_valid(msg BINARY) -> BOOLEAN
+
+    Example: kafka_is_valid(message) -> true
+    """
+    return column_of('kafka_is_valid', msg)
+
+
+def kafka_message(msg: Column | str | bytes) -> Column:
+    """Every field above, in one pass.
+
+    kafka_message(msg BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+
+    Fields:
+        crc: The message's CRC-32, as stored.
+        crc_computed: The CRC-32 computed over the bytes that are there.
+        crc_valid: Whether both are equal; NULL where bytes are missing.
+        magic: Version of the format: 0 or 1; other values as stored.
+        attributes: The attribute bits: 0-2 codec, 3 timestamp type.
+        compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+        timestamp: When the message was created or appended; NULL for magic 0 and for -1.
+        timestamp_ms: The same [ms since epoch].
+        timestamp_type: CreateTime or LogAppendTime; NULL for magic 0.
+        key: The key; NULL for a null key.
+        key_size: The key's size as stored, -1 for null [bytes].
+        value: The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+        value_size: The value's size as stored, -1 for null [bytes].
+        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+        is_valid: Whether kafka_error is NULL.
+
+    Example: kafka_message(message).key_size -> 9
+    """
+    return column_of('kafka_message', msg)
+
+
+def kafka_batches(data: Column | str | bytes) -> Column:
+    """The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.
+
+    kafka_batches(data BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
+
+    Fields:
+        position: Where the entry begins in the bytes given [bytes].
+        size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
+        base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.
+        last_offset: Offset of the last record that was written, which compaction may have removed.
+        magic: Version of the format: 0, 1 or 2; others as stored.
+        crc: The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.
+        crc_valid: Whether it is that of the bytes; NULL where bytes are missing.
+        compression: Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
+        timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
+        base_timestamp_ms: What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch].
+        max_timestamp_ms: Largest timestamp of the batch; that of the message in magic 1 [ms since epoch].
+        record_count: Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.
+        partition_leader_epoch: Set by the broker, not covered by the CRC.
+        producer_id: -1 for none.
+        producer_epoch: -1 for none.
+        base_sequence: Sequence of the first record, -1 for none.
+        last_sequence: Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0.
+        is_transactional: Whether it belongs to a transaction.
+        is_control: Whether its records are written by brokers, such as a transaction's end.
+        delete_horizon_ms: From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].
+        error: Why the entry cannot be read; NULL for an intact one.
+
+    Example: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
+    """
+    return column_of('kafka_batches', data)
+
+
+def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_cell_bytes: Column | int = 2147483648) -> Column:
+    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
+
+    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_cell_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
+
+    Fields:
+        offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
+        timestamp: When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.
+        timestamp_ms: The same as stored [ms since epoch].
+        timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
+        key: The key; NULL for a null key.
+        value: The value; NULL for a tombstone.
+        headers: Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.
+        position: Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].
+        magic: Version of that batch's format: 0, 1 or 2; others as stored.
+        compression: Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
+        producer_id: Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.
+        producer_epoch: The producer's epoch, -1 for none; NULL in magic 0 and 1.
+        sequence: The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.
+        partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.
+        is_transactional: Whether it belongs to a transaction.
+        is_control: Whether a broker wrote it, as the end of a transaction is.
+        control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
+        error: Why the batch or record cannot be read; NULL for a good one.
+
+    Example: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
+    """
+    return column_of('kafka_records', data, verify_crc, max_batch_bytes, max_cell_bytes)
+
+
+def kafka_headers_map(headers: Column | str) -> Column:
+    """The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.
+
+    kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>
+
+    Example: CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] AS STRING) -> 2
+    """
+    return column_of('kafka_headers_map', headers)
+
+
+def kafka_next_offset(data: Column | str | bytes) -> Column:
+    """The offset after the last entry within kafka_valid_bytes; NULL if there is none.
+
+    kafka_next_offset(data BINARY) -> BIGINT
+
+    Example: kafka_next_offset(segment) -> 16
+    """
+    return column_of('kafka_next_offset', data)
+
+
+def kafka_valid_bytes(data: Column | str | bytes) -> Column:
+    """How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].
+
+    kafka_valid_bytes(data BINARY) -> INT
+
+    Example: kafka_valid_bytes(segment) -> 281
+    """
+    return column_of('kafka_valid_bytes', data)
+
+
+def kafka_offset_index(data: Column | str | bytes, base_offset: Column | str | int) -> Column:
+    """An .index file: absolute offsets and the positions of their entries in the segment [bytes].
+
+    kafka_offset_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>
+
+    Fields:
+        offset: The last offset of the batch that begins at position.
+        position: Where that batch begins in the segment [bytes].
+
+    Example: transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]
+    """
+    return column_of('kafka_offset_index', data, base_offset)
+
+
+def kafka_time_index(data: Column | str | bytes, base_offset: Column | str | int) -> Column:
+    """A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.
+
+    kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
+
+    Fields:
+        timestamp_ms: Largest timestamp so far [ms since epoch].
+        offset: The offset of the batch that has it.
+
+    Example: transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]
+    """
+    return column_of('kafka_time_index', data, base_offset)
+
+
+def kafka_txn_index(data: Column | str | bytes) -> Column:
+    """A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.
+
+    kafka_txn_index(data BINARY) -> ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
+
+    Fields:
+        version: 0.
+        producer_id: Whose transaction it was.
+        first_offset: Of the transaction.
+        last_offset: Of the transaction: that of its abort marker.
+        last_stable_offset: When it was aborted: below it no transaction was open.
+
+    Example: transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> [11 0 15, 22 32 40]
+    """
+    return column_of('kafka_txn_index', data)
+
+
+def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
+    """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows all the same, and a file without any is one row of an error.
+
+    kafka_producer_snapshot(data BINARY) -> ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
+
+    Fields:
+        producer_id: The producer.
+        producer_epoch: Its epoch.
+        last_sequence: Sequence of the last record of its last batch, -1 for none.
+        last_offset: Offset of that record, -1 for none.
+        offset_delta: From the first offset of that batch to its last.
+        timestamp_ms: Of its last batch or marker [ms since epoch].
+        coordinator_epoch: Of the coordinator that wrote its last marker, -1 for none.
+        current_txn_first_offset: Where its open transaction begins.
+        error: What is wrong with the file, in every row of it.
+
+    Example: transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> [1000 382, 1001 379]
+    """
+    return column_of('kafka_producer_snapshot', data)
+
+
+def kafka_leader_epochs(text: Column | str | bytes) -> Column:
+    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs CAST(text AS BINARY).
+
+    kafka_leader_epochs(text BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
+
+    Fields:
+        epoch: The leader's epoch.
+        start_offset: Offset of the first record that it wrote.
+
+    Example: transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]
+    """
+    return column_of('kafka_leader_epochs', text)
+
+
+def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
+    """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.
+
+    kafka_group_record(key BINARY, value BINARY) -> STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
+
+    Fields:
+        kind: OFFSET, GROUP or OTHER, as the key tells.
+        version: Of the value; of the key for OTHER.
+        group: The group's id.
+        topic: Whose offset was committed.
+        partition: Of the topic.
+        offset: That was committed: of the next record to read.
+        leader_epoch: Of the record before, -1 for none; from version 3 on.
+        metadata: What the consumer committed with the offset.
+        commit_timestamp_ms: When it was committed [ms since epoch].
+        expire_timestamp_ms: When it expires [ms since epoch]; version 1 alone.
+        protocol_type: Such as consumer or connect.
+        generation: Of the group.
+        protocol: The assignor that was chosen.
+        leader: The member that assigns.
+        members: How many members the group has.
+        error: What is wrong with the key, else with the value.
+
+    Example: kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset -> 42
+    """
+    return column_of('kafka_group_record', key, value)
+
+
+def kafka_transaction_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
+    """A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, all versions. A tombstone (NULL value) has its key's field.
+
+    kafka_transaction_record(key BINARY, value BINARY) -> STRUCT<version SMALLINT, transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, timeout_ms INT, state STRING, partitions ARRAY<STRUCT<topic STRING, partition INT>>, last_update_timestamp_ms BIGINT, start_timestamp_ms BIGINT, error STRING>
+
+    Fields:
+        version: Of the value.
+        transactional_id: The producer's name.
+        producer_id: That the transactional id has.
+        producer_epoch: Fences the producers before.
+        timeout_ms: After which an open transaction is aborted [ms].
+        state: Of the transaction.
+        partitions: That the transaction writes to.
+        last_update_timestamp_ms: When the state changed [ms since epoch].
+        start_timestamp_ms: When the transaction began [ms since epoch].
+        error: What is wrong with the key, else with the value.
+
+    Example: kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1
+    """
+    return column_of('kafka_transaction_record', key, value)
+
+
+def kafka_search_offset(data: Column | str | bytes, target: Column | str | int) -> Column:
+    """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
+
+    kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
+
+    Fields:
+        offset: The entry's last offset.
+        position: Where the entry begins [bytes].
+
+    Example: kafka_search_offset(segment, 1200).position -> 43
+    """
+    return column_of('kafka_search_offset', data, target)
+
+
+def kafka_explain(data: Column | str | bytes) -> Column:
+    """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. For a few batches that somebody looks at: it is slow.
+
+    kafka_explain(data BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
+
+    Fields:
+        position: Where the bytes begin [bytes].
+        size: How many there are [bytes].
+        field: Which field they are.
+        hex: The bytes themselves; NULL for very many.
+        value: What they say, as the function of that name answers it.
+        note: What is to be known of them, and first what is wrong.
+
+    Example: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
+    """
+    return column_of('kafka_explain', data)
+
+
+def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:
+    """One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.
+
+    to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY
+
+    Example: CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!
+    """
+    return column_of('to_kafka_message', key, value, timestamp_ms, magic)
+
+
+def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int) -> Column:
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.
+
+    to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>>>, base_offset BIGINT, compression STRING, magic INT) -> BINARY
+
+    Example: transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, 'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]
+    """
+    return column_of('to_kafka_records', records, base_offset, compression, magic)
+
+
+def datahub_op(blob: Column | str | bytes) -> Column:
+    """payload.op, as written.
+
+    datahub_op(blob BINARY) -> STRING
+
+    Example: datahub_op(blob) -> UPDATE_AFTER
+    """
+    return column_of('datahub_op', blob)
+
+
+def datahub_operation(blob: Column | str | bytes) -> Column:
+    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
+
+    datahub_operation(blob BINARY) -> STRING
+
+    Example: datahub_operation(blob) -> UPDATE_AFTER
+    """
+    return column_of('datahub_operation', blob)
+
+
+def datahub_sequence_id(blob: Column | str | bytes) -> Column:
+    """payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
+
+    datahub_sequence_id(blob BINARY) -> STRING
+
+    Example: datahub_sequence_id(blob) -> 1605339516000000005
+    """
+    return column_of('datahub_sequence_id', blob)
+
+
+def datahub_event_time(blob: Column | str | bytes) -> Column:
+    """When the record changed in the source database.
+
+    datahub_event_time(blob BINARY) -> TIMESTAMP
+
+    Example: datahub_event_time(blob) -> 2020-11-14 07:45:34
+    """
+    return column_of('datahub_event_time', blob)
+
+
+def datahub_event_time_ms(blob: Column | str | bytes) -> Column:
+    """When the record changed in the source database [ms since epoch].
+
+    datahub_event_time_ms(blob BINARY) -> BIGINT
+
+    Example: datahub_event_time_ms(blob) -> 1605339934000
+    """
+    return column_of('datahub_event_time_ms', blob)
+
+
+def datahub_system_time(blob: Column | str | bytes) -> Column:
+    """When the synchronization handled the message; not every source has it.
+
+    datahub_system_time(blob BINARY) -> TIMESTAMP
+
+    Example: datahub_system_time(blob) -> 2020-11-14 07:45:34.951
+    """
+    return column_of('datahub_system_time', blob)
+
+
+def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
+    """When the synchronization handled the message [ms since epoch].
+
+    datahub_system_time_ms(blob BINARY) -> BIGINT
+
+    Example: datahub_system_time_ms(blob) -> 1605339934951
+    """
+    return column_of('datahub_system_time_ms', blob)
+
+
+def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
+    """Where a synchronization may start again; not every source has it.
+
+    datahub_checkpoint_time(blob BINARY) -> TIMESTAMP
+
+    Example: datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34
+    """
+    return column_of('datahub_checkpoint_time', blob)
+
+
+def datahub_checkpoint_time_ms(blob: Column | str | bytes) -> Column:
+    """Where a synchronization may start again [ms since epoch].
+
+    datahub_checkpoint_time_ms(blob BINARY) -> BIGINT
+
+    Example: datahub_checkpoint_time_ms(blob) -> 1605339934000
+    """
+    return column_of('datahub_checkpoint_time_ms', blob)
+
+
+def datahub_db_type(blob: Column | str | bytes) -> Column:
+    """Kind of the source database, as written.
+
+    datahub_db_type(blob BINARY) -> STRING
+
+    Example: datahub_db_type(blob) -> MySQL
+    """
+    return column_of('datahub_db_type', blob)
+
+
+def datahub_db_version(blob: Column | str | bytes) -> Column:
+    """Version of the source database.
+
+    datahub_db_version(blob BINARY) -> STRING
+
+    Example: datahub_db_version(blob) -> NULL
+    """
+    return column_of('datahub_db_version', blob)
+
+
+def datahub_database(blob: Column | str | bytes) -> Column:
+    """Name of the source database.
+
+    datahub_database(blob BINARY) -> STRING
+
+    Example: datahub_database(blob) -> example_db
+    """
+    return column_of('datahub_database', blob)
+
+
+def datahub_schema_name(blob: Column | str | bytes) -> Column:
+    """Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
+
+    datahub_schema_name(blob BINARY) -> STRING
+
+    Example: datahub_schema_name(blob) -> NULL
+    """
+    return column_of('datahub_schema_name', blob)
+
+
+def datahub_table(blob: Column | str | bytes) -> Column:
+    """Name of the source table.
+
+    datahub_table(blob BINARY) -> STRING
+
+    Example: datahub_table(blob) -> example_table_pk
+    """
+    return column_of('datahub_table', blob)
+
+
+def datahub_primary_key(blob: Column | str | bytes) -> Column:
+    """Names of the primary key's columns; NULL for a table without a key.
+
+    datahub_primary_key(blob BINARY) -> ARRAY<STRING>
+
+    Example: datahub_primary_key(blob) -> [id, name]
+    """
+    return column_of('datahub_primary_key', blob)
+
+
+def datahub_columns(blob: Column | str | bytes) -> Column:
+    """The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+
+    datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>
+
+    Example: datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]
+    """
+    return column_of('datahub_columns', blob)
+
+
+def datahub_before(blob: Column | str | bytes) -> Column:
+    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+
+    datahub_before(blob BINARY) -> STRING
+
+    Example: datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }
+    """
+    return column_of('datahub_before', blob)
+
+
+def datahub_after(blob: Column | str | bytes) -> Column:
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+
+    datahub_after(blob BINARY) -> STRING
+
+    Example: datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }
+    """
+    return column_of('datahub_after', blob)
+
+
+def datahub_before_map(blob: Column | str | bytes) -> Column:
+    """The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+
+    datahub_before_map(blob BINARY) -> MAP<STRING, STRING>
+
+    Example: datahub_before_map(blob_delete)['id'] -> 1
+    """
+    return column_of('datahub_before_map', blob)
+
+
+def datahub_after_map(blob: Column | str | bytes) -> Column:
+    """The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+
+    datahub_after_map(blob BINARY) -> MAP<STRING, STRING>
+
+    Example: datahub_after_map(blob)['id'] -> 1
+    """
+    return column_of('datahub_after_map', blob)
+
+
+def datahub_ddl_text(blob: Column | str | bytes) -> Column:
+    """The statement of a DDL message.
+
+    datahub_ddl_text(blob BINARY) -> STRING
+
+    Example: datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text
+    """
+    return column_of('datahub_ddl_text', blob)
+
+
+def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
+    """The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
+
+    datahub_ddl_meta(blob BINARY) -> BINARY
+
+    Example: hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372
+    """
+    return column_of('datahub_ddl_meta', blob)
+
+
+def datahub_version(blob: Column | str | bytes) -> Column:
+    """Version of the format, as written; none is refused.
+
+    datahub_version(blob BINARY) -> STRING
+
+    Example: datahub_version(blob) -> 0.0.1
+    """
+    return column_of('datahub_version', blob)
+
+
+def datahub_error(blob: Column | str | bytes) -> Column:
+    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+
+    datahub_error(blob BINARY) -> STRING
+
+    Example: datahub_error(blob) -> NULL
+    """
+    return column_of('datahub_error', blob)
+
+
+def datahub_is_valid(blob: Column | str | bytes) -> Column:
+    """Whether datahub_error is NULL.
+
+    datahub_is_valid(blob BINARY) -> BOOLEAN
+
+    Example: datahub_is_valid(blob) -> true
+    """
+    return column_of('datahub_is_valid', blob)
+
+
+def datahub_change(blob: Column | str | bytes) -> Column:
+    """Every field in one pass, named as the functions are without `datahub_`.
+
+    datahub_change(blob BINARY) -> STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
+
+    Fields:
+        op: payload.op, as written.
+        operation: What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
+        sequence_id: payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
+        event_time: When the record changed in the source database.
+        event_time_ms: When the record changed in the source database [ms since epoch].
+        system_time: When the synchronization handled the message; not every source has it.
+        system_time_ms: When the synchronization handled the message [ms since epoch].
+        checkpoint_time: Where a synchronization may start again; not every source has it.
+        checkpoint_time_ms: Where a synchronization may start again [ms since epoch].
+        db_type: Kind of the source database, as written.
+        db_version: Version of the source database.
+        database: Name of the source database.
+        schema_name: Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
+        table: Name of the source table.
+        primary_key: Names of the primary key's columns; NULL for a table without a key.
+        columns: The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+        before: The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+        before_map: The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+        after_map: The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+        ddl_text: The statement of a DDL message.
+        ddl_meta: The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
+        version: Version of the format, as written; none is refused.
+        error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+        is_valid: Whether datahub_error is NULL.
+
+    Example: datahub_change(blob).operation -> UPDATE_AFTER
+    """
+    return column_of('datahub_change', blob)
+
+
+def datahub_tuple(blob: Column | str | bytes) -> Column:
+    """The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's name, Y or N for each image. NULL for a message that such a topic cannot carry.
+
+    datahub_tuple(blob BINARY) -> STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, _source_table_ STRING, _before_image_ STRING, _after_image_ STRING>
+
+    Fields:
+        _sequence_id_: The same for both halves of an update.
+        _operation_type_: I, U or D.
+        _excute_time_: eventTime [ms since epoch].
+        _source_table_: The table's name alone.
+        _before_image_: Y where this is the row before the change, else N.
+        _after_image_: Y where this is the row after the change, else N.
+
+    Example: datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}
+    """
+    return column_of('datahub_tuple', blob)
+
+
+def datahub_shard_key(blob: Column | str | bytes) -> Column:
+    """What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before image; the table's name where there is no key or no image.
+
+    datahub_shard_key(blob BINARY) -> STRING
+
+    Example: datahub_shard_key(blob) -> [1,"joe"]
+    """
+    return column_of('datahub_shard_key', blob)
+
+
+def to_datahub_blob(change: Column | str) -> Column:
+    """The message that datahub_change reads as this, out of any of its fields. op wins over operation, a time in milliseconds over its TIMESTAMP, before and after (JSON objects, inserted as they are) over their maps; error and is_valid are not looked at.
+
+    to_datahub_blob(change STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>) -> BINARY
+
+    Example: CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> {"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}
+    """
+    return column_of('to_datahub_blob', change)
+
+
+def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
+    """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it cannot be read.
+
+    avro_json(value BINARY, schema STRING CONSTANT) -> STRING
+
+    Example: avro_json(avro_order, '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},{"name":"count","type":["null","int"]}]}') -> {"id":1002,"note":"hello","count":10}
+    """
+    return column_of('avro_json', value, schema)
+
+
+def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
+    """Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH, BAD_FIELD or TOO_LARGE; NULL for one that can.
+
+    avro_error(value BINARY, schema STRING CONSTANT) -> STRING
+
+    Example: avro_error(substr(avro_order, 1, 4), '"string"') -> TRUNCATED
+    """
+    return column_of('avro_error', value, schema)
+
+
+def registry_schema_id(value: Column | str | bytes) -> Column:
+    """The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.
+
+    registry_schema_id(value BINARY) -> INT
+
+    Example: registry_schema_id(registry_message) -> 42
+    """
+    return column_of('registry_schema_id', value)
+
+
+def registry_payload(value: Column | str | bytes) -> Column:
+    """What comes after Confluent's prefix; NULL without it.
+
+    registry_payload(value BINARY) -> BINARY
+
+    Example: registry_payload(registry_message) = avro_order -> true
+    """
+    return column_of('registry_payload', value)

@@ -1,4 +1,4 @@
-"""The parameters of a function as Python code gives them: for ``help()``, for editors, and in the generated stub."""
+"""The parameters of a function as Python code gives them: for ``help()``, for editors, and in the generated column functions."""
 
 from __future__ import annotations
 

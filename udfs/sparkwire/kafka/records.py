@@ -75,6 +75,10 @@ class Records:
         present: Bools = self._columns.present[: self.rows] & bit != 0
         return present
 
+    def entry_of_row(self) -> npt.NDArray[np.int64]:
+        """The number of the entry of each record."""
+        return np.repeat(np.arange(len(self._rows_of_entries)), self._rows_of_entries)
+
     def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.repeat(values, self._rows_of_entries)
 

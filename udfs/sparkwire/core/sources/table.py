@@ -45,9 +45,12 @@ def asked_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     return paths
 
 
-def asked_columns(source: str, names: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns of a query: those of its option, else all."""
-    return options.chosen_columns(source, tuple(names), values["columns"]) if values["columns"] else tuple(names)
+def asked_columns(
+    source: str, names: Sequence[str], on_request: Sequence[str], values: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The columns of a query: those of its option, else all but those on request."""
+    chosen = values["columns"]
+    return options.chosen_columns(source, (*names, *on_request), chosen) if chosen else tuple(names)
 
 
 def found_at(

@@ -118,7 +118,7 @@ def query(given: Mapping[str, str]) -> Query:
         where one is wrong, or path is missing.
     """
     o = options.parsed(NAME, OPTIONS, given)
-    paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), o)
+    paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), (), o)
     return Query(
         paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],

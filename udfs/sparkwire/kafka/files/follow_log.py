@@ -17,8 +17,9 @@ from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import Cut, File, Source
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
 from sparkwire.kafka.files.kafka_log import Query, find, part_bytes
+from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
-from sparkwire.kafka.files.plan import Bounds, Part, Partition
+from sparkwire.kafka.files.plan import NOT_TRANSACTED, Bounds, Part, Partition
 from sparkwire.kafka.files.seek import END, FIRST, Entry, beside_folder, last_entry
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Tracker
@@ -70,6 +71,10 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             raise ValueError(
                 "kafka_log takes startingTimestamp with a time zone in streams (2024-05-01T12:00:00Z): "
                 "Spark does not tell a stream the session's"
+            )
+        if HIDDEN in asked.columns:
+            raise ValueError(
+                "kafka_log tells hidden in batch queries: a stream gives a record before its transaction has ended"
             )
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
@@ -174,7 +179,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 found = list(self._planned(name, partition, from_, to, begin, end))
             except Lost as lost:
                 report_loss(name, f"offset {first}", lost, self.asked.fail_on_data_loss)
-                found = list(partition.parts(first, end.next, False, part_bytes(self.asked)))
+                found = list(partition.parts(first, end.next, NOT_TRANSACTED, part_bytes(self.asked)))
             if self.asked.committed:
                 aborted = self._followed(name, partition, end_of(partition, None, None)).found().aborted
                 found = [part._replace(aborted=aborted) for part in found]
@@ -191,7 +196,8 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             segment, seeker = partition.segments[k], partition.seeker(k)
             found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.asked))
             positions = [start, *(cut.position for cut in found), stop]
-            after = end.next if k == to.segment else _end_offset(partition, k) or 0
+            following = None if k == to.segment else _end_offset(partition, k)
+            after = end.next if k == to.segment else following or 0
             offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in found), after]
             known = [entry_at(seeker.log, position) for position in positions]
             known[0] = known[0] or _in_segment(from_.last, k)
@@ -202,7 +208,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
                 guard = Guard(name, expected, offsets[i], offsets[i + 1], self.asked.fail_on_data_loss)
-                yield Part(segment, positions[i], positions[i + 1], least, END, (), guard)
+                yield Part(segment, positions[i], positions[i + 1], least, END, (), guard, following)
             first = after
 
     def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:

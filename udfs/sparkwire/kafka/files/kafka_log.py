@@ -19,9 +19,10 @@ from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
-from sparkwire.kafka.files.log_rows import OF_FILE, batch_rows, is_checked, record_rows
+from sparkwire.kafka.files import losses
+from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
-from sparkwire.kafka.files.plan import Bounds, Part, Wanted, in_zone, parts, parts_now, tasks
+from sparkwire.kafka.files.plan import Bounds, Part, Transacted, Wanted, in_zone, parts, parts_now, tasks
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
@@ -63,17 +64,22 @@ COLUMNS: Final = {
     BATCHES: _ordered(BATCHES_TABLE, ("topic", "partition", "file", "position")),
 }
 """type by name, in order, of both kinds of rows"""
+ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string()}
+"""the same of columns that only who names them gets"""
 
 _DOCS_OF_FILE: Final = {
     "topic": "From the directory's name; NULL where it has none.",
     "partition": "From the directory's name; NULL where it has none.",
     "file": "Which segment.",
     "position": "Where the entry begins in the file, also of a record within it [bytes].",
+    **losses.DOCS,
+    HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL where it does not.",
 }
 DOCS: Final = {
     rows: {column.name: column.doc for column in table} | _DOCS_OF_FILE
     for rows, table in ((RECORDS, RECORDS_TABLE), (BATCHES, BATCHES_TABLE))
 }
+DOCS[BATCHES]["record_count"] += " NULL also for bytes that are no credible batch."
 """what each of them means"""
 
 
@@ -119,7 +125,7 @@ def query(given: Mapping[str, str]) -> Query:
     """
     o = options.parsed(NAME, OPTIONS, given)
     paths = asked_paths(NAME, o)
-    columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), o)
+    columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
     return Query(
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
@@ -152,7 +158,7 @@ def _segments(files: list[File], single: bool, below: str) -> dict[str, Segment]
 
 def types(asked: Query) -> dict[str, pa.DataType]:
     """Type by name of all columns that the query may have."""
-    return COLUMNS[asked.rows]
+    return COLUMNS[asked.rows] | ON_REQUEST
 
 
 def docs(asked: Query) -> Mapping[str, str]:
@@ -181,7 +187,8 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
-    return tasks(parts(found, bounds, wanted, asked.committed, asked.verify, part_bytes(asked)), asked.max_split_bytes)
+    transacted = Transacted(asked.committed, HIDDEN in asked.columns)
+    return tasks(parts(found, bounds, wanted, transacted, asked.verify, part_bytes(asked)), asked.max_split_bytes)
 
 
 def part_bytes(asked: Query) -> int:

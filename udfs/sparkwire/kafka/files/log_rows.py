@@ -14,6 +14,7 @@ from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import Source
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
 from sparkwire.kafka.files.headers import batch_pieces, header_pieces
 from sparkwire.kafka.files.log import Log
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from sparkwire.kafka.files.kafka_log import Query
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
-_CHECKED: Final = frozenset({"crc_valid", "error"})
+HIDDEN: Final = "hidden"
+"""the column that says why read_committed leaves a row out"""
+_CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
 """columns of batches that need their checksums"""
 
 
@@ -39,9 +42,15 @@ def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with Source(part.segment.file) as source:
-        for piece in pieces(Log(source, asked.verify), part.start, min(part.stop, source.size), decoder):
+        log = Log(source, asked.verify)
+        holes = losses.Holes(log, part) if _asks_for_losses(asked) else None
+        for piece in pieces(log, part.start, min(part.stop, source.size), decoder):
             records = piece.scan
             columns = columns_of(records, table)
+            if holes is not None:
+                columns |= holes.of_records(records, piece.position)
+            if HIDDEN in names:
+                columns[HIDDEN] = _hidden_records(part, records)
             if "position" in names:
                 columns["position"] = primitive(record_positions(records) + piece.position)
             yield _finished(asked, part, columns, records.rows, _kept_records(asked, part, records))
@@ -49,17 +58,29 @@ def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
 
 def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
-    needed = {*_decoded(asked), "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
+    needed = {*_decoded(asked), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
     checked = is_checked(asked)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with Source(part.segment.file) as source:
         log, stop = Log(source, asked.verify), min(part.stop, source.size)
+        holes = losses.Holes(log, part) if _asks_for_losses(asked) else None
         for found in (batch_pieces if checked else header_pieces)(log, part.start, stop):
             columns = columns_of(found.scan, table)
+            if holes is not None:
+                end = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
+                columns |= holes.of_batches(found.scan, end, columns["error"])
+            if HIDDEN in needed:
+                columns[HIDDEN] = _hidden(part, _first_offset(columns), _is_aborted_batch(part, columns))
             columns["position"] = primitive(found.positions)
+            if "record_count" in needed:  # what is no whole batch announces what is not there
+                columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
             kept = _kept_batches(asked, part, columns)
             chosen = {name: columns[name] for name in _decoded(asked)}
             yield _finished(asked, part, chosen, len(columns["position"]), kept)
+
+
+def _asks_for_losses(asked: Query) -> bool:
+    return not losses.COLUMNS.keys().isdisjoint(asked.columns)
 
 
 def is_checked(asked: Query) -> bool:
@@ -103,11 +124,32 @@ def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None
         masks.append(pc.invert(_is_bad(records)))
     if not asked.control_records and records.entries.may_have(CONTROL):
         masks.append(pc.or_(pc.invert(pc.fill_null(records.is_control(), False)), _is_bad(records)))
-    if part.aborted and records.entries.may_have(TRANSACTIONAL):
-        control = pc.fill_null(records.is_control(), False)
-        data = pc.and_(pc.fill_null(records.is_transactional(), False), pc.invert(control))
-        masks.append(pc.invert(pc.and_(data, _aborted(part, records.header_field("producer_id"), records.offset()))))
+    if asked.committed and part.aborted and records.entries.may_have(TRANSACTIONAL):
+        masks.append(pc.invert(_is_aborted_record(part, records)))
     return _all(masks)
+
+
+def _is_aborted_record(part: Part, records: Records) -> pa.Array:
+    aborted = _aborted(part, records.header_field("producer_id"), records.offset())
+    return _and_data(records.is_transactional(), records.is_control(), aborted)
+
+
+def _hidden_records(part: Part, records: Records) -> pa.Array:
+    return _hidden(part, records.offset(), _is_aborted_record(part, records))
+
+
+def _hidden(part: Part, offsets: pa.Array, aborted: pa.Array) -> pa.Array:
+    """Why read_committed leaves rows out."""
+    is_open = pc.greater_equal(offsets, END - 1 if part.first_open is None else part.first_open)
+    return pc.if_else(
+        aborted, "ABORTED", pc.if_else(pc.fill_null(is_open, False), "OPEN", pa.scalar(None, pa.string()))
+    )
+
+
+def _and_data(transactional: pa.Array, control: pa.Array, aborted: pa.Array) -> pa.Array:
+    """What is aborted is data of transactions: neither their markers nor what belongs to none."""
+    data = pc.and_(pc.fill_null(transactional, False), pc.invert(pc.fill_null(control, False)))
+    return pc.and_(data, aborted)
 
 
 def _within(part: Part, records: Records) -> Iterator[pa.Array]:
@@ -127,18 +169,24 @@ def _is_bad(records: Records) -> pa.Array:
 
 def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
     """Which batches are asked for, None for all."""
-    first = pc.coalesce(columns["base_offset"], columns["last_offset"])
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
-        pc.fill_null(pc.less_equal(first, part.end_offset - 1), True),
+        pc.fill_null(pc.less_equal(_first_offset(columns), part.end_offset - 1), True),
     ]
     if asked.mode == DROPMALFORMED:
         masks.append(pc.is_null(columns["error"]))
-    if part.aborted:
-        control = pc.fill_null(columns["is_control"], False)
-        data = pc.and_(pc.fill_null(columns["is_transactional"], False), pc.invert(control))
-        masks.append(pc.invert(pc.and_(data, _aborted(part, columns["producer_id"], first))))
+    if asked.committed and part.aborted:
+        masks.append(pc.invert(_is_aborted_batch(part, columns)))
     return _all(masks)
+
+
+def _is_aborted_batch(part: Part, columns: dict[str, pa.Array]) -> pa.Array:
+    aborted = _aborted(part, columns["producer_id"], _first_offset(columns))
+    return _and_data(columns["is_transactional"], columns["is_control"], aborted)
+
+
+def _first_offset(columns: dict[str, pa.Array]) -> pa.Array:
+    return pc.coalesce(columns["base_offset"], columns["last_offset"])
 
 
 def _aborted(part: Part, producers: pa.Array, offsets: pa.Array) -> pa.Array:

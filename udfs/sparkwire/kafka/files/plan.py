@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,24 @@ class Part(NamedTuple):
     aborted: tuple[Aborted, ...]
     guard: Guard | None = None
     """of a stream: what it was planned for"""
+    following: int | None = None
+    """the offset with which the next segment begins, None where there is none or its name does not tell it"""
+    first_open: int | None = None
+    """where the first transaction begins that is open at the log's end, if that was asked for"""
     local: LocalBounds | None = None
     """what else is left out when the session's time zone is known"""
+
+
+class Transacted(NamedTuple):
+    """What has to be known of transactions."""
+
+    committed: bool
+    """whether rows are left out by them"""
+    told: bool
+    """whether rows tell of them"""
+
+
+NOT_TRANSACTED: Final = Transacted(False, False)
 
 
 class Bounds(NamedTuple):
@@ -93,7 +109,7 @@ class Reach(NamedTuple):
 
 
 def parts(
-    segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, committed: bool, verify: bool, max_bytes: int
+    segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, transacted: Transacted, verify: bool, max_bytes: int
 ) -> list[Part]:
     """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
 
@@ -117,7 +133,7 @@ def parts(
                 first = end if young is None else max(first, young)
             if first < end:
                 local = partition.local_bounds(bounds, first, end)
-                found += [p._replace(local=local) for p in partition.parts(first, end, committed, max_bytes)]
+                found += [p._replace(local=local) for p in partition.parts(first, end, transacted, max_bytes)]
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
     return found
@@ -236,15 +252,14 @@ class Partition:
             if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
                 yield k
 
-    def parts(self, first: int, end: int, committed: bool, max_bytes: int) -> Iterator[Part]:
+    def parts(self, first: int, end: int, transacted: Transacted, max_bytes: int) -> Iterator[Part]:
         """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
-        aborted: tuple[Aborted, ...] = ()
-        if committed:
-            found = self.transactions(first)
-            aborted = found.aborted
-            end = end if found.first_open is None else min(end, found.first_open)
+        known = self.transactions(first) if any(transacted) else Transactions((), None)
+        if transacted.committed and known.first_open is not None:
+            end = min(end, known.first_open)
         for k in self._holding(first, end):
-            yield from self._parts_of(k, first, end, aborted, max_bytes)
+            for part in self._parts_of(k, first, end, max_bytes):
+                yield part._replace(aborted=known.aborted, first_open=known.first_open)
 
     def transactions(self, first: int) -> Transactions:
         """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
@@ -283,7 +298,7 @@ class Partition:
                 return batch_of(log.source.view(entry.position, entry.size), entry.first)
         return None
 
-    def _parts_of(self, k: int, first: int, end: int, aborted: tuple[Aborted, ...], max_bytes: int) -> Iterator[Part]:
+    def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[Part]:
         segment = self.segments[k]
         base = segment.base_offset or 0
         following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
@@ -306,7 +321,7 @@ class Partition:
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
             places += [cut.position for cut in cuts(seeker, start, stop, size)]
         for one, following_place in zip(places, [*places[1:], stop], strict=True):
-            yield Part(segment, one, following_place, first, end, aborted)
+            yield Part(segment, one, following_place, first, end, (), following=following)
 
 
 def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
@@ -333,10 +348,10 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     partition = Partition([of_its_size_now], verify)
     try:
         with partition.opened:
-            found = list(partition.parts(guard.first, guard.end, False, max_bytes))
+            found = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
     except FileNotFoundError:
         return []
-    return [one._replace(aborted=part.aborted) for one in found]
+    return [one._replace(aborted=part.aborted, following=part.following) for one in found]
 
 
 def in_zone(part: Part, zone: str | None, verify: bool) -> Part:

@@ -1,0 +1,133 @@
+"""Which offsets are lost where a row says that something cannot be read: those between what is intact around it.
+
+Rows that follow each other are one hole, and the first of them tells its offsets. What compaction has taken away beside a hole
+is among them, as nobody can tell it from what was lost.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.base.errors import OK
+from sparkwire.core.column import primitive
+from sparkwire.kafka.batch_headers import BatchHeaders
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.plan import Part
+from sparkwire.kafka.files.seek import END, FIRST, Entry, first_entry
+from sparkwire.kafka.records import Records
+
+COLUMNS: Final = {"first_lost": pa.int64(), "last_lost": pa.int64()}
+DOCS: Final = {
+    "first_lost": "The first offset that is lost at this row; NULL where none is, or an earlier row of the same hole tells it.",
+    "last_lost": "The last one; NULL also where the log ends within the hole.",
+}
+
+Ints = npt.NDArray[np.int64]
+_UNKNOWN: Final = np.int64(FIRST)
+
+
+class Holes:
+    """The holes of a part, followed from piece to piece."""
+
+    def __init__(self, log: Log, part: Part) -> None:
+        self._log, self._part = log, part
+        self._before = _UNKNOWN
+        """the last offset of the intact entry before what comes"""
+        if part.guard is not None or part.first_offset > FIRST:
+            self._before = np.int64((part.first_offset if part.guard is None else part.guard.first) - 1)
+        elif part.start == 0 and part.segment.base_offset is not None:
+            self._before = np.int64(part.segment.base_offset - 1)
+        self._within = False
+        """whether the entry before what comes is not intact"""
+        self._after: tuple[int, Entry | None] | None = None
+        """from where on the next intact entry was looked for, and which it is"""
+
+    def of_batches(self, entries: BatchHeaders, end: int, damaged: pa.Array) -> dict[str, pa.Array]:
+        """The columns of entries that end at a position of the file; ``damaged``: the error of each."""
+        first, last = self._of_entries(entries, end)
+        inside = np.asarray(damaged.is_valid()) & (entries.frames.error == OK)
+        first[inside], last[inside] = _offsets(entries)[0][inside], entries.last_offset.values[inside]
+        return self._columns(first, last)
+
+    def of_records(self, records: Records, position: int) -> dict[str, pa.Array]:
+        """The columns of records whose entries count from a position of the file."""
+        stops = records.entries.frames.stop
+        end = position + int(stops[-1]) if len(stops) else position
+        entries, rows = records.entries, records.entry_of_row()
+        first, last = (of_entries[rows] for of_entries in self._of_entries(entries, end))
+        inside = np.asarray(records.error().is_valid()) & (entries.frames.error == OK)[rows]
+        if inside.any():
+            own, known = records.offset(), ~inside
+            offsets = own.fill_null(FIRST).to_numpy()
+            known &= np.asarray(own.is_valid())
+            lowest, highest = (of_entries[rows] for of_entries in (_offsets(entries)[0], entries.last_offset.values))
+            before = _carried(np.where(known, offsets, _UNKNOWN), known, rows)
+            after = _carried(np.where(known, offsets, _UNKNOWN)[::-1], known[::-1], rows[::-1])[::-1]
+            first[inside] = np.where(before == _UNKNOWN, lowest, before + 1)[inside]
+            last[inside] = np.where(after == _UNKNOWN, highest, after - 1)[inside]
+        return self._columns(first, last)
+
+    def _of_entries(self, entries: BatchHeaders, end: int) -> tuple[Ints, Ints]:
+        """The first and last lost offset of each entry that begins a hole, `_UNKNOWN` elsewhere."""
+        intact = entries.frames.error == OK
+        count = len(intact)
+        first, last = np.full(count, _UNKNOWN), np.full(count, _UNKNOWN)
+        lowest, highest = _offsets(entries)
+        if count and not intact.all():
+            begins = ~intact & ~np.concatenate(([self._within], ~intact[:-1]))
+            whole = np.zeros(count, np.int64)
+            before = _carried(np.where(intact, highest, _UNKNOWN), intact, whole)
+            before = np.where(before == _UNKNOWN, self._before, before)
+            after = _carried(np.where(intact, lowest, _UNKNOWN)[::-1], intact[::-1], whole)[::-1]
+            if begins[-1] or (begins.any() and not intact[np.flatnonzero(begins)[-1] :].any()):
+                after = np.where(after == _UNKNOWN, self._first_after(end), after)
+            known = begins & (before != _UNKNOWN)
+            first[known] = before[known] + 1
+            known = begins & (after != _UNKNOWN)
+            last[known] = after[known] - 1
+        if count:
+            if intact.any():
+                self._before = highest[intact][-1]
+            self._within = not intact[-1]
+        return first, last
+
+    def _first_after(self, position: int) -> np.int64:
+        """The offset of the first intact entry from a position on, or of the segment that follows."""
+        if self._after is None or not self._after[0] <= position or (self._after[1] or _NONE).position < position:
+            self._after = position, first_entry(self._log, position, FIRST)
+        found = self._after[1]
+        if found is not None:
+            return np.int64(found.first)
+        return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
+
+    def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:
+        """Of what is asked for, and NULL where nothing is between."""
+        first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
+        if self._part.end_offset < END:
+            last = np.minimum(last, self._part.end_offset - 1)
+        told = (first == _UNKNOWN) | (last == _UNKNOWN) | (first <= last)
+        return {
+            "first_lost": primitive(first, told & (first != _UNKNOWN)),
+            "last_lost": primitive(last, told & (last != _UNKNOWN)),
+        }
+
+
+_NONE: Final = Entry(2**63, 0, 0, 0, 0, 0)
+
+
+def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:
+    """The first and last offset of each entry; the first of a compressed message of magic 0 or 1 is not known."""
+    stored = entries.field("offset").values
+    return np.where(entries.is_wrapper, _UNKNOWN, stored), entries.last_offset.values
+
+
+def _carried(values: Ints, known: npt.NDArray[np.bool_], groups: npt.NDArray[np.integer]) -> Ints:
+    """The last known value before each place within its group, `_UNKNOWN` where there is none."""
+    places = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
+    places = np.concatenate(([-1], places[:-1]))
+    within = (places >= 0) & (groups[places] == groups)
+    return np.where(within, values[places], _UNKNOWN)
