@@ -127,9 +127,14 @@ def test_fields_of_all_schemas_together() -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
+    broken = tmp_path / "folder" / "broken.avsc"
+    broken.parent.mkdir()
+    broken.write_text("{")
     refused: list[tuple[Any, str]] = [
         (tmp_path, r"a schema at least"),
-        (tmp_path / "none", r"a folder of \.avsc files, a list of schemas or a mapping"),
+        (tmp_path / "none", r"a folder of \.avsc files, a list of schemas or a mapping, and '.*none' is not there$"),
+        (broken.parent, rf"^{broken}: an Avro schema is JSON, and this is not: "),
+        (broken, r"broken\.avsc' is a file$"),
         ({1: '"int'}, r"^the schema 1: an Avro schema is JSON, and this is not: "),
         (['{"type":"x"}'], r"^schema 0: the schema has the type 'x', which Avro does not know"),
     ]

@@ -88,7 +88,7 @@ def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
         (
             pa.array([2**63], pa.uint64()),
             TypeError,
-            "dbus_key_partition takes (event BINARY, n INT), got (BINARY, UINT64)",
+            "dbus_key_partition takes (event BINARY, n INT), got (BINARY, UINT64): the second, n: INT, got UINT64",
         ),
         (pa.array([2**31], pa.uint32()), ValueError, "dbus_key_partition takes n INT, got 2147483648"),
         ([2**31], TypeError, "dbus_key_partition takes n INT, got values of another type ("),

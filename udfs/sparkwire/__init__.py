@@ -16,27 +16,33 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkwire import avro, databus, datahub
+    from sparkwire import avro, databus, datahub, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.explanation import Explanation
     from sparkwire.core.function import Function
 
 __all__ = [
     "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "functions", "publish", "register", "samples",
+    "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 
 # Loaded when first asked for: who imports one format should not wait for all of them.
-_ROOMS = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.core.function"}
+_MODULES = ("avro", "databus", "datahub", "sql_functions")
+_HOMES = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.core.function"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("avro", "databus", "datahub"):
+    if name in _MODULES:
         return import_module(f"sparkwire.{name}")
-    if name not in _ROOMS:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:

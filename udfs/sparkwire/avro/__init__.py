@@ -20,3 +20,7 @@ from __future__ import annotations
 from sparkwire.avro.api import encode, read, register, rows
 
 __all__ = ["encode", "read", "register", "rows"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

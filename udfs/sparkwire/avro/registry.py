@@ -70,7 +70,7 @@ def registry(schemas: Schemas) -> Registry:
         texts = tuple(_java(schema, f"the schema {key!r}") for key, schema in schemas.items())
         found = Registry(texts, _ids(schemas))
     else:
-        found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else [(s, None) for s in schemas])
+        found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else _listed(schemas))
     if not found.texts:
         raise ValueError(f"a registry has a schema at least, and there is none in {schemas!r}")
     return found
@@ -87,22 +87,45 @@ def _ids(schemas: Iterable[Any]) -> dict[Hashable, int]:
     return keys
 
 
-def _files(folder: Path) -> list[tuple[Any, int | None]]:
-    """The text and version of each file, the versions of a name in their order."""
+class _Given(NamedTuple):
+    """A schema as it was given."""
+
+    where: str
+    """what a sentence calls it"""
+    schema: Any
+    version: int | None = None
+
+
+def _listed(schemas: Iterable[Any]) -> list[_Given]:
+    return [_Given(f"schema {k}", schema) for k, schema in enumerate(schemas)]
+
+
+def _files(folder: Path) -> list[_Given]:
+    """Those of the files, the versions of a name in their order."""
     if not folder.is_dir():
-        raise ValueError(f"a registry is a folder of .avsc files, a list of schemas or a mapping, got {str(folder)!r}")
+        is_ = "a file" if folder.exists() else "not there"
+        raise ValueError(
+            f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
+        )
     named = [(path, _VERSIONED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
     found = [(path.name, int(match[1]) if match else None, path) for path, match in named]
     found.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
-    return [(path.read_text("utf-8"), version) for _, version, path in found]
+    return [_Given(str(path), _text(path), version) for _, version, path in found]
 
 
-def _by_digest(schemas: Sequence[tuple[Any, int | None]]) -> Registry:
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as e:
+        raise SchemaError(f"{path}: an Avro schema is UTF-8, and this is not: {e}") from None
+
+
+def _by_digest(schemas: Sequence[_Given]) -> Registry:
     texts: list[str] = []
     keys: dict[Hashable, int] = {}
     versions: dict[int, list[int]] = {}
-    for k, (schema, version) in enumerate(schemas):
-        texts.append(_java(schema, f"schema {k}"))
+    for k, (where, schema, version) in enumerate(schemas):
+        texts.append(_java(schema, where))
         for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
             data = text.encode()
             keys[hashlib.md5(data, usedforsecurity=False).digest()] = k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -14,8 +15,17 @@ from sparkwire.kafka import functions as kafka
 
 FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT, avro.FORMAT)
 
+
+class _ByName(dict[str, Function]):
+    """Functions by name; of a name that none has, the error says which is near."""
+
+    def __missing__(self, name: str) -> Function:
+        near = difflib.get_close_matches(str(name), self, 1)
+        raise KeyError(f"no function is named {name!r}" + (f": is {near[0]!r} meant?" if near else ""))
+
+
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {function.name: function for format in FORMATS for function in format.functions}
+    _ByName((function.name, function) for format in FORMATS for function in format.functions)
 )
 """Function by name."""
 

@@ -22,13 +22,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Layout
-from sparkwire.core.arguments import Argument, column, constant, declared, kind, parse, same_length
+from sparkwire.core.arguments import Argument, brief, column, constant, declared, kind, parse, same_length
 from sparkwire.core.coerce import plain_type
 from sparkwire.core.column import all_null, masked
 
@@ -152,7 +152,10 @@ class Function:
                 constants[argument.name] = constant(value, argument, self.name)
             elif argument.name in given:
                 if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
-                    raise TypeError(self._refusal(args, named))
+                    wrong = f"the {_nth(names.index(argument.name))}, {argument.name}: {brief(argument.sql)}, got {kind(value)}"
+                    raise TypeError(
+                        f"{self._refusal(args, named)}: {wrong}" if len(names) > 1 else self._refusal(args, named)
+                    )
                 columns[argument.name] = column(value, argument, self.name)
             else:
                 columns[argument.name] = None
@@ -163,6 +166,13 @@ class Function:
         got = [kind(value) for value in args] + [f"{name} => {kind(value)}" for name, value in named.items()]
         takes = declared(self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")"))
         return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
+
+
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
+def _nth(place: int) -> str:
+    return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
 
 
 class Format(NamedTuple):

@@ -79,3 +79,7 @@ __all__ = [
     "dispatch",
     "rows",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

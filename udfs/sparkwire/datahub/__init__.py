@@ -36,3 +36,7 @@ from __future__ import annotations
 from sparkwire.datahub.api import columns, rows
 
 __all__ = ["columns", "rows"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +24,7 @@ SAMPLES_VIEW = "sparkwire_samples"
 
 def register(spark: SparkSession, interface: Interface | None = None) -> None:
     """See ``sparkwire.register``."""
+    _check_workers(spark)
     chosen = interface or best_interface(spark)
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
@@ -29,6 +36,25 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
             spark.udf.register(name, udf(name, chosen))
         for other in others:
             other.result()
+
+
+def _check_workers(spark: SparkSession) -> None:
+    """Warn where this machine is the cluster and its workers run a Python that has no sparkwire: no query would end well."""
+    if not (spark.conf.get("spark.master", "") or "").startswith("local"):
+        return
+    asked = os.environ.get("PYSPARK_PYTHON", "python3")
+    python = shutil.which(asked)
+    if python is not None and Path(python).parent == Path(sys.executable).parent:
+        return
+    if (
+        python is None
+        or subprocess.run([python, "-c", "import sparkwire"], capture_output=True, check=False).returncode
+    ):
+        warnings.warn(
+            f"Spark's Python workers run {python or asked}, which has no sparkwire: before the session begins, "
+            f"activate this Python's environment, or set PYSPARK_PYTHON to {sys.executable}",
+            stacklevel=4,
+        )
 
 
 def _create_views(spark: SparkSession) -> None:

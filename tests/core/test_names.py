@@ -1,0 +1,52 @@
+"""What completion shows, and what a name that is nearly right gets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+import sparkwire
+from sparkwire import FUNCTIONS
+
+
+@pytest.mark.parametrize("name", ["sparkwire", "sparkwire.avro", "sparkwire.databus", "sparkwire.datahub"])
+def test_dir_is_what_there_is_for_users(name: str) -> None:
+    module = import_module(name)
+    shown = set(dir(module)) - {"__version__"}
+    assert shown == set(module.__all__)
+    assert all(hasattr(module, one) for one in shown)
+
+
+def test_a_module_hides_no_function() -> None:
+    """Whatever has been imported, a public name is what it was: no module of that name comes into its place."""
+    script = """
+import importlib, pkgutil, sparkwire
+for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+modules = {"avro", "databus", "datahub", "sql_functions"}
+for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub):
+    for name in package.__all__:
+        is_module = type(getattr(package, name)).__name__ == "module"
+        assert is_module == (package is sparkwire and name in modules), (package, name)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_name_that_is_nearly_one() -> None:
+    with pytest.raises(KeyError, match="no function is named 'dbus_opcod': is 'dbus_opcode' meant\\?"):
+        FUNCTIONS["dbus_opcod"]
+    with pytest.raises(KeyError, match="no function is named 'x'"):
+        FUNCTIONS["x"]
+    assert "dbus_opcod" not in FUNCTIONS
+    assert FUNCTIONS.get("dbus_opcod") is None
+
+
+def test_there_is_no_other_attribute() -> None:
+    assert isinstance(sparkwire.sql_functions, ModuleType)
+    with pytest.raises(AttributeError, match="module 'sparkwire' has no attribute 'kafkaa'"):
+        sparkwire.kafkaa  # type: ignore[attr-defined]  # noqa: B018
