@@ -37,8 +37,9 @@ def test_structs_have_every_field(name: str) -> None:
     """The struct function of a format has a field for each function above it."""
     [format] = [format for format in FORMATS if format.name == name]
     types = {function.name: function.return_type for function in format.functions}
-    above = list(types)[: list(types).index(format.struct)]
-    expected = {scalar.removeprefix(format.prefix): types[scalar] for scalar in above}
+    above = format.functions[: list(types).index(format.struct)]
+    of_one_value = [function.name for function in above if function.arguments == FUNCTIONS[format.struct].arguments]
+    expected = {scalar.removeprefix(format.prefix): types[scalar] for scalar in of_one_value}
     assert {field.name: field.type for field in types[format.struct]} == expected
 
 

@@ -49,4 +49,4 @@ def test_a_name_that_is_nearly_one() -> None:
 def test_there_is_no_other_attribute() -> None:
     assert isinstance(sparkwire.sql_functions, ModuleType)
     with pytest.raises(AttributeError, match="module 'sparkwire' has no attribute 'kafkaa'"):
-        sparkwire.kafkaa  # type: ignore[attr-defined]  # noqa: B018
+        sparkwire.kafkaa  # noqa: B018

@@ -55,6 +55,41 @@ def test_queries_answer(spark: SparkSession) -> None:
         assert created or answer.take(1), f"{page}: {query}"
 
 
+def python_of(page: str) -> list[str]:
+    return re.findall("```python\n(.*?)```", (DOCS / "guide" / page).read_text("utf-8"), re.DOTALL)
+
+
+def test_the_page_on_tests(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it says of bytes holds; its fixture is one of pytest."""
+    fixture, *others = python_of("testing.md")
+    names = {"spark": spark}
+    for block in others:
+        exec(block, names)
+    assert "HEADER_CRC_MISMATCH" in capsys.readouterr().out
+    exec(fixture, names)
+    assert type(names["spark"]).__name__ == "FixtureFunctionDefinition"
+
+
+def test_a_scheduled_consumer_goes_on_where_it_stood(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The page's program, three times: all there is, nothing, and the file that has come."""
+    [program] = python_of("scheduled-consumer.md")
+    for there, here in (("/archive/relay", tmp_path / "archive"), ("/checkpoints/orders", tmp_path / "checkpoint")):
+        assert there in program
+        program = program.replace(there, str(here))
+    (tmp_path / "archive").mkdir()
+    relay = sparkwire.samples() / "databus" / "relay_v1.bin"
+    told = []
+    for name in ("first.bin", None, "second.bin"):
+        if name is not None:
+            shutil.copy(relay, tmp_path / "archive" / name)
+        exec(program, {"__name__": "orders"})
+        told.append(re.findall(r"windows=(\d+), events=(\d+)", capfd.readouterr().out))
+    assert [sum(int(windows) for windows, _ in run) for run in told] == [15, 0, 15]
+    assert [sum(int(events) for _, events in run) for run in told] == [79, 0, 79]
+
+
 def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:
     """As the page on input says; the data source reads what it finds."""
     segment = sparkwire.samples() / "kafka" / "orders-0" / "00000000000000000000.log"

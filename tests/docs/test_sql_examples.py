@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
 import sys
 from types import ModuleType
 from typing import Any
@@ -133,6 +134,36 @@ def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
         FROM segments""").where("offset IS NOT NULL")
     assert found == {row["file"]: row["offset"] for row in expected.collect()}
     assert len(found) >= 2
+
+
+def committed(group: str, topic: str, partition: int, offset: int | None) -> tuple[bytes, bytes | None]:
+    """A commit as brokers since 2.1 write it, after Kafka's OffsetCommitKey and OffsetCommitValue; None for a tombstone."""
+    names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in (group, topic))
+    key = struct.pack(">h", 1) + names + struct.pack(">i", partition)
+    return key, None if offset is None else struct.pack(">hqihq", 3, offset, -1, 0, 1_600_000_000_000)
+
+
+def test_lag_per_group(spark: SparkSession, demo: ModuleType) -> None:
+    commits = [
+        committed("app", "orders", 0, 10),
+        committed("app", "orders", 0, 300),
+        committed("app", "orders", 1, 5),
+        committed("gone", "orders", 0, 7),
+        committed("gone", "orders", 0, None),
+        committed("late", "orders", 1, 2),
+        committed("app", "elsewhere", 0, 5),
+    ]
+    rows = [(at, *commit) for at, commit in enumerate(commits)]
+    spark.createDataFrame(rows, "offset BIGINT, key BINARY, value BINARY").createOrReplaceTempView("commits")
+    batches = [("orders", 0, 0, 99), ("orders", 0, 100, 399), ("orders", 1, 5, 7), ("unread", 0, 0, 9)]
+    columns = "topic STRING, partition INT, base_offset BIGINT, last_offset BIGINT"
+    spark.createDataFrame(batches, columns).createOrReplaceTempView("batches")
+    [query] = demo.split((SQL / "recipes" / "lag_per_group.sql").read_text("utf-8"))
+    assert [tuple(row) for row in spark.sql(query.sql).collect()] == [
+        ("app", "orders", 0, 300, 400, 100, False),
+        ("app", "orders", 1, 5, 8, 3, False),
+        ("late", "orders", 1, 2, 8, 3, True),
+    ]
 
 
 def test_every_example_is_shown(demo: ModuleType) -> None:

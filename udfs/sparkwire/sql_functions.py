@@ -519,181 +519,34 @@ def to_dbus_event(event: Column | str) -> Column:
     return column_of('to_dbus_event', event)
 
 
-def kafka_crc(msg: Column | str | bytes) -> Column:
-    """The message's CRC-32, as stored.
+def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_cell_bytes: Column | int = 2147483648) -> Column:
+    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
-    kafka_crc(msg BINARY) -> BIGINT
-
-    Example: kafka_crc(message) -> 3925109172
-    """
-    return column_of('kafka_crc', msg)
-
-
-def kafka_crc_computed(msg: Column | str | bytes) -> Column:
-    """The CRC-32 computed over the bytes that are there.
-
-    kafka_crc_computed(msg BINARY) -> BIGINT
-
-    Example: kafka_crc_computed(message) = kafka_crc(message) -> true
-    """
-    return column_of('kafka_crc_computed', msg)
-
-
-def kafka_crc_valid(msg: Column | str | bytes) -> Column:
-    """Whether both are equal; NULL where bytes are missing.
-
-    kafka_crc_valid(msg BINARY) -> BOOLEAN
-
-    Example: kafka_crc_valid(message) -> true
-    """
-    return column_of('kafka_crc_valid', msg)
-
-
-def kafka_magic(msg: Column | str | bytes) -> Column:
-    """Version of the format: 0 or 1; other values as stored.
-
-    kafka_magic(msg BINARY) -> TINYINT
-
-    Example: kafka_magic(message) -> 1
-    """
-    return column_of('kafka_magic', msg)
-
-
-def kafka_attributes(msg: Column | str | bytes) -> Column:
-    """The attribute bits: 0-2 codec, 3 timestamp type.
-
-    kafka_attributes(msg BINARY) -> INT
-
-    Example: kafka_attributes(message) -> 0
-    """
-    return column_of('kafka_attributes', msg)
-
-
-def kafka_compression(msg: Column | str | bytes) -> Column:
-    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
-
-    kafka_compression(msg BINARY) -> STRING
-
-    Example: kafka_compression(message) -> none
-    """
-    return column_of('kafka_compression', msg)
-
-
-def kafka_timestamp(msg: Column | str | bytes) -> Column:
-    """When the message was created or appended; NULL for magic 0 and for -1.
-
-    kafka_timestamp(msg BINARY) -> TIMESTAMP
-
-    Example: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
-    """
-    return column_of('kafka_timestamp', msg)
-
-
-def kafka_timestamp_ms(msg: Column | str | bytes) -> Column:
-    """The same [ms since epoch].
-
-    kafka_timestamp_ms(msg BINARY) -> BIGINT
-
-    Example: kafka_timestamp_ms(message) -> 1600000000351
-    """
-    return column_of('kafka_timestamp_ms', msg)
-
-
-def kafka_timestamp_type(msg: Column | str | bytes) -> Column:
-    """CreateTime or LogAppendTime; NULL for magic 0.
-
-    kafka_timestamp_type(msg BINARY) -> STRING
-
-    Example: kafka_timestamp_type(message) -> CreateTime
-    """
-    return column_of('kafka_timestamp_type', msg)
-
-
-def kafka_key(msg: Column | str | bytes) -> Column:
-    """The key; NULL for a null key.
-
-    kafka_key(msg BINARY) -> BINARY
-
-    Example: CAST(kafka_key(message) AS STRING) -> key-00043
-    """
-    return column_of('kafka_key', msg)
-
-
-def kafka_key_size(msg: Column | str | bytes) -> Column:
-    """The key's size as stored, -1 for null [bytes].
-
-    kafka_key_size(msg BINARY) -> INT
-
-    Example: kafka_key_size(message) -> 9
-    """
-    return column_of('kafka_key_size', msg)
-
-
-def kafka_value(msg: Column | str | bytes) -> Column:
-    """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
-
-    kafka_value(msg BINARY) -> BINARY
-
-    Example: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
-    """
-    return column_of('kafka_value', msg)
-
-
-def kafka_value_size(msg: Column | str | bytes) -> Column:
-    """The value's size as stored, -1 for null [bytes].
-
-    kafka_value_size(msg BINARY) -> INT
-
-    Example: kafka_value_size(message) -> 64
-    """
-    return column_of('kafka_value_size', msg)
-
-
-def kafka_error(msg: Column | str | bytes) -> Column:
-    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
-
-    kafka_error(msg BINARY) -> STRING
-
-    Example: kafka_error(substring(message, 1, 20)) -> TRUNCATED
-    """
-    return column_of('kafka_error', msg)
-
-
-def kafka_is_valid(msg: Column | str | bytes) -> Column:
-    """Whether kafka_error is NULL.
-
-    kafka_is_valid(msg BINARY) -> BOOLEAN
-
-    Example: kafka_is_valid(message) -> true
-    """
-    return column_of('kafka_is_valid', msg)
-
-
-def kafka_message(msg: Column | str | bytes) -> Column:
-    """Every field above, in one pass.
-
-    kafka_message(msg BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_cell_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
 
     Fields:
-        crc: The message's CRC-32, as stored.
-        crc_computed: The CRC-32 computed over the bytes that are there.
-        crc_valid: Whether both are equal; NULL where bytes are missing.
-        magic: Version of the format: 0 or 1; other values as stored.
-        attributes: The attribute bits: 0-2 codec, 3 timestamp type.
-        compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
-        timestamp: When the message was created or appended; NULL for magic 0 and for -1.
-        timestamp_ms: The same [ms since epoch].
-        timestamp_type: CreateTime or LogAppendTime; NULL for magic 0.
+        offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
+        timestamp: When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.
+        timestamp_ms: The same as stored [ms since epoch].
+        timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
         key: The key; NULL for a null key.
-        key_size: The key's size as stored, -1 for null [bytes].
-        value: The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
-        value_size: The value's size as stored, -1 for null [bytes].
-        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
-        is_valid: Whether kafka_error is NULL.
+        value: The value; NULL for a tombstone.
+        headers: Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.
+        position: Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].
+        magic: Version of that batch's format: 0, 1 or 2; others as stored.
+        compression: Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
+        producer_id: Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.
+        producer_epoch: The producer's epoch, -1 for none; NULL in magic 0 and 1.
+        sequence: The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.
+        partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.
+        is_transactional: Whether it belongs to a transaction.
+        is_control: Whether a broker wrote it, as the end of a transaction is.
+        control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
+        error: Why the batch or record cannot be read; NULL for a good one.
 
-    Example: kafka_message(message).key_size -> 9
+    Example: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
     """
-    return column_of('kafka_message', msg)
+    return column_of('kafka_records', data, verify_crc, max_batch_bytes, max_cell_bytes)
 
 
 def kafka_batches(data: Column | str | bytes) -> Column:
@@ -727,36 +580,6 @@ def kafka_batches(data: Column | str | bytes) -> Column:
     Example: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
     """
     return column_of('kafka_batches', data)
-
-
-def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_cell_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
-
-    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_cell_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
-
-    Fields:
-        offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
-        timestamp: When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.
-        timestamp_ms: The same as stored [ms since epoch].
-        timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
-        key: The key; NULL for a null key.
-        value: The value; NULL for a tombstone.
-        headers: Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.
-        position: Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].
-        magic: Version of that batch's format: 0, 1 or 2; others as stored.
-        compression: Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
-        producer_id: Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.
-        producer_epoch: The producer's epoch, -1 for none; NULL in magic 0 and 1.
-        sequence: The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.
-        partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.
-        is_transactional: Whether it belongs to a transaction.
-        is_control: Whether a broker wrote it, as the end of a transaction is.
-        control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
-        error: Why the batch or record cannot be read; NULL for a good one.
-
-    Example: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
-    """
-    return column_of('kafka_records', data, verify_crc, max_batch_bytes, max_cell_bytes)
 
 
 def kafka_headers_map(headers: Column | str) -> Column:
@@ -949,6 +772,183 @@ def kafka_explain(data: Column | str | bytes) -> Column:
     Example: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
     """
     return column_of('kafka_explain', data)
+
+
+def kafka_crc(msg: Column | str | bytes) -> Column:
+    """The message's CRC-32, as stored.
+
+    kafka_crc(msg BINARY) -> BIGINT
+
+    Example: kafka_crc(message) -> 3925109172
+    """
+    return column_of('kafka_crc', msg)
+
+
+def kafka_crc_computed(msg: Column | str | bytes) -> Column:
+    """The CRC-32 computed over the bytes that are there.
+
+    kafka_crc_computed(msg BINARY) -> BIGINT
+
+    Example: kafka_crc_computed(message) = kafka_crc(message) -> true
+    """
+    return column_of('kafka_crc_computed', msg)
+
+
+def kafka_crc_valid(msg: Column | str | bytes) -> Column:
+    """Whether both are equal; NULL where bytes are missing.
+
+    kafka_crc_valid(msg BINARY) -> BOOLEAN
+
+    Example: kafka_crc_valid(message) -> true
+    """
+    return column_of('kafka_crc_valid', msg)
+
+
+def kafka_magic(msg: Column | str | bytes) -> Column:
+    """Version of the format: 0 or 1; other values as stored.
+
+    kafka_magic(msg BINARY) -> TINYINT
+
+    Example: kafka_magic(message) -> 1
+    """
+    return column_of('kafka_magic', msg)
+
+
+def kafka_attributes(msg: Column | str | bytes) -> Column:
+    """The attribute bits: 0-2 codec, 3 timestamp type.
+
+    kafka_attributes(msg BINARY) -> INT
+
+    Example: kafka_attributes(message) -> 0
+    """
+    return column_of('kafka_attributes', msg)
+
+
+def kafka_compression(msg: Column | str | bytes) -> Column:
+    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+
+    kafka_compression(msg BINARY) -> STRING
+
+    Example: kafka_compression(message) -> none
+    """
+    return column_of('kafka_compression', msg)
+
+
+def kafka_timestamp(msg: Column | str | bytes) -> Column:
+    """When the message was created or appended; NULL for magic 0 and for -1.
+
+    kafka_timestamp(msg BINARY) -> TIMESTAMP
+
+    Example: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
+    """
+    return column_of('kafka_timestamp', msg)
+
+
+def kafka_timestamp_ms(msg: Column | str | bytes) -> Column:
+    """The same [ms since epoch].
+
+    kafka_timestamp_ms(msg BINARY) -> BIGINT
+
+    Example: kafka_timestamp_ms(message) -> 1600000000351
+    """
+    return column_of('kafka_timestamp_ms', msg)
+
+
+def kafka_timestamp_type(msg: Column | str | bytes) -> Column:
+    """CreateTime or LogAppendTime; NULL for magic 0.
+
+    kafka_timestamp_type(msg BINARY) -> STRING
+
+    Example: kafka_timestamp_type(message) -> CreateTime
+    """
+    return column_of('kafka_timestamp_type', msg)
+
+
+def kafka_key(msg: Column | str | bytes) -> Column:
+    """The key; NULL for a null key.
+
+    kafka_key(msg BINARY) -> BINARY
+
+    Example: CAST(kafka_key(message) AS STRING) -> key-00043
+    """
+    return column_of('kafka_key', msg)
+
+
+def kafka_key_size(msg: Column | str | bytes) -> Column:
+    """The key's size as stored, -1 for null [bytes].
+
+    kafka_key_size(msg BINARY) -> INT
+
+    Example: kafka_key_size(message) -> 9
+    """
+    return column_of('kafka_key_size', msg)
+
+
+def kafka_value(msg: Column | str | bytes) -> Column:
+    """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+
+    kafka_value(msg BINARY) -> BINARY
+
+    Example: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
+    """
+    return column_of('kafka_value', msg)
+
+
+def kafka_value_size(msg: Column | str | bytes) -> Column:
+    """The value's size as stored, -1 for null [bytes].
+
+    kafka_value_size(msg BINARY) -> INT
+
+    Example: kafka_value_size(message) -> 64
+    """
+    return column_of('kafka_value_size', msg)
+
+
+def kafka_error(msg: Column | str | bytes) -> Column:
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+
+    kafka_error(msg BINARY) -> STRING
+
+    Example: kafka_error(substring(message, 1, 20)) -> TRUNCATED
+    """
+    return column_of('kafka_error', msg)
+
+
+def kafka_is_valid(msg: Column | str | bytes) -> Column:
+    """Whether kafka_error is NULL.
+
+    kafka_is_valid(msg BINARY) -> BOOLEAN
+
+    Example: kafka_is_valid(message) -> true
+    """
+    return column_of('kafka_is_valid', msg)
+
+
+def kafka_message(msg: Column | str | bytes) -> Column:
+    """Every field above, in one pass.
+
+    kafka_message(msg BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+
+    Fields:
+        crc: The message's CRC-32, as stored.
+        crc_computed: The CRC-32 computed over the bytes that are there.
+        crc_valid: Whether both are equal; NULL where bytes are missing.
+        magic: Version of the format: 0 or 1; other values as stored.
+        attributes: The attribute bits: 0-2 codec, 3 timestamp type.
+        compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+        timestamp: When the message was created or appended; NULL for magic 0 and for -1.
+        timestamp_ms: The same [ms since epoch].
+        timestamp_type: CreateTime or LogAppendTime; NULL for magic 0.
+        key: The key; NULL for a null key.
+        key_size: The key's size as stored, -1 for null [bytes].
+        value: The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+        value_size: The value's size as stored, -1 for null [bytes].
+        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+        is_valid: Whether kafka_error is NULL.
+
+    Example: kafka_message(message).key_size -> 9
+    """
+    return column_of('kafka_message', msg)
 
 
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:

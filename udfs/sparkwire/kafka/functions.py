@@ -65,22 +65,6 @@ _messages_of = Shared(Messages)
 
 
 FUNCTIONS: Final = (
-    *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
-    struct_function(
-        "kafka_message(msg BINARY)",
-        MESSAGE_COLUMNS,
-        Messages,
-        "Every field above, in one pass.",
-        "kafka_message(message).key_size -> 9",
-    ),
-    rows_function(
-        "kafka_batches(data BINARY)",
-        BATCHES,
-        scan_batches,
-        "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
-        "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
-        "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
-    ),
     rows_function(
         f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
         f"max_cell_bytes BIGINT = {MAX_CELL_BYTES})",
@@ -91,6 +75,14 @@ FUNCTIONS: Final = (
         "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes "
         "what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
+    ),
+    rows_function(
+        "kafka_batches(data BINARY)",
+        BATCHES,
+        scan_batches,
+        "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
+        "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
+        "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
     ),
     Function(
         "kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>",
@@ -183,6 +175,14 @@ FUNCTIONS: Final = (
         explained(explain.explain),
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
         field_docs=FIELD_DOCS,
+    ),
+    *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
+    struct_function(
+        "kafka_message(msg BINARY)",
+        MESSAGE_COLUMNS,
+        Messages,
+        "Every field above, in one pass.",
+        "kafka_message(message).key_size -> 9",
     ),
     Function(
         "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",

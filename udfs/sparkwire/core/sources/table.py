@@ -18,12 +18,28 @@ PATHS: Final = (
     Option("paths", options.some_paths, (), "several of them, as `load` takes a list"),
 )
 CHOICES: Final = (
-    Option("columns", options.text, "", "a comma list; what is not asked for is not decoded"),
-    Option("mode", options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST), PERMISSIVE, "what damage becomes"),
+    Option(
+        "columns",
+        options.text,
+        "",
+        "a comma list, in any order; `.schema(…)` does the same. What is not asked for is not decoded; Spark does not tell a "
+        "Python source which columns a query uses, so say it",
+    ),
+    Option(
+        "mode",
+        options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST),
+        PERMISSIVE,
+        "damage is a row with `error`; `DROPMALFORMED` leaves it out; `FAILFAST` fails, naming file and byte",
+    ),
 )
 TASKS: Final = (
-    Option("maxSplitBytes", options.size, 128 << 20, "what one task reads [bytes]"),
-    Option("maxBytesPerTrigger", options.size, None, "streaming: what one batch reads [bytes]"),
+    Option(
+        "maxSplitBytes",
+        options.size,
+        128 << 20,
+        "what one task reads; small files share tasks. Where headers are enough, a task spans eight times that [bytes]",
+    ),
+    Option("maxBytesPerTrigger", options.size, None, "streaming, Spark 4.2 on: about what one batch reads [bytes]"),
     Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
 )
 

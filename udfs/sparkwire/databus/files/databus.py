@@ -43,8 +43,8 @@ OPTIONS: Final = (
         None,
         "ids of the sources whose data events are asked for; control events always are",
     ),
-    Option("startingScn", options.whole_number, None, "windows from there on"),
-    Option("startingCheckpoint", options.text, "", "what a Databus checkpoint, its JSON, has not consumed"),
+    Option("startingScn", options.whole_number, None, "windows that end there or later, and the open one"),
+    Option("startingCheckpoint", options.text, "", "a Databus checkpoint, its JSON: what it has not consumed"),
     *TASKS,
 )
 

@@ -35,13 +35,29 @@ HEADERS_SPAN: Final = 8
 
 OPTIONS: Final = (
     *PATHS,
-    Option("rows", options.choice(RECORDS, BATCHES), RECORDS, "a row for each record, or for each batch"),
+    Option(
+        "rows",
+        options.choice(RECORDS, BATCHES),
+        RECORDS,
+        "`batches`: a row for each batch, the columns of `kafka_batches`",
+    ),
     *CHOICES,
     Option("startingOffset", options.whole_number, None, "of each partition"),
     Option("endingOffset", options.whole_number, None, "of each partition, exclusive"),
-    Option("startingTimestamp", options.instant, None, "from the first record not older"),
-    Option("endingTimestamp", options.instant, None, "up to the first record not older, exclusive"),
-    Option("isolationLevel", options.choice(UNCOMMITTED, COMMITTED), UNCOMMITTED, "whose view of transactions"),
+    Option(
+        "startingTimestamp",
+        options.instant,
+        None,
+        "from the first record that is not older, as Kafka looks offsets up: milliseconds, or ISO text, without a zone in the "
+        "session's time zone, as Spark reads timestamps; a stream needs the zone",
+    ),
+    Option("endingTimestamp", options.instant, None, "up to the first record that is not older, exclusive; the same"),
+    Option(
+        "isolationLevel",
+        options.choice(UNCOMMITTED, COMMITTED),
+        UNCOMMITTED,
+        "`read_committed`: without aborted transactions, and nothing from the first open one on",
+    ),
     Option("controlRecords", options.boolean, False, "whether control records are rows"),
     Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
     Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
