@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit integration matrix bench docs site wheel clean java
+.PHONY: demo test lint types imports unit integration matrix bench docs site wheel wheels clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -51,6 +51,10 @@ site: $(READY)
 wheel: $(READY)
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
+# Beside it one with machine code for this Python and the Numba in .venv, so that nobody waits for a compiler.
+wheels: $(READY)
+	$(BIN)/python -m tools.wheels
+
 clean:
 	rm -rf $(VENV) build dist
 
@@ -58,7 +62,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "sparkwire needs Python 3.11 or later; $(PYTHON) is older: set PYTHON to a newer one."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev,ready]'
 	@touch $@
 
 java:

@@ -15,6 +15,7 @@ def examined(**found: object) -> Examined:
         python="3.11.7",
         versions={"sparkwire": "1", "pyspark": "4.3.0", "numba": "0.62"},
         checksums="x86-64, 512-bit carry-less multiplication",
+        ready="none in this package: it is the wheel for every platform, or a source tree",
         cache="/cache",
         kernels=90,
         trips={"Databus event": 0.2},

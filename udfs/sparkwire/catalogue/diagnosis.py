@@ -15,6 +15,7 @@ import pyarrow as pa
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kernels.cache import kept
 from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.ready import state
 
 PACKAGES: Final = ("sparkwire", "pyspark", "numba", "numpy", "pandas", "pyarrow", "cramjam")
 _SLOW: Final = 5.0
@@ -29,6 +30,8 @@ class Examined(NamedTuple):
     versions: Mapping[str, str]
     """by package, "missing" where it is not installed"""
     checksums: str
+    ready: str
+    """the kernels that came with the package, or why none of them is for this process"""
     cache: str
     kernels: int
     """in the cache before anything was called"""
@@ -58,6 +61,7 @@ def examine() -> Examined:
         python=platform.python_version(),
         versions={package: _version(package) for package in PACKAGES},
         checksums=compiled_isa().value,
+        ready=state(),
         cache=f"{before.directory}{'' if before.writable else ' (read-only)'}" if before else "",
         kernels=before.files if before else 0,
         trips=trips,
@@ -140,6 +144,7 @@ def page(title: str, one: Examined) -> Iterator[str]:
     versions = ", ".join(f"{package} {version}" for package, version in one.versions.items())
     yield f"{title} {one.host}: Python {one.python}, {versions}"
     yield f"  checksums   {one.checksums}"
+    yield f"  ready       {one.ready}"
     yield f"  cache       {one.kernels} kernels in {one.cache}" if one.cache else "  cache       none can be written"
     trips = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in one.trips.items())
     yield f"  round trips {trips}"

@@ -1,6 +1,6 @@
-"""Compile every kernel that the functions use, into a cache that can be shipped.
+"""Compile every kernel that functions, data sources, Avro's rows and Databus consumers use, into a cache that can be shipped.
 
-    python -m sparkwire.catalogue.warm [DIRECTORY]
+    python -m sparkwire warm [DIRECTORY]
 
 DIRECTORY becomes ``NUMBA_CACHE_DIR``: put it on the executors' image, or in the archive of their Python, and set
 ``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without one, the cache of this Python is filled, which is inside the package
@@ -9,14 +9,22 @@ where that can be written. What is kept is good for the same package, Python and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from sparkwire.avro.typed import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
+from sparkwire.databus.client.consumer import Consumer
+from sparkwire.databus.client.run import dispatch
+from sparkwire.databus.explain import explain
+from sparkwire.databus.files import databus
+from sparkwire.kafka.files import kafka_log
 
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -35,7 +43,7 @@ def warm() -> int:
     for function, arguments in _calls():
         function.decode(*arguments)
         calls += 1
-    return calls
+    return calls + _read_files() + _decode_avro() + _dispatch()
 
 
 def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
@@ -52,6 +60,43 @@ def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
         for codec in _CODECS if magic == 2 else _CODECS[:-1]:
             given = (_records(records, magic), pa.array([0]), pa.array([codec]), pa.array([magic], pa.int32()))
             yield writer, given
+
+
+def _read_files() -> int:
+    """Read the example files as the data sources do, as batches and as streams begin."""
+    files = Path(__file__).parents[1] / "data"
+    options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
+    options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}]
+    for given in options:
+        query = kafka_log.query({"path": str(files / "kafka" / "orders-0"), "maxSplitBytes": "4k", **given})
+        _drain(kafka_log.read(query, task) for task in kafka_log.plan(query))
+    for events in sorted((files / "databus").glob("*.bin")):
+        read = databus.query({"path": str(events)})
+        _drain(databus.read(read, task) for task in databus.plan(read))
+    return len(options) + 1
+
+
+def _drain(tasks: Iterable[Iterable[pa.RecordBatch]]) -> None:
+    for batches in tasks:
+        for _ in batches:
+            pass
+
+
+def _decode_avro() -> int:
+    """Read and write typed columns."""
+    schema = json.loads(_AVRO)
+    for type in (pa.binary(), pa.large_binary()):
+        for rows in ([b"\2\0\0\0\0"], [b"\2\0\0\0\0", None]):
+            encoded(typed(schema).decode(pa.array(rows, type)), json.dumps(schema))
+    return 4
+
+
+def _dispatch() -> int:
+    """Tell a consumer of the example events, whose damage is looked for, too."""
+    relay = (Path(__file__).parents[1] / "data" / "databus" / "relay_v1.bin").read_bytes()
+    dispatch([relay], Consumer())
+    explain(relay[:65] + b"!")
+    return 2
 
 
 def _records(records: pa.ListArray, magic: int) -> pa.ListArray:

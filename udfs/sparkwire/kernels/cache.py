@@ -15,7 +15,8 @@ Other sources are another file, so nothing old is ever found; of files that diff
 sees a whole file or none, and takes a damaged one for none. Every failure of the file system means: no
 cache, compile.
 
-The places, all read in this order, the first that can be written is written: ``NUMBA_CACHE_DIR`` if set,
+What came `ready` with the package is read first. The places, all read in this order, the first that can be
+written is written: ``NUMBA_CACHE_DIR`` if set,
 ``__pycache__`` of the package, the user's cache directory, the user's own directory among the temporary
 files.
 """
@@ -32,6 +33,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -43,8 +45,13 @@ from numba.core import config, serialize
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.registry import cpu_target
 
+from sparkwire.kernels import kernel_files
+from sparkwire.kernels.ready import directories
+
 PACKAGE = __name__.partition(".")[0]
 PREFIX = f"{PACKAGE}-kernels-"
+HAPPENED = Counter[str]()
+"""how many kernels this process has loaded ready and from the cache, and how many it has compiled"""
 KEPT = 4  # directories, and files of a kernel: a mixed fleet, or the version before this one, may share a place
 
 _IMPORT = re.compile(
@@ -74,7 +81,7 @@ def collect() -> None:
     """Copy into the first directory what the others hold, so that it can be shipped alone; raises OSError."""
     for directory in _directories()[1:]:
         for path in directory.glob("*.bin"):
-            content, target = _read(path), _directories()[0] / path.name
+            content, target = kernel_files.read(path), _directories()[0] / path.name
             if content is not None and not target.exists():
                 _write(target, content)
 
@@ -106,16 +113,22 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
         Numba first registers all that can be compiled, which takes longer than everything else. Code that is
         ready does not need it, save what manages memory, and kernels allocate none.
         """
-        for directory in _directories() if self.sources else ():
-            content = _read(directory / self._file_name(sig))
+        ready = directories()
+        for directory in (*ready, *_directories()) if self.sources else ():
+            content = kernel_files.read(directory / self._file_name(sig))
             result = None if content is None else _rebuilt(content, target_context)
             if result is not None:
-                _mark_used(directory)
+                if directory in ready:
+                    HAPPENED["ready"] += 1
+                else:
+                    HAPPENED["cached"] += 1
+                    _mark_used(directory)
                 return result
         return None
 
     def save_overload(self, sig: tuple[Any, ...], data: Any) -> None:
         """Keep a compile result for other processes, if there is a place for it."""
+        HAPPENED["compiled"] += 1
         if data.lifted or data.library.has_dynamic_globals:
             return  # it holds addresses of this process
         if digest_of(self.module, _sources_now()) != self.sources:
@@ -221,29 +234,12 @@ def _mark_used(directory: Path) -> None:
         os.utime(directory)
 
 
-def _read(path: Path) -> bytes | None:
-    """The content written to ``path``; None where there is none or it is damaged."""
-    try:
-        whole = path.read_bytes()
-    except OSError:
-        return None
-    digest, content = whole[:32], whole[32:]
-    return content if hashlib.sha256(content).digest() == digest else None
-
-
 def _write(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``, whole or not at all; raises OSError."""
+    """Put ``content`` at ``path``; raises OSError."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_oldest(path.parent.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    kernel_files.write(path, content)
 
 
 def _remove_oldest(place: Path) -> None:

@@ -1,0 +1,138 @@
+"""Ready kernels: used where the processor has all that they need, and never anything but a compile where something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparkwire.kernels import ready
+from sparkwire.kernels.ready import LEVELS, lacking, state, versions
+from tests.support import ROOT
+
+[LEVEL] = LEVELS
+needs_level = pytest.mark.skipif(bool(lacking(LEVEL)), reason=f"this processor is none of {LEVEL.name}")
+FIRST_CALL = """
+import json, pyarrow as pa
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
+answer = FUNCTIONS["dbus_opcode"].decode(pa.array([SAMPLES["event"], b""])).to_pylist()
+from sparkwire.kernels.cache import HAPPENED
+from sparkwire.kernels.ready import state
+print(json.dumps([answer, HAPPENED["ready"], HAPPENED["compiled"], state()]))
+"""
+BUILT_FOR = {
+    "NUMBA_CPU_NAME": LEVEL.cpu,
+    "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in sorted(LEVEL.features)),
+}
+
+
+def first_call(package: Path, home: Path, **environment: str) -> tuple[int, int, str]:
+    """In a process of its own: kernels that came ready, that were compiled, and what `state` says. The answer is right."""
+    home.mkdir(exist_ok=True)
+    given = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "SPARKWIRE_", "XDG_"))}
+    given |= {"PYTHONPATH": str(package), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run([sys.executable, "-c", FIRST_CALL], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer, loaded, compiled, said = json.loads(done.stdout)
+    assert answer == ["UPSERT", None]
+    return loaded, compiled, said
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the ready kernels of one function."""
+    folder = tmp_path_factory.mktemp("ready")
+    ignored = shutil.ignore_patterns("__pycache__", "data")
+    shutil.copytree(ROOT / "udfs" / "sparkwire", folder / "sparkwire", ignore=ignored)
+    cache = folder / "cache"
+    loaded, compiled, _ = first_call(folder, folder / "home", NUMBA_CACHE_DIR=str(cache), **BUILT_FOR)
+    assert loaded == 0
+    assert compiled > 0
+    place = folder / "sparkwire" / "ready" / f"{LEVEL.name}-{versions()}"
+    place.mkdir(parents=True)
+    for file in cache.glob("*/*.bin"):
+        shutil.move(file, place)
+    shutil.rmtree(cache)
+    return folder
+
+
+def copied(built: Path, to: Path) -> tuple[Path, Path]:
+    """A copy to do something to: the package's folder, and that of its kernels."""
+    shutil.copytree(built / "sparkwire", to / "sparkwire")
+    return to, to / "sparkwire" / "ready" / f"{LEVEL.name}-{versions()}"
+
+
+@needs_level
+def test_nothing_is_compiled(built: Path, tmp_path: Path) -> None:
+    loaded, compiled, said = first_call(built, tmp_path / "home")
+    assert (loaded > 0, compiled) == (True, 0)
+    assert said == f"{len(list(built.glob('sparkwire/ready/*/*.bin')))} kernels for {LEVEL.name}"
+
+
+def cut(files: list[Path]) -> None:
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-100])
+
+
+def swapped(files: list[Path]) -> None:
+    contents = [file.read_bytes() for file in files]
+    for file, content in zip(files, [*contents[1:], contents[0]], strict=True):
+        file.write_bytes(content)
+
+
+def emptied(files: list[Path]) -> None:
+    for file in files:
+        file.write_bytes(b"")
+
+
+@needs_level
+@pytest.mark.parametrize("damage", [cut, swapped, emptied])
+def test_damaged_files_are_compiled(built: Path, tmp_path: Path, damage: Callable[[list[Path]], None]) -> None:
+    package, place = copied(built, tmp_path)
+    files = sorted(place.glob("*.bin"))
+    damage(files)
+    loaded, compiled, said = first_call(package, tmp_path / "home")
+    assert (loaded, compiled > 0) == (0, True)
+    assert said == f"{len(files)} kernels for {LEVEL.name}, {len(files)} of them damaged: install the wheel again"
+
+
+@needs_level
+def test_kernels_of_other_versions_are_not_looked_at(built: Path, tmp_path: Path) -> None:
+    package, place = copied(built, tmp_path)
+    place.rename(place.with_name(f"{LEVEL.name}-cpython-310-numba-0.1-llvmlite-0.1"))
+    loaded, compiled, said = first_call(package, tmp_path / "home")
+    assert (loaded, compiled > 0) == (0, True)
+    assert said == f"none: they are for {LEVEL.name}-cpython-310-numba-0.1-llvmlite-0.1, and this is {versions()}"
+
+
+@needs_level
+def test_a_target_that_lacks_something_compiles(built: Path, tmp_path: Path) -> None:
+    """Whoever says that Numba may not use an instruction gets no code that does."""
+    without = ",".join(f"+{feature}" for feature in sorted(LEVEL.features - {"avx2"}))
+    loaded, compiled, said = first_call(built, tmp_path / "home", NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES=without)
+    assert (loaded, compiled > 0) == (0, True)
+    assert said.startswith(f"none: {LEVEL.name} has avx2, and this processor")
+
+
+def test_features_that_are_masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a hypervisor or a container may: what LLVM reads of the processor is then less than what Numba is told."""
+    (tmp_path / f"{LEVEL.name}-{versions()}").mkdir()
+    monkeypatch.setattr(ready, "READY", tmp_path)
+    monkeypatch.setattr(ready, "_of_target", lambda features: LEVEL.features)
+    for feature in sorted(LEVEL.features):
+        monkeypatch.setattr(ready, "_of_processor", lambda missing=feature: LEVEL.features - {missing})
+        ready.directories.cache_clear()
+        assert ready.directories() == ()
+        assert state().startswith("none: ")
+    ready.directories.cache_clear()
+
+
+def test_a_source_tree_has_none() -> None:
+    ready.directories.cache_clear()
+    assert state() == "none in this package: it is the wheel for every platform, or a source tree"

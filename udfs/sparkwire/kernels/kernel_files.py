@@ -1,0 +1,39 @@
+"""The files that machine code is kept in: a digest, then the content.
+
+The digest is of the file's name as well: a file that was copied over another one is as damaged as one that was cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+_DIGEST_SIZE = 32  # [bytes]
+
+
+def read(path: Path) -> bytes | None:
+    """The content written to ``path``; None where there is none or it is damaged."""
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    content = whole[_DIGEST_SIZE:]
+    return content if _digest(path, content) == whole[:_DIGEST_SIZE] else None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``, whole or not at all; raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_digest(path, content) + content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _digest(path: Path, content: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + b"\0" + content).digest()

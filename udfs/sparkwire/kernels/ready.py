@@ -1,0 +1,96 @@
+"""Ready kernels: machine code that comes inside the wheel, built for a level of processors by ``make wheels``.
+
+    sparkwire/ready/<level>-<Python>-numba-<version>-llvmlite-<version>/<kernel>-<variant>-<sources>.bin
+
+The files are those of the cache, and a file of other sources is not found. A level is used only where Numba's target and the
+processor itself, as the operating system lets it be used, have each of its features: no instruction runs that is not there.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Set
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import llvmlite
+import llvmlite.binding
+import numba
+from numba.core.registry import cpu_target
+
+from sparkwire.kernels import kernel_files
+
+READY: Final = Path(__file__).parents[1] / "ready"
+
+
+class Level(NamedTuple):
+    """A set of instructions that many processors have."""
+
+    name: str
+    architecture: str
+    cpu: str
+    """LLVM's name, for NUMBA_CPU_NAME"""
+    features: frozenset[str]
+    """LLVM's names of all that its code may use beyond the least of the architecture"""
+
+
+LEVELS: Final = (
+    # Intel since Haswell (2013), AMD since Excavator (2015); PCLMUL, which came before, is not in the level's own list.
+    Level(
+        "x86-64-v3",
+        "x86_64",
+        "x86-64-v3",
+        frozenset(
+            "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe pclmul popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()  # noqa: SIM905
+        ),
+    ),
+)
+"""best first"""
+
+
+def versions() -> str:
+    """Whose kernels a process can load: the rest of the name of their directory, after the level."""
+    return f"{sys.implementation.cache_tag}-numba-{numba.__version__}-llvmlite-{llvmlite.__version__}"
+
+
+def lacking(level: Level) -> frozenset[str]:
+    """The features of a level that the processor has not, or Numba's target, or the architecture."""
+    triple, _, target = cpu_target.target_context.codegen().magic_tuple()
+    if triple.partition("-")[0] != level.architecture:
+        return frozenset({level.architecture})
+    return level.features - (_of_target(target) & _of_processor())
+
+
+def _of_target(features: str) -> Set[str]:
+    return {name[1:] for name in features.split(",") if name.startswith("+")}
+
+
+def _of_processor() -> Set[str]:
+    """What the processor has and the operating system, hypervisor or emulator lets through."""
+    return {name for name, there in llvmlite.binding.get_host_cpu_features().items() if there}
+
+
+@functools.cache
+def directories() -> tuple[Path, ...]:
+    """The directories whose kernels this process may load, best first."""
+    here = [(level, READY / f"{level.name}-{versions()}") for level in LEVELS]
+    return tuple(path for level, path in here if path.is_dir() and not lacking(level))
+
+
+def state() -> str:
+    """Which ready kernels there are for this process, or why there are none."""
+    if directories():
+        files = list(directories()[0].glob("*.bin"))
+        damaged = sum(kernel_files.read(file) is None for file in files)
+        title = directories()[0].name.removesuffix(f"-{versions()}")
+        return f"{len(files)} kernels for {title}" + (
+            f", {damaged} of them damaged: install the wheel again" if damaged else ""
+        )
+    there = sorted(path.name for path in READY.glob("*-numba-*")) if READY.is_dir() else []
+    if not there:
+        return "none in this package: it is the wheel for every platform, or a source tree"
+    for level in LEVELS:
+        if f"{level.name}-{versions()}" in there:
+            return f"none: {level.name} has {', '.join(sorted(lacking(level)))}, and this processor, or NUMBA_CPU_…, has not"
+    return f"none: they are for {', '.join(there)}, and this is {versions()}"
