@@ -1,4 +1,4 @@
-"""`python -m sparkwire.catalogue.warm` fills a directory from which another process answers without compiling."""
+"""`python -m sparkwire warm` fills a directory from which another process answers without compiling."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def test_nothing_is_compiled_from_a_read_only_directory(directory: Path) -> None
 
 
 def test_usage() -> None:
-    with pytest.raises(AssertionError, match=r"usage: python -m sparkwire.catalogue.warm \[DIRECTORY\]"):
-        run_python("-m", "sparkwire.catalogue.warm", "a", "b")
+    with pytest.raises(AssertionError, match=r"usage: python -m sparkwire"):
+        run_python("-m", "sparkwire", "warm", "a", "b")

@@ -68,7 +68,7 @@ class House:
         self.package = root / "sparkwire"
         kernels = self.package / "kernels"
         kernels.mkdir(parents=True)
-        for module in ("cache.py", "jit.py"):
+        for module in ("cache.py", "jit.py", "kernel_files.py", "ready.py"):
             shutil.copy(Path(sparkwire.kernels.cache.__file__).with_name(module), kernels)
         (kernels / "__init__.py").touch()
         (self.package / "__init__.py").touch()
