@@ -14,121 +14,64 @@ Source: apache/kafka, `LeaderEpochCheckpointFile`, `CheckpointFile`.
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.core.builders import Column
-from sparkwire.core.column import binary_of, empty, lists, primitive
-from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
+from sparkwire.core.column import lists
 
-_VERSION = 0
-_LARGEST_EPOCH = 2**31 - 1
-_LARGEST = 2**63 - 1
-_NEWLINE, _RETURN, _SPACE, _TAB, _MINUS, _ZERO, _NINE = (ord(letter) for letter in "\n\r \t-09")
-_BEYOND = -2
-"""the number of what is none: those of a checkpoint are -1 at least"""
+_LARGEST_EPOCH: Final = 2**31 - 1
+_LARGEST: Final = 2**63 - 1
+_MOST_DIGITS: Final = 19
+_ENTRY: Final = re.compile(rb"(-1|\d+)[ \t\r]+(-1|\d+)[ \t\r]*")
+_NUMBER: Final = re.compile(rb"(-1|\d+)[ \t\r]*")
+_VERSION: Final = 0
 
-
-@kernel
-def line_end(data: Bytes, pos: int, end: int) -> int:
-    """Where the line that begins at ``pos`` ends: its newline, or the end of the file."""
-    while pos < end and u8(data, pos) != _NEWLINE:
-        pos += 1
-    return pos
+Entry = tuple[int | None, int | None]
+_CORRUPT: Final[Entry] = (None, None)
 
 
-@kernel
-def number(data: Bytes, pos: int, end: int, largest: int) -> tuple[int, int]:
-    """The decimal number at ``pos``, -1 to ``largest``, and the position after it; ``_BEYOND`` for anything else."""
-    if pos + 1 < end and u8(data, pos) == _MINUS and u8(data, pos + 1) == _ZERO + 1:
-        return int64(-1), pos + 2
-    value = int64(0)
-    first = pos
-    while pos < end and _ZERO <= u8(data, pos) <= _NINE:
-        digit = int64(u8(data, pos)) - _ZERO
-        if value > (largest - digit) // 10:
-            return int64(_BEYOND), pos
-        value = 10 * value + digit
-        pos += 1
-    return (value if pos > first else int64(_BEYOND)), pos
+def _entries(text: bytes) -> Iterator[Entry]:
+    """The entries of a file, and a last one that is none where the file is not whole."""
+    lines = text.split(b"\n")
+    if len(lines) > 2 and not lines[-1]:
+        del lines[-1]  # it ends with a newline
+    version, count = (_numbers(_NUMBER, line) for line in [*lines, b""][:2])
+    entries = lines[2:] if version == (_VERSION,) and count is not None and count[0] >= 0 else []
+    for line in entries:
+        found = _numbers(_ENTRY, line)
+        yield (found[0], found[1]) if found else _CORRUPT
+    if version != (_VERSION,) or count != (len(entries),):
+        yield _CORRUPT
 
 
-@kernel
-def blank(data: Bytes, pos: int, end: int) -> int:
-    """The position after white space."""
-    while pos < end and (u8(data, pos) == _SPACE or u8(data, pos) == _TAB or u8(data, pos) == _RETURN):
-        pos += 1
-    return pos
-
-
-@kernel
-def lone_number(data: Bytes, pos: int, end: int) -> int:
-    """The number that a line is."""
-    value, after = number(data, pos, end, _LARGEST_EPOCH)
-    return value if blank(data, after, end) == end else int64(_BEYOND)
-
-
-@kernel
-def read_entry(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """Epoch and offset of a line, both ``_BEYOND`` where it is no entry."""
-    epoch, gap = number(data, pos, end, _LARGEST_EPOCH)
-    second = blank(data, gap, end)
-    offset, after = number(data, second, end, _LARGEST)
-    if epoch == _BEYOND or offset == _BEYOND or second == gap or blank(data, after, end) != end:
-        return int64(_BEYOND), int64(_BEYOND)
-    return epoch, offset
-
-
-@kernel
-def read_checkpoints(
-    data: Bytes, offsets: npt.NDArray[Any], fill: bool, ends: npt.NDArray[np.int32], epochs: Ints, starts: Ints
-) -> None:
-    """Count the rows of each file to ``ends[row + 1]``; with ``fill`` write them as well."""
-    ends[0] = 0
-    for row in range(ends.size - 1):
-        pos, end = int64(offsets[row]), int64(offsets[row + 1])
-        stop = line_end(data, pos, end)
-        version = lone_number(data, pos, stop)
-        pos = min(stop + 1, end)
-        stop = line_end(data, pos, end)
-        count = lone_number(data, pos, stop)
-        pos = min(stop + 1, end)
-        at = int64(ends[row])
-        found = 0
-        if version == _VERSION and count >= 0:
-            while pos < end:
-                stop = line_end(data, pos, end)
-                if fill:
-                    epochs[at], starts[at] = read_entry(data, pos, stop)
-                at += 1
-                found += 1
-                pos = stop + 1
-        if version != _VERSION or found != count:
-            if fill:
-                epochs[at] = starts[at] = _BEYOND
-            at += 1
-        ends[row + 1] = at
+def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
+    """An epoch or count, and an offset; None where the line is not such numbers."""
+    match = pattern.fullmatch(line)
+    # No number of twenty digits fits, and Python refuses to read those of thousands.
+    if match is None or any(len(digits.lstrip(b"0")) > _MOST_DIGITS for digits in match.groups()):
+        return None
+    numbers = tuple(int(digits.lstrip(b"0") or b"0") for digits in match.groups())
+    return numbers if numbers[0] <= _LARGEST_EPOCH and numbers[-1] <= _LARGEST else None
 
 
 class Epochs:
     """The entries of a column of files."""
 
     def __init__(self, text: pa.Array) -> None:
-        source = binary_of(text)
-        self._ends = empty(source.rows + 1, np.int32)
-        read_checkpoints(source.data, source.offsets, False, self._ends, np.empty(0, np.int64), np.empty(0, np.int64))
-        rows = int(self._ends[-1])
-        self._epochs, self._starts = empty(rows, np.int64), empty(rows, np.int64)
-        read_checkpoints(source.data, source.offsets, True, self._ends, self._epochs, self._starts)
+        found = [list(_entries(one or b"")) for one in text.to_pylist()]
+        self._ends = np.cumsum([0, *map(len, found)]).astype(np.int32)
+        self._found = [entry for entries in found for entry in entries]
 
     def epoch(self) -> pa.Array:
-        return primitive(self._epochs.astype(np.int32), self._epochs != _BEYOND)
+        return pa.array([epoch for epoch, _ in self._found], pa.int32())
 
     def start_offset(self) -> pa.Array:
-        return primitive(self._starts, self._starts != _BEYOND)
+        return pa.array([offset for _, offset in self._found], pa.int64())
 
     def lists(self, found: pa.Array) -> pa.Array:
         return lists(self._ends, found)
