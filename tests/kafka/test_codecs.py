@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sparkwire.kafka.codecs import FAILED, NO_ROOM, ZSTD_STREAM
-from sparkwire.kafka.deflate import codes
-from sparkwire.kafka.gzip_members import inflate_members
-from sparkwire.kafka.inflate import DECODERS
+from sparkwire.kafka.codecs import FAILED, GZIP_STREAM, OVER_LIMIT, ZSTD_STREAM
+from sparkwire.kafka.inflate import DECODERS, Arena, inflate
 from sparkwire.kafka.small_blocks import lz4_block, snappy_block
 from tests.kafka.test_damage import batch, record, rows
 from tests.support.child import run_python
@@ -85,28 +83,32 @@ def test_snappy_blocks(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_gzip_members(seed: int) -> None:
+    """With something after the last of them, for which the library refuses them all."""
     chance = random.Random(seed)
-    work = codes()
     for _ in range(20):
         plain = [content(chance) for _ in range(chance.randrange(1, 4))]
         data = b"".join(gzip.compress(part, chance.choice((0, 1, 6, 9))) for part in plain)
         expected = b"".join(plain)
-        for room in {len(expected), max(0, len(expected) - 1)}:
-            out = np.zeros(room + SLACK, np.uint8)
-            size = inflate_members(array(data), 0, len(data), out, room, work, 0)
-            assert (size, out[: max(size, 0)].tobytes()) == (
-                (room, expected) if room == len(expected) else (NO_ROOM, b"")
-            )
+        for after in (b"", b"x", bytes(100)):
+            assert inflated(data + after, len(expected)) == expected
+            assert inflated(data + after, len(expected) + 1) == expected
+            assert inflated(data + after, len(expected) - 1) == OVER_LIMIT
         broken = damaged(gzip.compress(expected), chance)
-        out = np.zeros((1 << 16) + len(expected), np.uint8)
-        size = inflate_members(array(broken), 0, len(broken), out, len(out), work, 0)
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
             found = member.decompress(broken)
         except zlib.error:
-            assert size == FAILED, broken.hex()
-        else:
-            assert out[:size].tobytes() == found if member.eof else size == FAILED, broken.hex()
+            found = b""
+        assert inflated(broken + b"x", 1 << 20) == (found if member.eof else FAILED), broken.hex()
+
+
+def inflated(data: bytes, limit: int) -> bytes | int:
+    """What a payload of gzip becomes, or why it does not."""
+    arena = Arena(64)
+    if limit < 0:
+        return OVER_LIMIT
+    size = inflate(array(data), [(GZIP_STREAM, 0, len(data), limit // 3)], arena, limit)
+    return arena.bytes[:size].tobytes() if size >= 0 else size
 
 
 def test_a_block_with_a_size_before_it_is_no_block() -> None:

@@ -2,14 +2,15 @@
 
 Cramjam does what is large. Measured on record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd,
 twice as fast for snappy, up to 1.7 times for gzip, and it decompresses into memory that it is given, so that what it may
-write is bounded. Small blocks, and what it would read otherwise than Kafka, kernels decode.
+write is bounded. Small blocks, and what it would read otherwise than Kafka, kernels decode; gzip that it refuses zlib
+reads, member by member.
 """
 
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import cramjam
@@ -29,8 +30,6 @@ from sparkwire.kafka.codecs import (
     ZSTD_STREAM,
     planned_blocks,
 )
-from sparkwire.kafka.deflate import Codes, codes
-from sparkwire.kafka.gzip_members import count_magics, inflate_members
 from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
 from sparkwire.kafka.payloads import Payloads
 from sparkwire.kafka.small_blocks import inflate_run
@@ -48,6 +47,9 @@ _ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for
 _EXACT = (STORED_BLOCK, SNAPPY_BLOCK)  # say what they become
 _STREAMS = (GZIP_STREAM, ZSTD_STREAM)
 _GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
+_MAGIC = b"\x1f\x8b\x08"  # of a gzip member, its method with it
+_LEAST_MEMBER = 18  # header and trailer [bytes]
+_FIRST_STEP, _SLICE = 64, 1 << 20  # [bytes] that zlib is given, and gives, at once
 _FULL = "failed to write whole buffer"  # how cramjam says that a stream is longer than the room for it
 _REFUSED = "not enough memory"  # how zstd says that it got none; a window beyond its bound it words otherwise
 _SIZE = ENTRY["size"].offset
@@ -183,11 +185,6 @@ class Arena:
         self.view = self.bytes.data
         self.size = size
 
-    @cached_property
-    def codes(self) -> Codes:
-        """What reading gzip members takes beside it."""
-        return codes()
-
     def clear(self) -> None:
         self.used = 0
 
@@ -196,6 +193,12 @@ class Arena:
         view = self.bytes.view()
         view.flags.writeable = False
         return view
+
+    def append(self, content: bytes) -> None:
+        """Add what is inflated elsewhere."""
+        self.reserve(len(content) + COPY_SLACK)
+        self.view[self.used : self.used + len(content)] = content
+        self.used += len(content)
 
     def reserve(self, size: int) -> None:
         """See that ``size`` bytes fit after those that are used."""
@@ -251,20 +254,45 @@ def _library(kind: int, source: memoryview, out: memoryview) -> int:
 def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int, arena: Arena) -> int:
     """A payload that does not say what it becomes, but for a guess: with more room each time, up to the bound."""
     source = data.data[start : start + size]
-    many = kind == GZIP_STREAM and _GZIP_MEMBER * count_magics(data, start, start + size) > size
+    # For one member the library is faster, for many small ones many times slower.
+    many = kind == GZIP_STREAM and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
     while True:
         room = min(room, left)
         arena.reserve(room)
-        # For one member the library is faster, for many small ones many times slower.
-        written = NO_ROOM if many else _library(kind, source, arena.view[arena.used : arena.used + room])
-        if written < 0 and kind == GZIP_STREAM:
+        written = FAILED if many else _library(kind, source, arena.view[arena.used : arena.used + room])
+        if written == FAILED and kind == GZIP_STREAM:
             # There may be bytes after the last member, which the library refuses.
-            written = inflate_members(data, start, start + size, arena.bytes, room, arena.codes, arena.used)
+            return _members(source, left, arena)
         if written != NO_ROOM:
             return FAILED if written < 0 else written
         if room == left:
             return OVER_LIMIT
         room = 4 * room + (64 << 10)
+
+
+def _members(source: memoryview, left: int, arena: Arena) -> int:
+    """Gzip, member by member, to the last that is one, as Kafka reads it: its size, ``FAILED`` or ``OVER_LIMIT``."""
+    begin, position = arena.used, 0
+    while True:
+        member = zlib.decompressobj(wbits=31)
+        step = _FIRST_STEP
+        while not member.eof:
+            # In slices: what comes after a member's end is copied.
+            taken = source[position : position + step]
+            try:
+                out = member.decompress(taken, min(begin + left - arena.used + 1, _SLICE))
+            except zlib.error:
+                return FAILED
+            if not (taken or out or member.eof):
+                return FAILED
+            if arena.used + len(out) > begin + left:
+                return OVER_LIMIT
+            arena.append(out)
+            position += len(taken) - len(member.unconsumed_tail)
+            step = min(8 * step, _SLICE)
+        position -= len(member.unused_data)
+        if len(source) - position <= _LEAST_MEMBER or source[position : position + len(_MAGIC)] != _MAGIC:
+            return arena.used - begin
 
 
 def _gzip(source: memoryview, out: memoryview) -> int:
