@@ -262,7 +262,7 @@ def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int,
         written = FAILED if many else _library(kind, source, arena.view[arena.used : arena.used + room])
         if written == FAILED and kind == GZIP_STREAM:
             # There may be bytes after the last member, which the library refuses.
-            return _members(source, left, arena)
+            return _members(bytes(source), left, arena)
         if written != NO_ROOM:
             return FAILED if written < 0 else written
         if room == left:
@@ -270,28 +270,32 @@ def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int,
         room = 4 * room + (64 << 10)
 
 
-def _members(source: memoryview, left: int, arena: Arena) -> int:
+def _members(source: bytes, left: int, arena: Arena) -> int:
     """Gzip, member by member, to the last that is one, as Kafka reads it: its size, ``FAILED`` or ``OVER_LIMIT``."""
-    begin, position = arena.used, 0
+    begin, position, size = arena.used, 0, len(source)
+    most = min(left + 1, _SLICE)
     while True:
-        member = zlib.decompressobj(wbits=31)
-        step = _FIRST_STEP
-        while not member.eof:
+        member, step = zlib.decompressobj(wbits=31), _FIRST_STEP
+        while True:
             # In slices: what comes after a member's end is copied.
             taken = source[position : position + step]
             try:
-                out = member.decompress(taken, min(begin + left - arena.used + 1, _SLICE))
+                out = member.decompress(taken, most)
             except zlib.error:
                 return FAILED
-            if not (taken or out or member.eof):
+            if out:
+                arena.append(out)
+                if arena.used > begin + left:
+                    return OVER_LIMIT
+                most = min(begin + left - arena.used + 1, _SLICE)
+            if member.eof:
+                position += len(taken) - len(member.unused_data)
+                break
+            if not (taken or out):
                 return FAILED
-            if arena.used + len(out) > begin + left:
-                return OVER_LIMIT
-            arena.append(out)
             position += len(taken) - len(member.unconsumed_tail)
             step = min(8 * step, _SLICE)
-        position -= len(member.unused_data)
-        if len(source) - position <= _LEAST_MEMBER or source[position : position + len(_MAGIC)] != _MAGIC:
+        if size - position <= _LEAST_MEMBER or not source.startswith(_MAGIC, position):
             return arena.used - begin
 
 
