@@ -133,7 +133,9 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
             return  # it holds addresses of this process
         if digest_of(self.module, _sources_now()) != self.sources:
             return  # edited since they were imported: this code is neither what was nor what is on disk
-        content = serialize.dumps(CompileResultCacheImpl.reduce(None, data))
+        # The only text among its parts is what types numba has inferred: for reading alone, and full of addresses.
+        parts = ("" if isinstance(part, str) else part for part in CompileResultCacheImpl.reduce(None, data))
+        content = serialize.dumps(tuple(parts))
         for directory in _directories() if self.sources else ():
             with contextlib.suppress(OSError):
                 _write(directory / self._file_name(sig), content)
