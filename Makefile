@@ -26,10 +26,9 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# A file's tests stay in one process: they share what is slow to make. In their own order: by the number of its tests each
-# file of few long ones would come last, and one process would wait for the other.
+# A file's tests stay in one process: they share what is slow to make.
 unit: $(READY) java
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through.
 integration: $(READY) java
