@@ -26,13 +26,14 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# A file's tests stay in one process: they share what is slow to make.
+# A file's tests stay in one process: they share what is slow to make. A process that ends, as pytest lets it where a test
+# hangs, ends the run.
 unit: $(READY) java
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through.
 integration: $(READY) java
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -rP --durations=10 tests/integration
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0 -o faulthandler_timeout=1800 -rP --durations=10 tests/integration
 
 # MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java

@@ -85,9 +85,9 @@ class Retries:
         self.number += 2 if first else 1
         of_event = self._of_event.get(event, 0)
         self._of_event[event] = of_event + (1 if of_event else 2)
-        sleep = self._back_off() if first else 0
-        sleep = self._back_off()
-        self._sleep(sleep / 1000)
+        if first:
+            self._back_off()
+        self._sleep(self._back_off() / 1000)
 
     def _back_off(self) -> int:
         sleep = self._next_sleep
