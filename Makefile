@@ -63,7 +63,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "sparkwire needs Python 3.11 or later; $(PYTHON) is older: set PYTHON to a newer one."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev,ready]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,registry,dev,ready]'
 	@touch $@
 
 java:

@@ -12,8 +12,8 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.avro.columns import decode, plan
 from sparkwire.avro.json import json_program
-from sparkwire.avro.registry import registry
 from sparkwire.avro.schema import MOST_LEVELS, SchemaError, parse, text_of
+from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed import typed
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import spans_of
@@ -89,10 +89,10 @@ def test_levels(schema: Any) -> None:
     allowed = schema(most)
     assert parse(allowed).levels == MOST_LEVELS
     assert typed(allowed) == typed(text_of(allowed), json.dumps(allowed))
-    assert registry([allowed]).texts
+    assert schemas_of([allowed]).texts
     json_program(parse(allowed))
     for deep in (most + 1, 400, 900, 3000):
-        for ask in (parse, typed, text_of, lambda s: registry([s]), lambda s: registry({1: s})):
+        for ask in (parse, typed, text_of, lambda s: schemas_of([s]), lambda s: schemas_of({1: s})):
             with pytest.raises(SchemaError, match="at most 64 types within each other, and this has more"):
                 ask(schema(deep))
 
@@ -118,7 +118,7 @@ def test_a_text_of_brackets(text: str) -> None:
     ],
 )
 def test_sentences(schema: Any, sentence: str) -> None:
-    for ask in (parse, typed, lambda s: registry([s])):
+    for ask in (parse, typed, lambda s: schemas_of([s])):
         with pytest.raises(SchemaError, match=sentence):
             ask(schema)
 

@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro import read
-from sparkwire.avro import typed_rows as payloads
-from sparkwire.avro.registry import combined, registry
+from sparkwire.avro import payloads, read, typed_rows
 from sparkwire.avro.schema import parse
+from sparkwire.avro.schemas import combined, schemas_of
 from sparkwire.databus import payloads as events_payloads
 from tests.support.databus_cases import golden_events, golden_lines
 
@@ -52,7 +51,7 @@ def test_events_as_java_decoded_them(stream: str, tmp_path: Path) -> None:
     events = decoded(stream)
     assert len(events) > 20
     column = pa.array([event for event, _ in events], pa.binary())
-    reader = payloads.reader(write_folder(tmp_path, stream))
+    reader = typed_rows.reader(schemas_of(write_folder(tmp_path, stream)))
     columns, errors = reader.rows(events_payloads.of_events(column))
     assert errors.null_count == len(events)
     names = [field.name for field in reader.fields]
@@ -74,7 +73,7 @@ def test_one_payload_as_java_decoded_it(stream: str) -> None:
 
 
 def test_what_names_a_schema(tmp_path: Path) -> None:
-    found = registry(write_folder(tmp_path))
+    found = schemas_of(write_folder(tmp_path))
     texts = schemas()
     assert list(found.texts) == texts
     digests = [hashlib.md5(text.encode()).digest() for text in texts]
@@ -88,18 +87,18 @@ def test_a_short_digest_is_the_crc_of_the_text() -> None:
 
     text = schemas()[1]
     ids = pa.array([zlib.crc32(text.encode()).to_bytes(4, "big")])
-    assert list(registry(schemas()).chosen(ids)) == [1]
+    assert list(schemas_of(schemas()).chosen(ids)) == [1]
 
 
 def test_a_version_of_two_names_is_none(tmp_path: Path) -> None:
     for text in schemas():
         (tmp_path / f"{json.loads(text)['name']}.7.avsc").write_text(text)
-    assert list(registry(tmp_path).chosen(pa.array([b"\0\7" + bytes(14)]))) == [-1]
+    assert list(schemas_of(tmp_path).chosen(pa.array([b"\0\7" + bytes(14)]))) == [-1]
 
 
 def test_confluents_messages() -> None:
-    reader = payloads.reader(
-        {7: RECORD, 9: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}, RECORD
+    reader = typed_rows.reader(
+        schemas_of({7: RECORD, 9: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}), RECORD
     )
     framed = [b"\0\0\0\0\x09\4", b"\0\0\0\0\x09", b"\0\0\0\0\x08\4", b"\1\0\0\0\x09\4", b"\0\0", None]
     [column], errors = reader.rows(payloads.of_messages(pa.array(framed, pa.binary())))
@@ -119,7 +118,7 @@ def test_fields_of_all_schemas_together() -> None:
             "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": ["null", "int"]}],
         },
     ]
-    reader = payloads.reader({"one": versions[0], "two": versions[1]})
+    reader = typed_rows.reader(schemas_of({"one": versions[0], "two": versions[1]}))
     assert [(f.name, f.type) for f in reader.fields] == [("a", pa.int64()), ("gone", pa.string()), ("b", pa.int32())]
     columns, errors = reader.rows(payloads.of_column(pa.array([b"\2\2x", b"\4\2\6"]), pa.array(["one", "two"])))
     assert [column.to_pylist() for column in columns] == [[1, 2], ["x", None], [None, 3]]
@@ -140,15 +139,15 @@ def test_refusals(tmp_path: Path) -> None:
     ]
     for given, sentence in refused:
         with pytest.raises(ValueError, match=sentence):
-            registry(given)
+            schemas_of(given)
     with pytest.raises(ValueError, match=r"^rows takes schemas of records, and one is int: give a reader_schema$"):
         combined([parse("int")])
     with pytest.raises(ValueError, match=r"^rows takes a record as reader_schema"):
-        payloads.reader({1: "int"}, "long")
+        typed_rows.reader(schemas_of({1: "int"}), "long")
 
 
 def test_sources(tmp_path: Path) -> None:
-    readers = payloads.by_source(write_folder(tmp_path))
+    readers = typed_rows.by_name(schemas_of(write_folder(tmp_path)))
     assert list(readers) == ["com.example.events.Person", "com.example.events.Order", "com.example.events.Account"]
     assert [field.name for field in readers["com.example.events.Order"].fields] == ["id", "person", "total", "note"]
 

@@ -17,9 +17,9 @@ are no error.
 
 from __future__ import annotations
 
-from sparkwire.avro.api import encode, read, register, rows
+from sparkwire.avro.api import Registry, encode, read, register, rows, rows_by_type
 
-__all__ = ["encode", "read", "register", "rows"]
+__all__ = ["Registry", "encode", "read", "register", "rows", "rows_by_type"]
 
 
 def __dir__() -> list[str]:

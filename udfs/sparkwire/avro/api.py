@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparkwire.avro.registry import Registry
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["encode", "read", "register", "rows"]
+__all__ = ["Registry", "encode", "read", "register", "rows", "rows_by_type"]
 
 
 def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
@@ -46,11 +48,13 @@ def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = N
 def rows(
     df: DataFrame,
     column: str,
-    schemas: str | Path | Iterable[Any] | Mapping[Any, Any],
+    schemas: Registry | str | Path | Iterable[Any] | Mapping[Any, Any],
     reader_schema: Any = None,
     *,
     by: str | None = None,
     keep_payload: bool = True,
+    wire_format: str | None = None,
+    headers: str | None = None,
 ) -> DataFrame:
     """Typed columns where every row names its schema.
 
@@ -61,6 +65,7 @@ def rows(
     column
         the name of a BINARY column: Databus events, or messages with Confluent's prefix, or bare Avro data
     schemas
+        - a ``Registry``: the column has messages with Confluent's prefix;
         - a folder of ``.avsc`` files, or a list of schemas: the column has Databus events. Each names its schema by the MD5
           or CRC-32 of its text, or by a version (REPL_DBUS), which the name of a file tells: ``<name>.<version>.avsc``;
         - a mapping from numbers, or their texts, to schemas: the column has messages with Confluent's prefix.
@@ -71,12 +76,18 @@ def rows(
         digest
     keep_payload
         whether the column stays in the result; a field of the same name takes its place
+    wire_format
+        what names the schema of each message, where it is something else: ``confluent``, ``confluent_header``, ``apicurio``,
+        ``glue``, ``single_object``, ``databus``
+    headers
+        the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
+        ``apicurio``; of the column ``key`` those that are about keys
 
     Returns
     -------
     DataFrame
-        the columns of ``df``, the fields, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the code of the event's own error,
-        ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. Every row stays.
+        the columns of ``df``, the fields, with a ``Registry`` ``_schema_id_``, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the
+        code of the event's own error, ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. Every row stays.
 
     Raises
     ------
@@ -90,7 +101,37 @@ def rows(
     """
     from sparkwire.spark import avro
 
-    return avro.rows(df, column, schemas, reader_schema, by, keep_payload)
+    return avro.rows(df, column, schemas, reader_schema, by, keep_payload, wire_format, headers)
+
+
+def rows_by_type(
+    df: DataFrame,
+    column: str,
+    schemas: Registry | str | Path | Iterable[Any] | Mapping[Any, Any],
+    *,
+    by: str | None = None,
+    wire_format: str | None = None,
+    headers: str | None = None,
+) -> dict[str, DataFrame]:
+    """A table for each type of a column that mixes them. The parameters are those of ``rows``.
+
+    Each table reads ``df`` when it is asked for, and decodes its own messages: where there are many, ``df.persist()`` before.
+
+    Returns
+    -------
+    dict
+        by the full name of a record: the other columns of ``df``, the fields of its last schema, and ``_error_``. Then
+        ``UNKNOWN_SCHEMA``: the messages that name no schema that is known, with ``_schema_id_`` and ``_error_``; and
+        ``TOMBSTONE``: the other columns of rows without a message.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as ``rows``.
+    """
+    from sparkwire.spark import avro
+
+    return avro.rows_by_type(df, column, schemas, by, wire_format, headers)
 
 
 def encode(struct: Column | str, schema: Any) -> Column:

@@ -1,171 +1,147 @@
-"""Many schemas and what names them: digests of their texts, versions, numbers of a registry, or any key."""
+"""Registries: where the schemas of a column come from, and what is known of each there."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-import zlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
+from sparkwire.avro.inline import inlined
+from sparkwire.avro.registered import AVRO, Registered
+from sparkwire.avro.schemas import Schemas, ids_of, java_texts
 
-from sparkwire.avro.java_text import java_text
-from sparkwire.avro.schema import Field, Schema, SchemaError, parse
-
-UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
-"""the `_error_` of a row whose schema the registry does not have"""
-
-_VERSIONED: Final = re.compile(r".*\.(\d+)\.avsc")
-_MD5_SIZE: Final = 16  # [bytes]
-_OVERLAID: Final = bytes(_MD5_SIZE - 2)
-"""REPL_DBUS stores a version in the first two bytes of the digest's place"""
-
-Schemas = str | Path | Iterable[Any] | Mapping[Any, Any]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
-class Registry(NamedTuple):
-    """Schemas in the order in which they were given; a later one of the same name is a later version."""
-
-    texts: tuple[str, ...]
-    """as Java writes them"""
-    keys: Mapping[Hashable, int]
-    """the schema that a digest, a version or another key names"""
-
-    def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
-        """The schema of each row by its id, -1 for one that is not known."""
-        encoded = pc.dictionary_encode(ids)
-        known = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
-        numbers = np.array([*known, -1], np.int32)
-        return numbers[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
-
-    def _overlaid(self, key: Any) -> int:
-        if isinstance(key, bytes) and len(key) == _MD5_SIZE and key[2:] == _OVERLAID:
-            return self.keys.get(int.from_bytes(key[:2], "big", signed=True), -1)
-        return -1
-
-    def parsed(self) -> list[Schema]:
-        """The schemas."""
-        return [parse(text) for text in self.texts]
+_ADVICE: Final = {"JSON": "take avro.json_rows", "PROTOBUF": "take avro.protobuf_rows"}
 
 
-def registry(schemas: Schemas) -> Registry:
-    """The registry of a folder of ``.avsc`` files, of schemas, or of a mapping from ids to schemas.
+class Registry:
+    """Where schemas come from: ``Registry.of``, ``Registry.http`` or ``Registry.topic``.
 
-    In a folder a file ``<name>.<version>.avsc`` gives its schema a version, which names it where no other has the same. A
-    digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
-
-    Raises
-    ------
-    SchemaError
-        where a schema is none; it is named.
-    ValueError
-        where there is no schema.
+    Wherever schemas are taken, a registry is.
     """
-    if isinstance(schemas, Mapping):
-        texts = tuple(_java(schema, f"the schema {key!r}") for key, schema in schemas.items())
-        found = Registry(texts, _ids(schemas))
-    else:
-        found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else _listed(schemas))
-    if not found.texts:
-        raise ValueError(f"a registry has a schema at least, and there is none in {schemas!r}")
-    return found
 
+    wire_format = "confluent"
+    """what names the schema of a message, where nobody says it"""
 
-def _ids(schemas: Iterable[Any]) -> dict[Hashable, int]:
-    """Each schema by its key; a number by its text, too, and the other way round, as JSON has no numbers for keys."""
-    keys: dict[Hashable, int] = {key: k for k, key in enumerate(schemas)}
-    for key, k in list(keys.items()):
-        if isinstance(key, str) and key.isascii() and key.isdigit():
-            keys.setdefault(int(key), k)
-        elif isinstance(key, int):
-            keys.setdefault(str(key), k)
-    return keys
+    def ids(self) -> Sequence[Hashable] | None:
+        """What names its schemas, the latest last; None where only the data can say which are needed."""
+        raise NotImplementedError
 
+    def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
+        """The schemas with these ids, without those that the registry does not know.
 
-class _Given(NamedTuple):
-    """A schema as it was given."""
+        Raises
+        ------
+        RegistryError
+            where it does not answer, or what a schema refers to is not there.
+        """
+        raise NotImplementedError
 
-    where: str
-    """what a sentence calls it"""
-    schema: Any
-    version: int | None = None
+    def schemas(self, ids: Iterable[Hashable]) -> Schemas:
+        """Those with these ids that are Avro's, each with all that it refers to.
 
+        Raises
+        ------
+        ValueError
+            where one is no schema: it is named; or all are of another type.
+        """
+        found = self.registered(ids)
+        some = {key: one for key, one in found.items() if one.type == AVRO}
+        if found and not some:
+            one = next(iter(found.values()))
+            raise ValueError(
+                f"{one.title} is of type {one.type}, and rows reads {AVRO}: {_ADVICE.get(one.type, 'no other')}"
+            )
+        return Schemas(java_texts((one.title, inlined(one)) for one in some.values()), ids_of(some))
 
-def _listed(schemas: Iterable[Any]) -> list[_Given]:
-    return [_Given(f"schema {k}", schema) for k, schema in enumerate(schemas)]
+    @staticmethod
+    def of(schemas: Any) -> Registry:
+        """The registry of a folder of ``.avsc`` files, of a list of schemas, or of a mapping from ids to schemas.
 
+        Raises
+        ------
+        ValueError
+            where a schema is none, or there is none: one sentence.
+        """
+        from sparkwire.avro.registry_given import GivenRegistry
 
-def _files(folder: Path) -> list[_Given]:
-    """Those of the files, the versions of a name in their order."""
-    if not folder.is_dir():
-        is_ = "a file" if folder.exists() else "not there"
-        raise ValueError(
-            f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
+        return schemas if isinstance(schemas, Registry) else GivenRegistry(schemas)
+
+    @staticmethod
+    def http(
+        url: str,
+        auth: tuple[str, str] | str | None = None,
+        *,
+        subjects: Sequence[str] = (),
+        patience: float = 60,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Registry:
+        """A registry that speaks Confluent's REST API; needs the extra ``registry``.
+
+        Nothing is asked before a query needs it, and each id once.
+
+        Parameters
+        ----------
+        url
+            one, or several with commas between them, tried in turn
+        auth
+            ``(user, password)``, or a token that is sent as bearer. It goes to the workers with the query, as all that a
+            function holds, and is in no text.
+        subjects
+            those whose versions there can be. With them, a query knows its columns without looking at the data first, which a
+            stream cannot do.
+        patience
+            how long a registry may be away, or answer that it is busy, before a query fails [s]
+        settings
+            what else ``confluent_kafka.schema_registry.SchemaRegistryClient`` takes: ``ssl.ca.location``, ``proxy``, …
+
+        Raises
+        ------
+        ModuleNotFoundError
+            without the extra: one sentence.
+        """
+        from sparkwire.avro.registry_http import HttpRegistry
+
+        return HttpRegistry(url, auth, tuple(subjects), patience, dict(settings or {}))
+
+    @staticmethod
+    def topic(df: DataFrame, *, subjects: Sequence[str] = (), context: str | None = None) -> Registry:
+        """The registry whose topic, ``_schemas``, a DataFrame has: read from a broker, or with `kafka_log` from its segments.
+
+        It is read at once, and as it is then.
+
+        Parameters
+        ----------
+        df
+            a batch with the columns ``offset``, ``key`` and ``value``
+        subjects
+            as in ``http``
+        context
+            in which ids count, ``.name``: by default that of subjects without one, and another's where only that has an id
+
+        Raises
+        ------
+        ValueError
+            where the columns are not there, or nothing of it is a schema: one sentence.
+        """
+        from sparkwire.avro.registry_topic import TopicRegistry
+
+        missing = {"offset", "key", "value"} - set(df.columns)
+        if missing:
+            raise ValueError(
+                f"Registry.topic takes the columns offset, key and value, and there is no {', '.join(sorted(missing))}"
+            )
+        if df.isStreaming:
+            raise ValueError(
+                "Registry.topic reads the whole topic, and this is a stream: take spark.read instead of spark.readStream"
+            )
+        rows = df.select("offset", "key", "value").collect()
+        return TopicRegistry(
+            ((row["offset"], _bytes(row["key"]), _bytes(row["value"])) for row in rows), tuple(subjects), context
         )
-    named = [(path, _VERSIONED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
-    found = [(path.name, int(match[1]) if match else None, path) for path, match in named]
-    found.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
-    return [_Given(str(path), _text(path), version) for _, version, path in found]
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as e:
-        raise SchemaError(f"{path}: an Avro schema is UTF-8, and this is not: {e}") from None
-
-
-def _by_digest(schemas: Sequence[_Given]) -> Registry:
-    texts: list[str] = []
-    keys: dict[Hashable, int] = {}
-    versions: dict[int, list[int]] = {}
-    for k, (where, schema, version) in enumerate(schemas):
-        texts.append(_java(schema, where))
-        for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
-            data = text.encode()
-            keys[hashlib.md5(data, usedforsecurity=False).digest()] = k
-            keys[zlib.crc32(data).to_bytes(4, "big")] = k
-        if version is not None:
-            versions.setdefault(version, []).append(k)
-    return Registry(tuple(texts), keys | {version: ks[0] for version, ks in versions.items() if len(ks) == 1})
-
-
-def _java(schema: Any, where: str) -> str:
-    try:
-        parse(schema)
-    except SchemaError as e:
-        raise SchemaError(f"{where}: {e}") from None
-    return java_text(schema)
-
-
-def combined(schemas: Sequence[Schema]) -> Schema:
-    """A reader's record with every field of these records, each as the last one has it; NULL where a record has it not.
-
-    Raises
-    ------
-    SchemaError
-        where one is no record.
-    """
-    fields: dict[str, Field] = {}
-    for schema in schemas:
-        if schema.kind != "record":
-            raise SchemaError(f"rows takes schemas of records, and one is {schema.title}: give a reader_schema")
-        for f in schema.fields:
-            fields[f.name] = Field(f.name, _or_null(f.schema), has_default=True)
-    return Schema("record", fields=tuple(fields.values()))
-
-
-def _or_null(schema: Schema) -> Schema:
-    null = Schema("null")
-    if schema.kind == "null":
-        return schema
-    if schema.kind != "union":
-        return Schema("union", branches=(null, schema))
-    return (
-        schema if any(b.kind == "null" for b in schema.branches) else Schema("union", branches=(null, *schema.branches))
-    )
+def _bytes(cell: Any) -> bytes | None:
+    return None if cell is None else bytes(cell)

@@ -1,52 +1,28 @@
-"""Typed rows out of payloads that name their schemas: by Confluent's wire-format header, or a column beside them."""
+"""Typed rows out of payloads that name their schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.avro.columns import Decoded, Plan, decode, plan
-from sparkwire.avro.functions import FORMAT
-from sparkwire.avro.registry import UNKNOWN_SCHEMA, Registry, combined, registry
+from sparkwire.avro.payloads import Payloads
+from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import SchemaError, parse, text_of
-from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK
-from sparkwire.core.column import all_null, from_codes, spans_of
-
-_FUNCTIONS: Final = FORMAT.by_name
-
-
-class Payloads(NamedTuple):
-    """Avro data, what names the schema of each, and what is wrong with what they were in."""
-
-    values: pa.Array
-    """NULL where there is none"""
-    ids: pa.Array
-    errors: pa.Array
-    """STRING, NULL where all is well"""
-
-
-def of_messages(messages: pa.Array) -> Payloads:
-    """The payloads after Confluent's prefix."""
-    ids = _FUNCTIONS["registry_schema_id"].decode(messages)
-    without = np.asarray(messages.is_valid()) & ~np.asarray(ids.is_valid())
-    errors = from_codes(np.where(without, BAD_MAGIC, OK).astype(np.int8), ERRORS)
-    return Payloads(_FUNCTIONS["registry_payload"].decode(messages), ids, errors)
-
-
-def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
-    """Bare payloads, and a column that names their schemas."""
-    return Payloads(values, ids, all_null(pa.string(), len(values)))
+from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, combined
+from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.core.column import from_codes, spans_of
 
 
 class Reader(NamedTuple):
     """How payloads become rows; plain data, so that workers get it whole."""
 
-    schemas: Registry
+    schemas: Schemas
     reader_schema: Any
     """JSON; None for a row with every field of the schemas"""
 
@@ -54,6 +30,11 @@ class Reader(NamedTuple):
     def fields(self) -> list[pa.Field]:
         """The columns of the rows."""
         return list(self._plan().target.type)
+
+    def check(self) -> None:
+        """SchemaError where these schemas cannot be read so."""
+        if not pa.types.is_struct(self._plan().target.type):
+            raise SchemaError("rows takes a record as reader_schema: its fields are the columns")
 
     def _plan(self) -> Plan:
         return _planned(self.schemas.texts, self.reader_schema)
@@ -76,28 +57,70 @@ def _planned(texts: tuple[str, ...], reader_schema: str | None) -> Plan:
     return plan(writers, combined(writers) if reader_schema is None else parse(reader_schema))
 
 
-def reader(schemas: Any, reader_schema: Any = None) -> Reader:
+class LiveReader:
+    """The same where the data say which schemas are needed: they are asked for as they come, each once in a process.
+
+    A schema that cannot be read so is no reason to end a stream: its rows are ``BAD_FIELD``.
+    """
+
+    def __init__(self, registry: Registry, reader_schema: str) -> None:
+        self._registry, self._reader_schema = registry, reader_schema
+        self._schemas = Schemas((), {})
+        self._unreadable: set[Hashable] = set()
+        without = Reader(self._schemas, reader_schema)
+        without.check()
+        self.fields = without.fields
+
+    def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
+        """As a ``Reader``."""
+        keys = {key: as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()}
+        self._learn(id for id in keys.values() if id not in self._schemas.keys and id not in self._unreadable)
+        columns, errors = Reader(self._schemas, self._reader_schema).rows(payloads)
+        unreadable = [key for key, id in keys.items() if id in self._unreadable]
+        if unreadable:
+            those = pc.is_in(payloads.ids, pa.array(unreadable, payloads.ids.type))
+            errors = pc.if_else(
+                pc.and_(those, pc.equal(errors, UNKNOWN_SCHEMA).fill_null(False)), ERRORS[BAD_FIELD], errors
+            )
+        return columns, errors
+
+    def _learn(self, ids: Iterable[Hashable]) -> None:
+        for id in ids:
+            found = self._registry.schemas([id])
+            try:
+                _planned(found.texts, self._reader_schema)
+            except SchemaError:
+                self._unreadable.add(id)
+                continue
+            if found.texts:
+                keys = {key: len(self._schemas.texts) for key in found.keys}
+                self._schemas = Schemas((*self._schemas.texts, *found.texts), {**self._schemas.keys, **keys})
+
+
+def as_id(key: Any) -> Hashable:
+    """An id as registries have it, who number their schemas."""
+    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
+
+
+def reader(schemas: Schemas, reader_schema: Any = None) -> Reader:
     """What ``rows`` are read with.
 
     Raises
     ------
     ValueError
-        where a schema is none, one cannot be read by the other, or the reader's is no record: one sentence.
+        where one schema cannot be read by the other, or the reader's is no record: one sentence.
     """
-    text = None if reader_schema is None else text_of(reader_schema)
-    found = Reader(registry(schemas), text)
-    if not pa.types.is_struct(found._plan().target.type):
-        raise SchemaError("rows takes a record as reader_schema: its fields are the columns")
+    found = Reader(schemas, None if reader_schema is None else text_of(reader_schema))
+    found.check()
     return found
 
 
-def by_source(schemas: Any) -> Mapping[str, Reader]:
+def by_name(whole: Schemas) -> Mapping[str, Reader]:
     """A reader for each name of a record, by its last schema; each knows the schemas of that name alone."""
-    whole = registry(schemas)
     names = [parse(text).name for text in whole.texts]
     found: dict[str, Reader] = {}
     for name in dict.fromkeys(names):
         mine = [k for k, other in enumerate(names) if other == name]
         keys = {key: mine.index(k) for key, k in whole.keys.items() if k in mine}
-        found[name] = Reader(Registry(tuple(whole.texts[k] for k in mine), keys), whole.texts[mine[-1]])
+        found[name] = Reader(Schemas(tuple(whole.texts[k] for k in mine), keys), whole.texts[mine[-1]])
     return found

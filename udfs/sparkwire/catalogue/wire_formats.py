@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.avro import payloads
 from sparkwire.avro.functions import schema_ids
-from sparkwire.avro.typed_rows import Payloads, of_messages
+from sparkwire.avro.payloads import Payloads
+from sparkwire.avro.schemas import Schemas, with_fingerprints
 from sparkwire.databus.payloads import ask, of_events
 
 _LIKELY_IDS: Final = 1 << 20
@@ -28,6 +30,14 @@ class WireFormat(NamedTuple):
     """whether values without NULL are of it, beyond a doubt"""
     advice: str
     """what ``rows`` takes for it"""
+    with_headers: Callable[[pa.Array, pa.Array, str], Payloads] | None = None
+    """where the headers of a Kafka record may name the schema: of messages, headers, and ``key`` or ``value``"""
+    fingerprints: bool = False
+    """whether it names schemas by them"""
+
+    def prepared(self, schemas: Schemas) -> Schemas:
+        """With what else names the schemas."""
+        return with_fingerprints(schemas) if self.fingerprints else schemas
 
 
 def _have_prefix(values: pa.Array) -> bool:
@@ -35,13 +45,48 @@ def _have_prefix(values: pa.Array) -> bool:
     return bool(np.all(valid & (ids > 0) & (ids < _LIKELY_IDS)))
 
 
+def _have_wide_prefix(values: pa.Array) -> bool:
+    ids = payloads.of_apicurio(values).ids
+    likely = pc.and_(pc.greater(ids, 0), pc.less(ids, _LIKELY_IDS)).fill_null(False)
+    return bool(pc.all(likely).as_py()) and not _have_prefix(values)
+
+
 def _have_event(values: pa.Array) -> bool:
     return bool(ask("dbus_error", values).null_count)
 
 
+def _have_all(of: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array], bool]:
+    """A marker and lengths that nothing else has by chance."""
+    return lambda values: not of(values).ids.null_count
+
+
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "confluent": WireFormat(
-        "messages with Confluent's prefix", of_messages, _have_prefix, "give schemas as a mapping from ids"
+        "messages with Confluent's prefix", payloads.of_messages, _have_prefix, "give schemas as a mapping from ids"
+    ),
+    "confluent_header": WireFormat(
+        "messages with Confluent's header",
+        payloads.of_messages,
+        lambda values: False,  # which the values alone do not show
+        "give wire_format='confluent_header'",
+        payloads.with_headers("confluent_header", payloads.of_messages),
+    ),
+    "apicurio": WireFormat(
+        "messages with Apicurio's prefix",
+        payloads.of_apicurio,
+        _have_wide_prefix,
+        "give wire_format='apicurio'",
+        payloads.with_headers("apicurio", payloads.of_apicurio),
+    ),
+    "glue": WireFormat(
+        "messages with AWS Glue's header", payloads.of_glue, _have_all(payloads.of_glue), "give wire_format='glue'"
+    ),
+    "single_object": WireFormat(
+        "Avro's single objects",
+        payloads.of_single_objects,
+        _have_all(payloads.of_single_objects),
+        "give wire_format='single_object'",
+        fingerprints=True,
     ),
     "databus": WireFormat("Databus events", of_events, _have_event, "give schemas as a folder or a list"),
 }

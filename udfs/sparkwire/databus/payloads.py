@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.avro.typed_rows import Payloads
+from sparkwire.avro.payloads import Payloads
 from sparkwire.core.column import bools_of
 from sparkwire.databus.functions import FORMAT
 from sparkwire.kernels.load import Bools

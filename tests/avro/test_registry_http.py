@@ -1,0 +1,337 @@
+"""A registry over HTTP: beside Confluent's own deserializer, and one that is away, slow, closed, busy or none."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import Schema as RegisteredSchema
+from confluent_kafka.schema_registry import (
+    SchemaReference,
+    SchemaRegistryClient,
+    dual_schema_id_deserializer,
+    header_schema_id_serializer,
+    topic_subject_name_strategy,
+)
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from sparkwire.avro import Registry, payloads, registry_http, typed_rows
+from sparkwire.avro.registered import RegistryError
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS
+from tests.avro.test_wire_formats import HEADERS
+from tests.support.registry_server import Answer, RegistryServer, serving
+
+CITY = {"type": "record", "name": "City", "namespace": "geo", "fields": [{"name": "name", "type": "string"}]}
+PLACE = {
+    "type": "record",
+    "name": "Place",
+    "namespace": "geo",
+    "fields": [{"name": "city", "type": "geo.City"}, {"name": "twin", "type": ["null", "City"], "default": None}],
+}
+ORDER_1 = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [{"name": "id", "type": "long"}, {"name": "to", "type": "geo.Place"}],
+}
+ORDER_2 = ORDER_1 | {"fields": [*ORDER_1["fields"], {"name": "note", "type": "string", "default": "-"}]}
+STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
+PARIS = {"id": 7, "to": {"city": {"name": "Paris"}, "twin": {"name": "Rome"}}}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
+    monkeypatch.setattr(registry_http, "_WAITS", 0.001)
+    with serving() as registry:
+        yield registry
+
+
+def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
+    """As a registry keeps them."""
+    return {"name": name, "subject": subject, "version": version}
+
+
+def with_orders(server: RegistryServer) -> list[int]:
+    """Ids of two versions of an order, which refers to a place, which refers to a city."""
+    server.register("city", CITY)
+    server.register("place", PLACE, references=[reference("geo.City", "city")])
+    to = [reference("geo.Place", "place")]
+    return [server.register("orders-value", order, references=to) for order in (ORDER_1, ORDER_2)]
+
+
+def written(server: RegistryServer, schema: dict[str, Any], value: Any, **settings: Any) -> tuple[bytes, list[Any]]:
+    """A message and its headers, as Confluent's serializer writes them."""
+    client = SchemaRegistryClient({"url": server.url})
+    to = [SchemaReference("geo.Place", "place", 1)]
+    registered = RegisteredSchema(json.dumps(schema), "AVRO", to)
+    serializer = AvroSerializer(client, registered, conf=STRATEGY | {"auto.register.schemas": True} | settings)
+    context = SerializationContext("orders", MessageField.VALUE, [])
+    message = serializer(value, context)
+    assert message is not None
+    return message, list(context.headers or [])
+
+
+def read_by_confluent(server: RegistryServer, messages: list[tuple[bytes, list[Any]]]) -> list[Any]:
+    """Each message as Confluent's deserializer has it."""
+    conf = STRATEGY | {"schema.id.deserializer": dual_schema_id_deserializer}
+    deserializer = AvroDeserializer(SchemaRegistryClient({"url": server.url}), conf=conf)
+    contexts = [SerializationContext("orders", MessageField.VALUE, headers) for _, headers in messages]
+    return [deserializer(message, context) for (message, _), context in zip(messages, contexts, strict=True)]
+
+
+def read_by_us(registry: Registry, messages: list[tuple[bytes, list[Any]]], name: str) -> list[Any]:
+    """Each message as rows have it, with the columns that its own schema has."""
+    format = WIRE_FORMATS[name]
+    values = pa.array([message for message, _ in messages], pa.binary())
+    headers = [[{"key": key, "value": value} for key, value in named] for _, named in messages]
+    found = (
+        format.with_headers(values, pa.array(headers, HEADERS), "value")
+        if format.with_headers
+        else format.payloads(values)
+    )
+    ids = dict.fromkeys(typed_rows.as_id(key) for key in found.ids.to_pylist())
+    reader = typed_rows.reader(registry.schemas(ids))
+    columns, errors = reader.rows(found)
+    assert errors.null_count == len(messages)
+    names = [field.name for field in reader.fields]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
+
+
+@pytest.mark.parametrize("name", ["confluent", "confluent_header"])
+def test_the_same_requests_and_answers_as_confluents_own(server: RegistryServer, name: str) -> None:
+    with_orders(server)
+    settings = {"schema.id.serializer": header_schema_id_serializer} if name == "confluent_header" else {}
+    messages = [
+        written(server, ORDER_1, PARIS, **settings),
+        written(server, ORDER_2, PARIS | {"id": 8, "note": "x"}, **settings),
+        written(server, ORDER_1, {"id": 9, "to": {"city": {"name": "Clermont"}, "twin": None}}, **settings),
+    ] * 20
+    server.asked.clear()
+    theirs = read_by_confluent(server, messages)
+    asked_by_confluent = sorted(server.asked)
+    server.asked.clear()
+    ours = read_by_us(Registry.http(server.url), messages, name)
+    assert [
+        {key: value for key, value in row.items() if key in their} for row, their in zip(ours, theirs, strict=True)
+    ] == theirs
+    assert sorted(server.asked) == asked_by_confluent
+    assert len(server.asked) == len(set(server.asked)) == 4
+    read_by_us(Registry.http(server.url), messages, name)
+    assert len(server.asked) == 4  # what a process knows it does not ask for again
+
+
+def test_subjects_give_all_their_versions_deleted_ones_too(server: RegistryServer) -> None:
+    ids = with_orders(server)
+    server.delete("orders-value")
+    registry = Registry.http(server.url, subjects=["orders-value"])
+    assert registry.ids() == ids
+    server.asked.clear()
+    assert list(registry.schemas(ids).keys) == [*ids, *map(str, ids)]
+    assert server.asked == []
+    with pytest.raises(RegistryError, match=rf"^the schema registry at {server.url} has no subject nothing$"):
+        Registry.http(server.url, subjects=["nothing"]).ids()
+
+
+def test_an_id_that_is_not_known_is_asked_for_again_after_a_while(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = Registry.http(server.url)
+    for _ in range(3):
+        assert registry.registered([9]) == {}
+    assert server.asked == ["GET /schemas/ids/9"]
+    server.register("late", CITY, id=9)
+    assert registry.registered([9]) == {}
+    monkeypatch.setattr(registry_http, "_MISSED_FOR", -1)
+    assert list(registry.registered([9])) == [9]
+
+
+def test_other_types_are_no_avro_schemas(server: RegistryServer) -> None:
+    server.register("json", '{"type": "object"}', "JSON")
+    server.register("city", CITY)
+    registry = Registry.http(server.url)
+    assert {id: one.type for id, one in registry.registered([1, 2]).items()} == {1: "JSON", 2: "AVRO"}
+    assert len(registry.schemas([1, 2]).texts) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
+def test_what_may_pass_is_asked_for_again(server: RegistryServer, status: int) -> None:
+    [id] = {server.register("city", CITY)}
+    server.failing = [Answer(status)] * 4 + [Answer(status, b"<html>busy</html>")]
+    assert list(Registry.http(server.url).registered([id])) == [id]
+    assert server.asked == [f"GET /schemas/ids/{id}"] * 6
+
+
+TEXT = b'{"error_code": 40301, "message": "User is denied operation Read"}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer(401, b'{"error_code": 401, "message": "Unauthorized"}'), "answered 401: Unauthorized: check auth"),
+        (Answer(403, TEXT), "answered 403: User is denied operation Read: this user may not read it"),
+        (Answer(404, b"<html>nginx</html>"), "answered 404: .*: is this the address of a registry\\?"),
+        (
+            Answer(200, b"<html>hello</html>"),
+            "answered with something that is no JSON: is this the address of a registry\\?",
+        ),
+        (Answer(400, b'{"error_code": 400, "message": "bad"}'), "answered 400: bad"),
+    ],
+    ids=lambda given: str(given.status) if isinstance(given, Answer) else "",
+)
+def test_what_does_not_pass_is_one_sentence_at_once(server: RegistryServer, answer: Answer, says: str) -> None:
+    server.failing = [answer] * 3
+    url = server.url.replace("http://", "http://wine:secret@")
+    with pytest.raises(
+        RegistryError, match=rf"^the schema registry at {server.url} was asked for schema 7 and {says}$"
+    ) as e:
+        Registry.http(url).registered([7])
+    assert "secret" not in str(e.value)
+    assert "\n" not in str(e.value)
+    assert len(server.asked) == 1
+
+
+class Clock:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def monotonic(self) -> float:
+        return sum(self.waits)
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(registry_http, "time", clock)
+    return clock
+
+
+def test_one_that_stays_in_trouble_is_given_up(clock: Clock) -> None:
+    """After a minute, asked ever more rarely."""
+    with serving() as server:
+        server.failing = [Answer(500)] * 100
+        with pytest.raises(RegistryError, match=r"was asked for schema 7 and answered 500: store error$"):
+            Registry.http(server.url).registered([7])
+    assert clock.waits == [0.25, 0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8]
+    assert len(server.asked) == len(clock.waits) + 1
+
+
+def test_one_that_is_away(clock: Clock) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(
+            RegistryError, match=rf"^the schema registry at {url} was asked for schema 7 and did not answer: "
+        ):
+            Registry.http(url, patience=2).registered([7])
+    assert clock.waits == [0.25, 0.5, 1]
+
+
+def test_one_of_two_addresses_is_enough(server: RegistryServer) -> None:
+    server.register("city", CITY)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]},{server.url}"
+        assert list(Registry.http(url).registered([1])) == [1]
+
+
+def test_a_slow_one_is_waited_for_as_long_as_settings_say(server: RegistryServer) -> None:
+    server.register("city", CITY)
+    server.slow = 0.2
+    with pytest.raises(RegistryError, match="did not answer: ReadTimeout"):
+        Registry.http(server.url, patience=0, settings={"timeout": 0.05}).registered([1])
+    assert list(Registry.http(server.url, settings={"timeout": 5}).registered([1])) == [1]
+
+
+def test_references(server: RegistryServer) -> None:
+    lost = server.register("lost", ORDER_1, references=[reference("geo.Place", "nowhere", 3)])
+    server.register("b", "{}", references=[reference("a", "a")])
+    server.register("a", "[]", references=[reference("b", "b")])
+    turning = server.register("c", '"string"', references=[reference("a", "a")])
+    registry, at = Registry.http(server.url), f"of the registry at {server.url}"
+    with pytest.raises(RegistryError, match=rf"^schema {lost} {at} refers to nowhere, version 3, which is not there$"):
+        registry.registered([lost])
+    with pytest.raises(
+        RegistryError, match=rf"^schema {turning} {at} refers to a, version 1, which leads back to itself$"
+    ):
+        registry.registered([turning])
+
+
+def test_a_schema_that_does_not_parse_is_named(server: RegistryServer) -> None:
+    server.register("bad", '{"type": "recird"}')
+    server.register("bad place", "{", references=())
+    server.register("refers", ORDER_1, references=[reference("geo.Place", "bad place")])
+    registry, at = Registry.http(server.url), f"of the registry at {server.url}"
+    with pytest.raises(ValueError, match=rf"^schema 1 {at}: .*recird"):
+        registry.schemas([1])
+    with pytest.raises(ValueError, match=rf"^schema 3 {at}: geo.Place, which it refers to: "):
+        registry.schemas([3])
+
+
+@pytest.mark.parametrize("name", ["basic", "token"])
+def test_authentication_is_sent_and_never_shown(server: RegistryServer, name: str) -> None:
+    server.register("city", CITY)
+    registry = Registry.http(server.url, ("wine", "secret") if name == "basic" else "secret")
+    assert list(registry.registered([1])) == [1]
+    assert server.authorizations == {"Basic d2luZTpzZWNyZXQ=" if name == "basic" else "Bearer secret"}
+    assert "secret" not in f"{registry!r} {registry} {vars(registry)}"
+    assert list(pickle.loads(pickle.dumps(registry)).registered([1])) == [1]
+
+
+@pytest.mark.parametrize("url", ["registry:8081", "ftp://wine:secret@registry", "", "http://wine:secret@registry"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^Registry.http\(") as e:
+        Registry.http(url, ("a", "b"))
+    assert "secret" not in str(e.value)
+
+
+def test_a_setting_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"^Registry.http\('http://r'\): Unrecognized properties: colour$"):
+        Registry.http("http://r", settings={"colour": "red"})
+
+
+def test_without_the_extra() -> None:
+    program = textwrap.dedent("""
+        import sys
+        sys.modules["confluent_kafka"] = None
+        from sparkwire.avro import Registry
+        try:
+            Registry.http("http://r")
+        except ModuleNotFoundError as e:
+            print(e)
+    """)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("Registry.http needs the extra registry: pip install 'sparkwire[registry]'")
+
+
+def test_live_readers_ask_for_each_id_once(server: RegistryServer) -> None:
+    [first, second] = with_orders(server)
+    messages = [
+        written(server, ORDER_1, PARIS)[0],
+        written(server, ORDER_2, PARIS | {"note": "x"})[0],
+        b"\0\0\0\0\x63\2",
+        b"\0\0\0\0\1\2x",  # a city
+    ]
+    wanted = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+    server.asked.clear()
+    reader = typed_rows.LiveReader(Registry.http(server.url), json.dumps(wanted))
+    for some in (messages[:1], messages, messages):
+        [column], errors = reader.rows(payloads.of_messages(pa.array(some, pa.binary())))
+        assert column.to_pylist() == [7, 7, None, None][: len(some)]
+        assert errors.to_pylist() == [None, None, "UNKNOWN_SCHEMA", "BAD_FIELD"][: len(some)]
+    assert [line for line in server.asked if "ids" in line] == [
+        f"GET /schemas/ids/{id}" for id in (first, second, 99, 1)
+    ]

@@ -1,0 +1,157 @@
+"""What stands around Avro data: as the registries' own code writes it, damaged, and taken for something else."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.avro import payloads, typed_rows
+from sparkwire.avro.schemas import schemas_of
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
+
+FILE = Path(__file__).parents[1] / "data" / "avro" / "wire_formats.jsonl.xz"
+SCHEMA = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}],
+}
+HEADERS = pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
+
+
+def golden() -> list[dict[str, Any]]:
+    """Messages that the registries' own serializers wrote."""
+    return [json.loads(line) for line in lzma.decompress(FILE.read_bytes()).decode().splitlines()]
+
+
+def taken_apart(
+    name: str, values: Sequence[bytes | None], headers: list[Any] | None = None, of: str = "value"
+) -> payloads.Payloads:
+    column, format = pa.array(values, pa.binary()), WIRE_FORMATS[name]
+    if headers is None:
+        return format.payloads(column)
+    assert format.with_headers is not None
+    return format.with_headers(column, pa.array(headers, HEADERS), of)
+
+
+def rows(name: str, found: payloads.Payloads, key: Any) -> tuple[list[Any], list[str | None]]:
+    """The records, and why there is none."""
+    schemas = WIRE_FORMATS[name].prepared(schemas_of({key: SCHEMA}))
+    columns, errors = typed_rows.reader(schemas).rows(found)
+    both = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [{"id": id, "note": note} for id, note in both], errors.to_pylist()
+
+
+@pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])
+def test_as_their_own_serializers_wrote_them(name: str) -> None:
+    plain = [line for line in golden() if line["format"] == name and line["headers"] is None]
+    assert len(plain) >= 6
+    found = taken_apart(name, [bytes.fromhex(line["value"]) for line in plain])
+    assert found.errors.null_count == len(plain)
+    ids = [key.hex() if isinstance(key, bytes) else str(key) for key in found.ids.to_pylist()]
+    assert ids == [line["id"] for line in plain]
+    for k, line in enumerate(plain):
+        one = payloads.Payloads(*(part.slice(k, 1) for part in found))
+        assert rows(name, one, line["id"]) == ([line["row"]], [None])
+
+
+@pytest.mark.parametrize("of", ["key", "value"])
+def test_apicurios_headers(of: str) -> None:
+    named = [line for line in golden() if line["headers"] and all(f".{of}." in key for key in line["headers"])]
+    headers = [[{"key": k, "value": bytes.fromhex(v)} for k, v in line["headers"].items()] for line in named]
+    values = [bytes.fromhex(line["value"]) for line in named]
+    found = taken_apart("apicurio", [*values, b"\0\0\0\0\x07\4\2x", None], [*headers, [], None], of)
+    assert found.ids.to_pylist() == [*(line["id"] for line in named), "7", None]
+    assert found.values.to_pylist() == [*values, b"\4\2x", None]
+    assert found.errors.null_count == len(found.errors)
+    other = taken_apart("apicurio", values[:1], headers[:1], "value" if of == "key" else "key")
+    assert other.errors.to_pylist() == ["BAD_MAGIC"]
+
+
+def test_the_first_header_of_a_name_counts() -> None:
+    header = "__value_schema_id"
+    headers = [
+        [{"key": header, "value": b"\0\0\0\0\x09"}, {"key": header, "value": b"\0\0\0\0\x08"}],
+        [{"key": "trace", "value": b"x"}, {"key": header, "value": b"\1" + bytes(range(16))}],
+        [{"key": header, "value": b"\2what"}],
+        [{"key": header, "value": None}],
+        None,
+    ]
+    found = taken_apart("confluent_header", [b"a", b"b", b"c", b"\0\0\0\0\5d", b"\0\0\0\0\6e"], headers)
+    assert found.ids.to_pylist() == ["9", "00010203-0405-0607-0809-0a0b0c0d0e0f", None, "5", "6"]
+    assert found.values.to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
+    assert found.errors.to_pylist() == [None, None, "BAD_MAGIC", None, None]
+
+
+@pytest.mark.parametrize("name", ["confluent", "apicurio", "glue", "single_object"])
+def test_every_beginning_of_a_message(name: str) -> None:
+    """No beginning is an exception; one that cannot name a schema says so."""
+    whole = (
+        b"\0\0\0\0\x07\4\2x"
+        if name == "confluent"
+        else bytes.fromhex(next(line["value"] for line in golden() if line["format"] == name and line["row"]["note"]))[
+            :300
+        ]
+    )
+    beginnings = [whole[:size] for size in range(len(whole))]
+    found = taken_apart(name, [*beginnings, None])
+    for data, id, error in zip(beginnings, found.ids.to_pylist(), found.errors.to_pylist(), strict=False):
+        assert (id is None) == (error == "BAD_MAGIC"), data
+    assert found.errors.to_pylist()[-1] is None
+
+
+def glue(datum: bytes, packing: int = payloads.GLUE_ZLIB) -> bytes:
+    return bytes([3, packing]) + bytes(range(16)) + datum
+
+
+def test_damaged_zlib_of_glue() -> None:
+    packed = zlib.compress(b"\4\2x" * 50)
+    flipped = packed[:5] + bytes([packed[5] ^ 1]) + packed[6:]
+    values = [
+        glue(packed),
+        glue(packed[:-1]),
+        glue(flipped),
+        glue(b""),
+        glue(b"\4\2x", 0),
+        glue(b"", 7),
+        glue(packed)[:17],
+    ]
+    found = taken_apart("glue", values)
+    errors = found.errors.to_pylist()
+    assert errors == [None, "TRUNCATED", "BAD_FIELD", "TRUNCATED", None, "BAD_MAGIC", "BAD_MAGIC"]
+    assert [value is None for value in found.values.to_pylist()] == [error is not None for error in errors]
+
+
+def test_what_grows_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payloads, "INT32_MAX", 1_000_000)
+    bomb = glue(zlib.compress(bytes(900_000)))
+    found = taken_apart("glue", [bomb, bomb, glue(zlib.compress(b"\4\2x"))])
+    assert found.errors.to_pylist() == [None, "TOO_LARGE", None]
+
+
+@pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])
+def test_a_column_of_another_format_says_which(name: str) -> None:
+    messages = pa.array(
+        [bytes.fromhex(line["value"]) for line in golden() if line["format"] == name and line["headers"] is None][::2],
+        pa.binary(),
+    )
+    errors = pa.array(["BAD_MAGIC"] * len(messages))
+    with pytest.raises(ValueError, match=f"give wire_format='{name}'$"):
+        check_fit("databus", messages, errors)
+    check_fit(name, messages, errors)
+    check_fit("databus", messages, pa.nulls(len(messages), pa.string()))
+
+
+def test_a_column_of_no_format_says_so_once() -> None:
+    values = pa.array([b"{}"] * 100, pa.binary())
+    errors = pa.array(["BAD_MAGIC"] * 100)
+    for name in WIRE_FORMATS:
+        with pytest.raises(ValueError, match=r"none of 100 rows is one, the first begins 7b 7d"):
+            check_fit(name, values, errors)

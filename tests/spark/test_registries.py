@@ -1,0 +1,222 @@
+"""Typed rows by a registry: over HTTP in batches and streams, out of its own topic, a table for each type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkwire import avro
+from sparkwire.avro import Registry
+from tests.avro.test_registry_http import CITY, ORDER_1, ORDER_2, PARIS, with_orders, written
+from tests.avro.test_registry_topic import key, value
+from tests.support.registry_server import Answer, RegistryServer, serving
+
+SCHEMA = "n INT, value BINARY"
+WANTED = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "double"}, {"name": "paid", "type": "boolean", "default": False}],
+}
+UNKNOWN = b"\0\0\0\0\x63\2x"
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    with serving() as registry:
+        yield registry
+
+
+def messages(server: RegistryServer) -> list[bytes | None]:
+    """Two versions of an order, a city, a deletion, one of no schema that is known, and one that is none."""
+    orders = [written(server, ORDER_1, PARIS)[0], written(server, ORDER_2, PARIS | {"id": 8, "note": "x"})[0]]
+    return [*orders, city(server, "Rome"), None, UNKNOWN, b"what"]
+
+
+def city(server: RegistryServer, name: str) -> bytes:
+    """A message of one field."""
+    id = next(one["id"] for one in server.versions.values() if one["subject"] == "city")
+    return bytes([0, 0, 0, 0, id, 2 * len(name)]) + name.encode()
+
+
+def frame(spark: SparkSession, server: RegistryServer) -> DataFrame:
+    with_orders(server)
+    return spark.createDataFrame(list(enumerate(messages(server))), SCHEMA).coalesce(1)
+
+
+def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None:
+    df = frame(spark, server)
+    server.asked.clear()
+    rows = avro.rows(df, "value", Registry.http(server.url), keep_payload=False)
+    assert rows.columns == ["n", "name", "id", "to", "note", "_schema_id_", "_error_"]
+    found = {row.n: row for row in rows.collect()}
+    assert [(row.id, row.note, row.name, row._schema_id_, row._error_) for row in found.values()] == [
+        (7, None, None, "3", None),
+        (8, "x", None, "4", None),
+        (None, None, "Rome", "1", None),
+        (None, None, None, None, None),
+        (None, None, None, "99", "UNKNOWN_SCHEMA"),
+        (None, None, None, None, "BAD_MAGIC"),
+    ]
+    assert found[0].to.city.name == "Paris"
+    assert found[0].to.twin.name == "Rome"
+    # Each id once and on the driver; 4 refers to what 3 does.
+    assert len(server.asked) == len(set(server.asked)) == 6
+    assert "value" in avro.rows(df, "value", Registry.http(server.url)).columns
+
+
+def test_rows_as_a_reader_wants_them(spark: SparkSession, server: RegistryServer) -> None:
+    """Nothing is asked before the data are read; a type that cannot be read so is no reason to fail."""
+    df = frame(spark, server)
+    server.asked.clear()
+    rows = avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False)
+    assert server.asked == []
+    assert [tuple(row) for row in rows.collect()] == [
+        (0, 7.0, False, "3", None),
+        (1, 8.0, False, "4", None),
+        (2, None, None, "1", "BAD_FIELD"),
+        (3, None, None, None, None),
+        (4, None, None, "99", "UNKNOWN_SCHEMA"),
+        (5, None, None, None, "BAD_MAGIC"),
+    ]
+
+
+def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> None:
+    df = frame(spark, server)
+    tables = avro.rows_by_type(df, "value", Registry.http(server.url))
+    assert list(tables) == ["geo.City", "shop.Order", "UNKNOWN_SCHEMA", "TOMBSTONE"]
+    assert tables["shop.Order"].columns == ["n", "id", "to", "note", "_error_"]
+    assert [(row.n, row.id, row.note) for row in tables["shop.Order"].collect()] == [(0, 7, "-"), (1, 8, "x")]
+    assert [tuple(row) for row in tables["geo.City"].collect()] == [(2, "Rome", None)]
+    assert [tuple(row) for row in tables["UNKNOWN_SCHEMA"].collect()] == [
+        (4, bytearray(UNKNOWN), "99", "UNKNOWN_SCHEMA"),
+        (5, bytearray(b"what"), None, "BAD_MAGIC"),
+    ]
+    assert [tuple(row) for row in tables["TOMBSTONE"].collect()] == [(3,)]
+
+
+def test_a_message_that_is_damaged_stays_with_its_type(spark: SparkSession, server: RegistryServer) -> None:
+    with_orders(server)
+    whole = city(server, "Rome")
+    df = spark.createDataFrame([(size, whole[:size]) for size in range(len(whole) + 1)], SCHEMA).coalesce(1)
+    tables = avro.rows_by_type(df, "value", Registry.http(server.url, subjects=["city"]))
+    assert [(row.n, row._error_) for row in tables["geo.City"].collect()] == [
+        *((size, "TRUNCATED") for size in range(5, len(whole))),
+        (len(whole), None),
+    ]
+    assert [row._error_ for row in tables["UNKNOWN_SCHEMA"].collect()] == ["BAD_MAGIC"] * 5
+
+
+def test_headers_that_name_a_guid(spark: SparkSession, server: RegistryServer) -> None:
+    from confluent_kafka.schema_registry import header_schema_id_serializer
+
+    with_orders(server)
+    settings = {"schema.id.serializer": header_schema_id_serializer}
+    both = [written(server, ORDER_1, PARIS, **settings), written(server, ORDER_2, PARIS | {"note": "x"})]
+    df = spark.createDataFrame(
+        [(message, [{"key": name, "value": data} for name, data in headers]) for message, headers in both],
+        "value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>",
+    )
+    rows = avro.rows(df, "value", Registry.http(server.url), wire_format="confluent_header", headers="headers")
+    assert sorted(
+        (row.id, row.note, row._error_) for row in rows.select("id", "note", "_error_").fillna("").collect()
+    ) == [
+        (7, "", ""),
+        (7, "x", ""),
+    ]
+    with pytest.raises(ValueError, match=r"^wire_format confluent_header takes headers: the column"):
+        avro.rows(df, "value", Registry.http(server.url), wire_format="confluent_header")
+    with pytest.raises(ValueError, match=r"^headers name schemas in wire_format confluent_header or apicurio"):
+        avro.rows(df, "value", Registry.http(server.url), headers="headers")
+    with pytest.raises(ValueError, match=r"^wire_format is one of confluent, .*, got 'pulsar'$"):
+        avro.rows(df, "value", Registry.http(server.url), wire_format="pulsar")
+
+
+def test_a_registry_that_does_not_answer_fails_the_query(spark: SparkSession, server: RegistryServer) -> None:
+    df = frame(spark, server)
+    registry = Registry.http(server.url.replace("//", "//wine:secret@"), patience=0)
+    server.failing = [Answer(500)] * 100
+    said = rf"the schema registry at {server.url} was asked for schema 1 and answered 500: store error"
+    with pytest.raises(RuntimeError, match=rf"^{said}$"):  # on the driver
+        avro.rows(df, "value", registry)
+    wanted = {"type": "record", "name": "City", "fields": []}
+    with pytest.raises(PySparkException, match=said.replace("schema 1", r"schema \d+")) as e:  # and on a worker
+        avro.rows(df, "value", registry, wanted).collect()
+    assert "secret" not in str(e.value)
+
+
+def test_a_stream_outlives_a_registry_that_is_away_for_a_while(
+    spark: SparkSession, server: RegistryServer, tmp_path: Path
+) -> None:
+    frame(spark, server).write.parquet(str(tmp_path / "messages"))
+    server.failing = [Answer(503)] * 5
+    df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
+    found = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
+    assert [(row["n"], row["id"], row["_error_"]) for row in found] == [
+        (0, 7, None),
+        (1, 8, None),
+        (2, None, "BAD_FIELD"),
+        (3, None, None),
+        (4, None, "UNKNOWN_SCHEMA"),
+        (5, None, "BAD_MAGIC"),
+    ]
+    assert server.failing == []
+
+
+def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: RegistryServer, tmp_path: Path) -> None:
+    frame(spark, server).write.parquet(str(tmp_path / "messages"))
+    df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
+    with pytest.raises(
+        ValueError, match=r"^over a stream rows has to know its columns before the data are there: give"
+    ):
+        avro.rows(df, "value", Registry.http(server.url))
+    by_subject = avro.rows(df, "value", Registry.http(server.url, subjects=["orders-value"]), keep_payload=False)
+    found = streamed(by_subject, tmp_path)
+    assert [row["note"] for row in found][:2] == [None, "x"]
+    assert [row["_error_"] for row in found][2:] == ["UNKNOWN_SCHEMA", None, "UNKNOWN_SCHEMA", "BAD_MAGIC"]
+
+
+def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:
+    """What a stream writes."""
+    sink = df.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    sink.toTable("streamed_rows", format="parquet", path=str(folder / "sink")).awaitTermination()
+    rows = df.sparkSession.read.parquet(str(folder / "sink")).orderBy("n").collect()
+    df.sparkSession.sql("DROP TABLE streamed_rows")
+    return [row.asDict() for row in rows]
+
+
+def test_a_registry_out_of_its_topic(spark: SparkSession, server: RegistryServer) -> None:
+    df = frame(spark, server)
+    records = [
+        (offset, json.dumps(key(one["subject"], one["version"])).encode(), json.dumps(one).encode())
+        for offset, one in enumerate(server.versions.values())
+    ]
+    topic = spark.createDataFrame(records, "offset BIGINT, key BINARY, value BINARY")
+    registry = Registry.topic(topic.orderBy("value"))
+    rows, of_http = (avro.rows(df, "value", some) for some in (registry, Registry.http(server.url)))
+    assert set(rows.columns) == set(of_http.columns)
+    assert rows.select(of_http.columns).collect() == of_http.collect()
+    with pytest.raises(
+        ValueError, match=r"^Registry.topic takes the columns offset, key and value, and there is no offset$"
+    ):
+        Registry.topic(topic.drop("offset"))
+
+
+def test_schemas_that_are_given_as_a_registry(spark: SparkSession) -> None:
+    one = value("a", 1, 7, CITY)["schema"]
+    df = spark.createDataFrame([(1, b"\0\0\0\0\7\2x"), (2, b"\0\0\0\0\x08\2x")], SCHEMA).coalesce(1)
+    rows = avro.rows(df, "value", Registry.of({7: one}), keep_payload=False)
+    assert [tuple(row) for row in rows.collect()] == [(1, "x", "7", None), (2, None, "8", "UNKNOWN_SCHEMA")]
+    assert avro.rows(df, "value", {7: one}).columns == ["n", "value", "name", "_error_"]
+
+
+def test_a_column_whose_schemas_are_of_another_type(spark: SparkSession, server: RegistryServer) -> None:
+    server.register("shapes-value", '{"type": "object"}', "JSON")
+    df = spark.createDataFrame([(1, b"\0\0\0\0\1{}")], SCHEMA)
+    with pytest.raises(ValueError, match=r"is of type JSON, and rows reads AVRO: take avro.json_rows$"):
+        avro.rows(df, "value", Registry.http(server.url))

@@ -1,0 +1,159 @@
+"""A schema registry that speaks Confluent's REST API: what its clients ask to read, and to register.
+
+Source: "Schema Registry API Reference" of Confluent Platform 8.0; what it answers is read by Confluent's own client in the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+NOT_FOUND = {"subject": 40401, "version": 40402, "schema": 40403}
+
+
+class Answer(NamedTuple):
+    """Of a server that is not well, or is none."""
+
+    status: int
+    body: bytes = b'{"error_code": 50001, "message": "store error"}'
+
+
+class RegistryServer:
+    """What it holds, what it was asked, and how it fails."""
+
+    def __init__(self) -> None:
+        self.versions: dict[tuple[str, int], dict[str, Any]] = {}
+        self.asked: list[str] = []
+        """method and path of each request, without the query"""
+        self.authorizations: set[str | None] = set()
+        self.failing: list[Answer] = []
+        """the answers to the next requests"""
+        self.slow: float = 0
+        """[s] before each answer"""
+        self.url = ""
+
+    # -- what it holds
+
+    def register(
+        self, subject: str, schema: Any, kind: str = "AVRO", references: Any = (), id: int | None = None
+    ) -> int:
+        """The id of a schema; the same for the same text, as in every registry."""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        same = [one for one in self.versions.values() if (one["schema"], one["references"]) == (text, list(references))]
+        number = id or (same[0]["id"] if same else max((one["id"] for one in self.versions.values()), default=0) + 1)
+        version = 1 + max((place[1] for place in self.versions if place[0] == subject), default=0)
+        mine = next((one for one in same if one["subject"] == subject), None)
+        if mine is None:
+            self.versions[subject, version] = {
+                "subject": subject,
+                "version": version,
+                "id": number,
+                "guid": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind}{text}")),
+                "schemaType": kind,
+                "schema": text,
+                "references": list(references),
+                "deleted": False,
+            }
+        return int(number)
+
+    def guid(self, id: int) -> str:
+        """Of the schema with an id."""
+        return next(str(one["guid"]) for one in self.versions.values() if one["id"] == id)
+
+    def delete(self, subject: str) -> None:
+        """As a soft deletion does: found by those who ask for what is deleted."""
+        for (named, _), one in self.versions.items():
+            if named == subject:
+                one["deleted"] = True
+
+    # -- what it answers
+
+    def answer(self, method: str, target: str, body: Any) -> tuple[int, Any]:
+        """Status and JSON."""
+        parts = urlsplit(target)
+        deleted = "deleted=true" in parts.query.lower()
+        path = [unquote(part) for part in parts.path.strip("/").split("/")]
+        match method, path:
+            case "GET", ["schemas", "ids", id]:
+                return self._schema([one for one in self.versions.values() if str(one["id"]) == id])
+            case "GET", ["schemas", "guids", guid]:
+                return self._schema([one for one in self.versions.values() if one["guid"] == guid])
+            case "GET", ["subjects", subject, "versions"]:
+                numbers = [
+                    place[1]
+                    for place, one in self.versions.items()
+                    if place[0] == subject and (deleted or not one["deleted"])
+                ]
+                return (200, numbers) if numbers else _not_found("subject")
+            case "GET", ["subjects", subject, "versions", number]:
+                found = self.versions.get((subject, int(number)))
+                return (
+                    (200, _without(found, "deleted"))
+                    if found and (deleted or not found["deleted"])
+                    else _not_found("version")
+                )
+            case "POST", ["subjects", subject, "versions"] | ["subjects", subject]:
+                new = self.register(
+                    subject, body["schema"], body.get("schemaType") or "AVRO", body.get("references") or ()
+                )
+                mine = [one for one in self.versions.values() if one["id"] == new and one["subject"] == subject]
+                return 200, _without(mine[0], "deleted")
+        return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
+
+    def _schema(self, found: list[dict[str, Any]]) -> tuple[int, Any]:
+        return (200, _without(found[0], "deleted", "subject", "version")) if found else _not_found("schema")
+
+
+def _without(one: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name not in names}
+
+
+def _not_found(what: str) -> tuple[int, Any]:
+    return 404, {"error_code": NOT_FOUND[what], "message": f"{what.title()} not found."}
+
+
+@contextmanager
+def serving() -> Iterator[RegistryServer]:
+    """A registry at a port of its own."""
+    registry = RegistryServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            registry.asked.append(f"{self.command} {unquote(urlsplit(self.path).path)}")
+            registry.authorizations.add(self.headers.get("Authorization"))
+            time.sleep(registry.slow)
+            if registry.failing:
+                status, body = registry.failing.pop(0)
+            else:
+                status, found = registry.answer(self.command, self.path, json.loads(data) if data else None)
+                body = json.dumps(found).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = _answer  # noqa: N815  # the names that http.server calls
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: a test says what failed."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    registry.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield registry
+    finally:
+        server.shutdown()
+        server.server_close()

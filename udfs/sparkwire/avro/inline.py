@@ -1,0 +1,85 @@
+"""A schema that refers to others, as one: each type is defined where it is named first, as Avro's own texts have it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkwire.avro.registered import Registered
+from sparkwire.avro.schema import NAMED, PRIMITIVES, SchemaError, full_name, loaded
+
+Definitions = Mapping[str, Mapping[str, Any]]
+
+
+def inlined(schema: Registered) -> str:
+    """The text of a schema with all that it refers to in it.
+
+    Raises
+    ------
+    SchemaError
+        where a text is no JSON; it is named.
+    """
+    if not schema.references:
+        return schema.text
+    definitions: dict[str, Mapping[str, Any]] = {}
+    for name, text in schema.references:
+        try:
+            definitions |= dict(_definitions(loaded(text), ""))
+        except SchemaError as e:
+            raise SchemaError(f"{schema.title}: {name}, which it refers to: {e}") from None
+    return json.dumps(_inlined(loaded(schema.text), "", definitions, set()))
+
+
+def _definitions(json_type: Any, namespace: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each named type with its namespace."""
+    if isinstance(json_type, list):
+        for branch in json_type:
+            yield from _definitions(branch, namespace)
+    elif isinstance(json_type, dict):
+        if json_type.get("type") in NAMED and isinstance(json_type.get("name"), str):
+            full = full_name(json_type["name"], json_type.get("namespace", namespace) or "")
+            namespace, _, name = full.rpartition(".")
+            yield full, {**json_type, "name": name, "namespace": namespace}
+        for part in _parts(json_type):
+            yield from _definitions(part, namespace)
+
+
+def _parts(json_type: Mapping[str, Any]) -> Iterator[Any]:
+    yield from (json_type[name] for name in ("type", "items", "values") if name in json_type)
+    fields = json_type.get("fields")
+    if isinstance(fields, list):
+        yield from (field["type"] for field in fields if isinstance(field, dict) and "type" in field)
+
+
+def _inlined(json_type: Any, namespace: str, definitions: Definitions, defined: set[str]) -> Any:
+    if isinstance(json_type, str):
+        full = next((name for name in (full_name(json_type, namespace), json_type) if name in definitions), None)
+        if json_type in PRIMITIVES or full is None or full in defined:
+            return json_type
+        return _inlined(definitions[full], "", definitions, defined)
+    if isinstance(json_type, list):
+        return [_inlined(branch, namespace, definitions, defined) for branch in json_type]
+    if not isinstance(json_type, dict):
+        return json_type
+    kind = json_type.get("type")
+    if kind in NAMED and isinstance(json_type.get("name"), str):
+        full = full_name(json_type["name"], json_type.get("namespace", namespace) or "")
+        if full in defined:
+            return full
+        defined.add(full)
+        namespace = full.rpartition(".")[0]
+    elif not isinstance(kind, str) or kind not in (*NAMED, "array", "map"):
+        return {**json_type, "type": _inlined(kind, namespace, definitions, defined)}
+    found = dict(json_type)
+    for part in ("items", "values"):
+        if part in found:
+            found[part] = _inlined(found[part], namespace, definitions, defined)
+    if isinstance(found.get("fields"), list):
+        found["fields"] = [
+            {**field, "type": _inlined(field.get("type"), namespace, definitions, defined)}
+            if isinstance(field, dict)
+            else field
+            for field in found["fields"]
+        ]
+    return found

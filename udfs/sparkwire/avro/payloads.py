@@ -1,0 +1,184 @@
+"""What stands around Avro data, and names the schema of each: a prefix, a header of a Kafka record, or a column beside them.
+
+    confluent         0  id                  i32 big-endian
+    confluent_header  1  guid                16 bytes, in the record's header __value_schema_id or __key_schema_id; or 0 and an id
+    apicurio          0  id                  i64 big-endian, below 2^32, or i32; or i64 in the header apicurio.value.globalId or
+                                             apicurio.value.contentId
+    glue              3  compression  uuid   0 for none, 5 for zlib; 16 bytes
+    single_object     C3 01  fingerprint     u64 little-endian: CRC-64-AVRO of the schema's canonical form
+
+Sources: Confluent's ``SchemaId``; Apicurio's ``Default4ByteIdHandler``, ``DefaultIdHandler`` and ``DefaultHeadersHandler``; AWS
+Glue's ``GlueSchemaRegistrySerializer``; Apache Avro 1.12, "Single-object encoding".
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparkwire.avro.functions import FORMAT
+from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
+from sparkwire.core.column import INT32_MAX, all_null, from_codes, gather, spans_of
+
+_FUNCTIONS: Final = FORMAT.by_name
+_GUID_SIZE: Final = 16  # [bytes]
+_HEADER_NAMES: Final = {
+    "confluent_header": ("__{of}_schema_id",),
+    "apicurio": ("apicurio.{of}.globalId", "apicurio.{of}.contentId"),
+}
+GLUE_ZLIB: Final = 5
+
+
+class Payloads(NamedTuple):
+    """Avro data, what names the schema of each, and what is wrong with what they were in."""
+
+    values: pa.Array
+    """NULL where there is none"""
+    ids: pa.Array
+    errors: pa.Array
+    """STRING, NULL where all is well"""
+
+
+def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
+    """Bare payloads, and a column that names their schemas."""
+    return Payloads(values, ids, all_null(pa.string(), len(values)))
+
+
+def of_messages(messages: pa.Array) -> Payloads:
+    """The payloads after Confluent's prefix."""
+    ids = _FUNCTIONS["registry_schema_id"].decode(messages)
+    without = np.asarray(messages.is_valid()) & ~np.asarray(ids.is_valid())
+    return Payloads(_FUNCTIONS["registry_payload"].decode(messages), ids, _bad_magic(without))
+
+
+def of_apicurio(messages: pa.Array) -> Payloads:
+    """The payloads after a zero byte and an id of eight bytes, or of four, which is not zero."""
+    data, starts, sizes = spans_of(messages)
+    zero = (sizes >= 5) & (_bytes_at(data, starts, sizes, 0) == 0)
+    narrow = zero & (_number_at(data, starts, sizes, 1, 4) != 0)
+    wide = zero & ~narrow & (sizes >= 9)
+    numbers = np.where(narrow, _number_at(data, starts, sizes, 1, 4), _number_at(data, starts, sizes, 1, 8))
+    ids = pa.array(numbers, mask=~(narrow | wide))
+    skipped = np.where(narrow, 5, 9)
+    values = gather(data, starts + skipped, np.where(narrow | wide, sizes - skipped, -1), pa.binary())
+    return Payloads(values, ids, _bad_magic((sizes >= 0) & ~(narrow | wide)))
+
+
+def of_glue(messages: pa.Array) -> Payloads:
+    """The payloads after AWS Glue's header, decompressed."""
+    data, starts, sizes = spans_of(messages)
+    packing = _bytes_at(data, starts, sizes, 1)
+    fits = (sizes >= 18) & (_bytes_at(data, starts, sizes, 0) == 3) & ((packing == 0) | (packing == GLUE_ZLIB))
+    ids = _as_text(gather(data, starts + 2, np.where(fits, _GUID_SIZE, -1), pa.binary()), _guid)
+    values = gather(data, starts + 18, np.where(fits, sizes - 18, -1), pa.binary())
+    codes = np.where((sizes >= 0) & ~fits, BAD_MAGIC, OK).astype(np.int8)
+    packed = fits & (packing == GLUE_ZLIB)
+    if packed.any():
+        values = _unpacked(values, packed, codes)
+    return Payloads(values, ids, from_codes(codes, ERRORS))
+
+
+def of_single_objects(messages: pa.Array) -> Payloads:
+    """The payloads after Avro's own marker and a fingerprint."""
+    data, starts, sizes = spans_of(messages)
+    fits = (sizes >= 10) & (_bytes_at(data, starts, sizes, 0) == 0xC3) & (_bytes_at(data, starts, sizes, 1) == 1)
+    ids = gather(data, starts + 2, np.where(fits, 8, -1), pa.binary())
+    values = gather(data, starts + 10, np.where(fits, sizes - 10, -1), pa.binary())
+    return Payloads(values, ids, _bad_magic((sizes >= 0) & ~fits))
+
+
+def with_headers(name: str, otherwise: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array, pa.Array, str], Payloads]:
+    """The payloads whose schemas are named by headers; those of records without such a header as ``otherwise``.
+
+    The functions take the messages, the headers (ARRAY<STRUCT<key, value>>), and which side they are of: key or value.
+    """
+
+    def payloads(messages: pa.Array, headers: pa.Array, of: str) -> Payloads:
+        named = [_header(headers, header.format(of=of)) for header in _HEADER_NAMES[name]]
+        header = pc.coalesce(*named)
+        ids = _as_text(header, _named_by)
+        plain = otherwise(messages)
+        has = header.is_valid()
+        errors = _bad_magic(np.asarray(pc.and_(has, ids.is_null())))
+        return Payloads(
+            pc.if_else(has, messages, plain.values),
+            pc.if_else(has, ids, plain.ids.cast(pa.string())),
+            pc.if_else(has, errors, plain.errors),
+        )
+
+    return payloads
+
+
+def ids_as_text(ids: pa.Array) -> pa.Array:
+    """STRING: numbers in decimal, digests in hex."""
+    return _as_text(ids, bytes.hex) if pa.types.is_binary(ids.type) else ids.cast(pa.string())
+
+
+def _named_by(header: bytes) -> str | None:
+    """The id in a header as a text."""
+    if len(header) == 1 + _GUID_SIZE and header[0] == 1:
+        return _guid(header[1:])
+    if (len(header) == 5 and header[0] == 0) or len(header) == 8:
+        return str(int.from_bytes(header[-4:] if len(header) == 5 else header, "big"))
+    return None
+
+
+def _guid(data: bytes) -> str:
+    return str(uuid.UUID(bytes=data))
+
+
+def _as_text(keys: pa.Array, text: Callable[[bytes], str | None]) -> pa.Array:
+    """Each key as a text; those of a column are few."""
+    encoded = pc.dictionary_encode(keys)
+    texts = pa.array([text(key) for key in encoded.dictionary.to_pylist()], pa.string())
+    return texts.take(encoded.indices)
+
+
+def _header(headers: pa.Array, name: str) -> pa.Array:
+    """The value of the first header of a name; NULL where there is none."""
+    flat, rows = headers.flatten(), pc.list_parent_indices(headers)
+    mine = pc.equal(flat.field(0), name).fill_null(False)
+    where, values = np.asarray(rows.filter(mine)), flat.field(1).filter(mine)
+    found = np.full(len(headers), len(values), np.int64)
+    found[where[::-1]] = np.arange(len(values))[::-1]
+    return pa.concat_arrays([values, pa.nulls(1, values.type)]).take(pa.array(found))
+
+
+def _bad_magic(without: NDArray[np.bool_]) -> pa.Array:
+    return from_codes(np.where(without, BAD_MAGIC, OK).astype(np.int8), ERRORS)
+
+
+def _bytes_at(data: Any, starts: Any, sizes: Any, position: int) -> Any:
+    """A byte of each row; 0 where it has none."""
+    return np.where(sizes > position, data[np.minimum(starts + position, data.size - 1)], 0)
+
+
+def _number_at(data: Any, starts: Any, sizes: Any, position: int, size: int) -> Any:
+    """A big-endian number of each row."""
+    number = np.zeros(len(starts), np.int64)
+    for k in range(position, position + size):
+        number = (number << 8) | _bytes_at(data, starts, sizes, k)
+    return number
+
+
+def _unpacked(values: pa.Array, packed: NDArray[np.bool_], codes: NDArray[np.int8]) -> pa.Array:
+    """With zlib; what is wrong with a row goes to ``codes``."""
+    left = INT32_MAX - int(pc.sum(pc.binary_length(values)).as_py() or 0)
+    found = values.to_pylist()
+    for row in np.flatnonzero(packed).tolist():
+        stream = zlib.decompressobj()
+        try:
+            found[row] = stream.decompress(found[row], left + 1)
+            codes[row] = TOO_LARGE if len(found[row]) > left else OK if stream.eof else TRUNCATED
+        except zlib.error:
+            codes[row] = BAD_FIELD
+        found[row] = found[row] if codes[row] == OK else None
+        left -= len(found[row] or b"")
+    return pa.array(found, pa.binary())

@@ -1,0 +1,136 @@
+"""A registry out of its own topic, `_schemas`: each record is a version of a subject, a deletion, or a subject's settings.
+
+Source: ``SchemaKey``, ``SchemaValue``, ``DeleteSubjectKey``, ``ConfigValue`` of Confluent's Schema Registry. The last record of a
+key counts, as compaction leaves it. What was deleted is known still, as long as its record is there: data were written with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final
+
+from sparkwire.avro.registered import AVRO, Place, Registered, RegistryError, Version, with_references
+from sparkwire.avro.registry import Registry
+
+DEFAULT_CONTEXT: Final = "."
+
+
+class TopicRegistry(Registry):
+    """See ``Registry.topic``."""
+
+    def __init__(
+        self,
+        records: Iterable[tuple[int, bytes | None, bytes | None]],
+        subjects: Sequence[str] = (),
+        context: str | None = None,
+    ) -> None:
+        self._subjects, self._context = subjects, context
+        self._versions: dict[Place, Version] = {}
+        self._aliases: dict[str, str] = {}
+        ordered = sorted(records, key=lambda record: record[0])
+        for _, key, value in ordered:
+            # A record that no registry wrote is passed over, as a registry does.
+            with contextlib.suppress(AttributeError, KeyError, RecursionError, TypeError, ValueError):
+                self._take(_json(key), _json(value))
+        if not self._versions:
+            raise ValueError(
+                f"Registry.topic found no schema in {len(ordered)} records: is this the registry's topic, _schemas?"
+            )
+        self._by_id: dict[Hashable, list[Version]] = {}
+        for version in self._versions.values():
+            for named in (version.id, version.guid):
+                if named is not None:
+                    self._by_id.setdefault(named, []).append(version)
+
+    def __repr__(self) -> str:
+        return f"Registry.topic of {len(self._versions)} versions of {len({v.subject for v in self._versions.values()})} subjects"
+
+    def versions(self) -> list[Version]:
+        """Every version of every subject, as the registry numbered them."""
+        return sorted(self._versions.values(), key=lambda version: (version.subject, version.version))
+
+    # -- records
+
+    def _take(self, key: Any, value: Any) -> None:
+        subject, kind = key.get("subject"), key.get("keytype")
+        if kind == "SCHEMA":
+            self._take_version((subject, key["version"]), value)
+        elif kind == "DELETE_SUBJECT" and value is not None:
+            for place, version in self._versions.items():
+                if place[0] == subject and place[1] <= int(value["version"]):
+                    self._versions[place] = version._replace(deleted=True)
+        elif kind == "CONFIG" and subject:
+            alias = value and value.get("alias")
+            if alias:
+                self._aliases[subject] = alias
+            else:
+                self._aliases.pop(subject, None)
+
+    def _take_version(self, place: Place, value: Any) -> None:
+        if value is None:
+            if place in self._versions:  # deleted for ever
+                self._versions[place] = self._versions[place]._replace(deleted=True)
+            return
+        references = value.get("references") or ()
+        self._versions[str(place[0]), int(place[1])] = Version(
+            str(place[0]),
+            int(place[1]),
+            int(value["id"]),
+            value.get("guid"),
+            value.get("schemaType") or AVRO,
+            str(value["schema"]),
+            tuple((str(one["name"]), (str(one["subject"]), int(one["version"]))) for one in references),
+            bool(value.get("deleted")),
+        )
+
+    # -- schemas
+
+    def ids(self) -> Sequence[Hashable] | None:
+        if not self._subjects:
+            return None
+        found: list[Hashable] = []
+        for subject in self._subjects:
+            mine = [version.id for version in self.versions() if version.subject == self._aliases.get(subject, subject)]
+            if not mine:
+                raise RegistryError(f"the registry's topic has no subject {subject}")
+            found += mine
+        return list(dict.fromkeys(found))
+
+    def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
+        found = {}
+        for key in ids:
+            version = self._with_id(key)
+            if version is not None:
+                title = f"schema {key} of the registry's topic ({version.title})"
+                found[key] = with_references(version, title, self._at)
+        return found
+
+    def _with_id(self, key: Hashable) -> Version | None:
+        some = self._by_id.get(key, [])
+        mine = [version for version in some if context_of(version) == (self._context or DEFAULT_CONTEXT)]
+        if mine or self._context or not some:
+            return mine[-1] if mine else None
+        contexts = sorted({context_of(version) for version in some})
+        if len({(version.text, version.references) for version in some}) > 1:
+            raise RegistryError(
+                f"schema {key} is not the same in the contexts {', '.join(contexts)} of the registry: choose one, "
+                f"Registry.topic(df, context={contexts[0]!r})"
+            )
+        return some[-1]
+
+    def _at(self, place: Place, referring: Version) -> Version | None:
+        """By the subject's name, or that which it is an alias of; first in the context of who refers to it."""
+        subject, number = self._aliases.get(place[0], place[0]), place[1]
+        within = f":{context_of(referring)}:{subject}"
+        return self._versions.get((within, number)) or self._versions.get((subject, number))
+
+
+def context_of(version: Version) -> str:
+    """In which the id of a version counts: ``.name`` of the subject ``:.name:subject``."""
+    return version.subject.split(":")[1] if version.subject.startswith(":.") else DEFAULT_CONTEXT
+
+
+def _json(data: bytes | None) -> Any:
+    return None if data is None else json.loads(data)

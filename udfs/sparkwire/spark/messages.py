@@ -1,0 +1,125 @@
+"""A column of messages: what names the schema of each, and which schemas that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+
+from sparkwire.avro.payloads import Payloads, ids_as_text, of_column
+from sparkwire.avro.registry import Registry
+from sparkwire.avro.schema import text_of
+from sparkwire.avro.schemas import Schemas
+from sparkwire.avro.typed_rows import LiveReader, Reader, as_id, reader
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
+
+Arrays = Sequence[pa.Array]
+
+
+class Messages(NamedTuple):
+    """A BINARY column, and where its schemas are."""
+
+    df: DataFrame
+    column: str
+    registry: Registry
+    by: str | None
+    """a column that names the schemas of bare data"""
+    wire_format: str
+    headers: str | None
+    """the column of the records' headers"""
+
+    @classmethod
+    def of(
+        cls,
+        df: DataFrame,
+        column: str,
+        registry: Registry,
+        by: str | None,
+        wire_format: str | None,
+        headers: str | None,
+    ) -> Messages:
+        """ValueError where there is no such format: one sentence."""
+        wire = wire_format or registry.wire_format
+        if wire not in WIRE_FORMATS:
+            raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
+        if headers is not None and WIRE_FORMATS[wire].with_headers is None:
+            by_headers = " or ".join(name for name, format in WIRE_FORMATS.items() if format.with_headers)
+            raise ValueError(f"headers name schemas in wire_format {by_headers}, and this is {wire}")
+        if wire == "confluent_header" and headers is None:
+            raise ValueError("wire_format confluent_header takes headers: the column with the headers of the records")
+        if WIRE_FORMATS[wire].fingerprints and registry.ids() is None:
+            raise ValueError(f"no registry finds a schema by its fingerprint: for {wire} give it subjects=[…]")
+        return cls(df, column, registry, by, wire, headers)
+
+    @property
+    def columns(self) -> list[Column]:
+        """What a worker needs of a row."""
+        beside = self.by or self.headers
+        return [F.col(self.column).alias("value"), *([F.col(beside).alias("beside")] if beside else [])]
+
+    @property
+    def payloads(self) -> Callable[[Arrays], Payloads]:
+        """How a worker takes messages apart. It holds names alone: functions travel to workers by what they hold."""
+        by, wire, headers = self.by, self.wire_format, self.headers
+        of = "key" if self.column.strip("`").lower() == "key" else "value"
+
+        def taken_apart(columns: Arrays) -> Payloads:
+            format = WIRE_FORMATS[wire]
+            if by is not None:
+                return of_column(columns[0], columns[1])
+            if headers is not None and format.with_headers is not None:
+                return format.with_headers(columns[0], columns[1], of)
+            return format.payloads(columns[0])
+
+        return taken_apart
+
+    @property
+    def check(self) -> Callable[[pa.Array, pa.Array], None]:
+        """See ``check_fit``; what a column or headers name may be anything."""
+        wire, can_tell = self.wire_format, self.by is None and self.headers is None
+        return lambda values, errors: check_fit(wire, values, errors) if can_tell else None
+
+    def schemas(self) -> Schemas:
+        """All that the data may need: those of the registry, or those that the data name, which are read for it.
+
+        Raises
+        ------
+        ValueError
+            for a stream whose schemas only the data can say: one sentence.
+        """
+        ids = self.registry.ids()
+        if ids is None and self.df.isStreaming:
+            raise ValueError(
+                "over a stream rows has to know its columns before the data are there: give reader_schema, or "
+                "the registry subjects=[…]"
+            )
+        return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self._ids() if ids is None else ids))
+
+    def reader(self, reader_schema: Any) -> Reader | LiveReader:
+        """With a reader's schema nothing need be known before."""
+        if reader_schema is not None and self.registry.ids() is None:
+            return LiveReader(self.registry, text_of(reader_schema))
+        return reader(self.schemas(), reader_schema)
+
+    def _ids(self) -> list[Hashable]:
+        payloads = self.payloads
+
+        def distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield pa.RecordBatch.from_arrays([ids_as_text(payloads(batch.columns).ids.unique())], names=["id"])
+
+        found = self.df.select(*self.columns).mapInArrow(distinct, "id STRING").distinct().collect()
+        return sorted(
+            (as_id(row["id"]) for row in found if row["id"] is not None), key=lambda key: (str(type(key)), key)
+        )
+
+    def with_ids(self, keys: Mapping[Hashable, int]) -> DataFrame:
+        """At least the rows whose schema has one of these ids, where the JVM can tell it."""
+        numbers = [key for key in keys if isinstance(key, int)]
+        if self.wire_format != "confluent" or self.by is not None or self.headers is not None:
+            return self.df
+        prefix = F.conv(F.hex(F.substring(F.col(self.column), 2, 4)), 16, 10).cast("BIGINT")
+        return self.df.where(prefix.isin(numbers))
