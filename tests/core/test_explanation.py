@@ -15,6 +15,7 @@ from pyspark.sql import Row
 import sparkwire
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.core.dump import DECOMPRESSED
+from tests.avro.test_wire_formats import golden as golden_messages
 from tests.support import kafka_cases
 from tests.support.databus_damage import golden_rows
 from tools.explain_picture import picture
@@ -75,6 +76,24 @@ def test_confluents_messages_are_told_from_events() -> None:
     for event in golden_rows()[:200]:
         for other in (event, event[:-1], event[:20]):
             assert "Confluent" not in sparkwire.explain(other).parts[0].format, other.hex()
+
+
+@pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])
+def test_messages_of_other_registries(name: str) -> None:
+    for line in golden_messages():
+        if line["format"] == name and line["headers"] is None:
+            data = bytes.fromhex(line["value"])
+            (part,) = sparkwire.explain(data).parts
+            assert part.format.endswith(f", schema {line['id']}")
+            own = [line for line in part.lines if not (line.note or "").startswith(DECOMPRESSED)]
+            assert sum(line.size for line in own) == len(data)
+            assert own[-1].field == "payload"
+
+
+def test_what_zlib_cannot_read_is_said() -> None:
+    (part,) = sparkwire.explain(bytes([3, 5, *range(16)]) + b"what").parts
+    assert part.format == "a message with AWS Glue's header, schema 00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert (part.lines[-1].note or "").startswith("BAD_FIELD: not what zlib compresses: ")
 
 
 @pytest.mark.parametrize("sample", ["event", "event_v2", "message", "segment"])

@@ -12,11 +12,13 @@ import html
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from sparkwire.avro import explain as avro
+from sparkwire.avro.payloads import ids_as_text
 from sparkwire.base.errors import ERRORS
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
@@ -167,13 +169,21 @@ def _as_message(data: bytes) -> _Guess:
     return _Guess(_NO, name, "", kafka.explain_message)
 
 
-def _as_confluent(data: bytes) -> _Guess:
-    fits = WIRE_FORMATS["confluent"].fits(pa.array([data], pa.binary()))
-    name = f"a message with Confluent's prefix, schema {int.from_bytes(data[1:5], 'big')}"
-    return _Guess(_LIKELY if fits else _NO, name, "a byte 0, then a number as a registry gives it", avro.explain)
+def _as_registered(name: str, data: bytes) -> _Guess:
+    """A message of one of the wire formats that name the schema of Avro data."""
+    format, column = WIRE_FORMATS[name], pa.array([data], pa.binary())
+    title, lines = avro.EXPLAINED[name]
+    [id] = ids_as_text(format.payloads(column).ids).to_pylist()
+    fits = id is not None and format.fits(column)
+    return _Guess(_LIKELY if fits else _NO, f"{title}, schema {id}", "by what it begins with", lines)
 
 
-_GUESSES: Final = (_as_databus, _as_kafka, _as_message, _as_confluent)
+_GUESSES: Final[tuple[Callable[[bytes], _Guess], ...]] = (
+    _as_databus,
+    _as_kafka,
+    _as_message,
+    *(partial(_as_registered, name) for name in avro.EXPLAINED),
+)
 """of those that are as sure the first one wins"""
 
 
