@@ -17,9 +17,9 @@ are no error.
 
 from __future__ import annotations
 
-from sparkwire.avro.api import Registry, encode, read, register, rows, rows_by_type
+from sparkwire.avro.api import Registry, encode, json_rows, protobuf_rows, read, register, rows, rows_by_type
 
-__all__ = ["Registry", "encode", "read", "register", "rows", "rows_by_type"]
+__all__ = ["Registry", "encode", "json_rows", "protobuf_rows", "read", "register", "rows", "rows_by_type"]
 
 
 def __dir__() -> list[str]:

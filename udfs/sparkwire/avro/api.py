@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["Registry", "encode", "read", "register", "rows", "rows_by_type"]
+__all__ = ["Registry", "encode", "json_rows", "protobuf_rows", "read", "register", "rows", "rows_by_type"]
 
 
 def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
@@ -132,6 +132,66 @@ def rows_by_type(
     from sparkwire.spark import avro
 
     return avro.rows_by_type(df, column, schemas, by, wire_format, headers)
+
+
+def json_rows(
+    df: DataFrame, column: str, registry: Registry, *, wire_format: str | None = None, headers: str | None = None
+) -> DataFrame:
+    """Typed columns of JSON whose JSON Schema a registry has, read by Spark's own ``from_json``.
+
+    The columns are every field of the schemas that the messages name: integers BIGINT, numbers DOUBLE, objects STRUCT or, without
+    properties, MAP, arrays ARRAY; STRING for texts and, as JSON, for what has no one shape. The parameters are those of ``rows``.
+
+    Returns
+    -------
+    DataFrame
+        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, ``BAD_MAGIC`` for a message
+        that names no schema, ``BAD_FIELD`` for what is no such JSON. Every row stays.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as ``rows``, and where no schema is JSON Schema.
+    """
+    from sparkwire.spark import registered_rows
+
+    return registered_rows.json_rows(df, column, registry, wire_format, headers)
+
+
+def protobuf_rows(
+    df: DataFrame,
+    column: str,
+    registry: Registry,
+    message: str | None = None,
+    *,
+    wire_format: str | None = None,
+    headers: str | None = None,
+) -> DataFrame:
+    """Typed columns of Protobuf whose schema a registry has, read by Spark's own ``from_protobuf``.
+
+    Spark's package ``spark-protobuf`` has to be there, and the extra ``registry``. The other parameters are those of ``rows``.
+
+    Parameters
+    ----------
+    message
+        the full name of the message, as the last schema that has it describes it; by default the first of the last schema.
+        Those of another name are ``BAD_FIELD``
+
+    Returns
+    -------
+    DataFrame
+        as ``json_rows``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        as ``json_rows``, and where no schema has such a message.
+    AnalysisException
+        Spark's own, without its package.
+    """
+    from sparkwire.spark import registered_rows
+
+    return registered_rows.protobuf_rows(df, column, registry, message, wire_format, headers)
 
 
 def encode(struct: Column | str, schema: Any) -> Column:

@@ -34,5 +34,9 @@ def others(df: DataFrame, column: str, own: StructType) -> tuple[StructType, lis
     read = column.strip("`").lower()
     kept = StructType([field for field in df.schema if field.name.lower() != read])
     check_names(kept, own)
-    quoted = (f"`{name.replace('`', '``')}`" for name in kept.names)
-    return kept, [F.col(name).alias(f"kept_{k}") for k, name in enumerate(quoted)]
+    return kept, [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"

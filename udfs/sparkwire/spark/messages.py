@@ -83,7 +83,11 @@ class Messages(NamedTuple):
         return lambda values, errors: check_fit(wire, values, errors) if can_tell else None
 
     def schemas(self) -> Schemas:
-        """All that the data may need: those of the registry, or those that the data name, which are read for it.
+        """Those of Avro that the data may need. The errors are those of ``ids`` and of the registry."""
+        return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self.ids()))
+
+    def ids(self) -> Sequence[Hashable]:
+        """What names the schemas that the data may need: all of a registry, or those that the data name, which are read for it.
 
         Raises
         ------
@@ -91,12 +95,14 @@ class Messages(NamedTuple):
             for a stream whose schemas only the data can say: one sentence.
         """
         ids = self.registry.ids()
-        if ids is None and self.df.isStreaming:
+        if ids is not None:
+            return ids
+        if self.df.isStreaming:
             raise ValueError(
-                "over a stream rows has to know its columns before the data are there: give reader_schema, or "
-                "the registry subjects=[…]"
+                "over a stream rows has to know its columns before the data are there: give reader_schema, or the "
+                "registry subjects=[…]"
             )
-        return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self._ids() if ids is None else ids))
+        return self._ids_of_data()
 
     def reader(self, reader_schema: Any) -> Reader | LiveReader:
         """With a reader's schema nothing need be known before."""
@@ -104,7 +110,7 @@ class Messages(NamedTuple):
             return LiveReader(self.registry, text_of(reader_schema))
         return reader(self.schemas(), reader_schema)
 
-    def _ids(self) -> list[Hashable]:
+    def _ids_of_data(self) -> list[Hashable]:
         payloads = self.payloads
 
         def distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

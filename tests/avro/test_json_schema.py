@@ -1,0 +1,111 @@
+"""Column types out of JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.avro.json_schema import row_type
+from sparkwire.avro.registered import Registered, RegistryError
+
+
+def of(*schemas: Any, references: dict[str, Any] | None = None) -> pa.StructType:
+    named = tuple((name, json.dumps(schema)) for name, schema in (references or {}).items())
+    return row_type(Registered(json.dumps(schema), f"schema {k}", "JSON", named) for k, schema in enumerate(schemas))
+
+
+def field(schema: Any, **more: Any) -> pa.DataType:
+    """The type of one property."""
+    return of({"properties": {"a": schema}, **more}).field("a").type
+
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "integer"}}}
+POINT_TYPE = pa.struct([("x", pa.float64()), ("y", pa.int64())])
+
+
+@pytest.mark.parametrize(
+    ("schema", "type"),
+    [
+        ({"type": "integer"}, pa.int64()),
+        ({"type": ["null", "number"]}, pa.float64()),
+        ({"type": ["integer", "number"]}, pa.float64()),
+        ({"type": ["integer", "string"]}, pa.string()),
+        ({"type": "string", "format": "date-time"}, pa.string()),
+        ({"type": "boolean"}, pa.bool_()),
+        ({"type": "null"}, pa.string()),
+        ({"enum": ["a", "b"]}, pa.string()),
+        ({"enum": [1, 2, None]}, pa.int64()),
+        ({"const": 1.5}, pa.float64()),
+        ({}, pa.string()),
+        (True, pa.string()),
+        ({"type": "object"}, pa.string()),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, pa.map_(pa.string(), pa.int64())),
+        ({"type": "array"}, pa.list_(pa.string())),
+        ({"type": "array", "items": POINT}, pa.list_(POINT_TYPE)),
+        (POINT, POINT_TYPE),
+        ({"oneOf": [{"type": "null"}, POINT]}, POINT_TYPE),
+        ({"anyOf": [POINT, {"type": "string"}]}, pa.string()),
+        (
+            {"allOf": [POINT, {"properties": {"z": {"type": "integer"}}}]},
+            pa.struct([*POINT_TYPE, pa.field("z", pa.int64())]),
+        ),
+        ({"$ref": "#/$defs/point"}, POINT_TYPE),
+        ({"type": ["array", "null"], "items": {"$ref": "#/$defs/point"}}, pa.list_(POINT_TYPE)),
+    ],
+    ids=str,
+)
+def test_types(schema: Any, type: pa.DataType) -> None:
+    assert field(schema, **{"$defs": {"point": POINT}}) == type
+
+
+def test_what_refers_back_to_itself_is_a_text() -> None:
+    tree = {"properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}}}
+    for schema in (tree, {"$id": "http://shop/tree.json", **tree}):
+        assert of(schema) == pa.struct([("name", pa.string()), ("children", pa.list_(pa.string()))])
+    mutual = {"a": {"properties": {"b": {"$ref": "#/$defs/b"}}}, "b": {"properties": {"a": {"$ref": "#/$defs/a"}}}}
+    b = pa.struct([("a", pa.string())])
+    assert of({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": mutual}) == pa.struct(
+        [("a", pa.struct([("b", b)]))]
+    )
+
+
+@pytest.mark.parametrize("id", ["", "http://shop/order.json"])
+def test_references_to_other_subjects(id: str) -> None:
+    order = {"$id": id, "properties": {"at": {"$ref": "point.json"}, "by": {"$ref": "people.json#/definitions/one"}}}
+    references = {"point.json": POINT, "people.json": {"definitions": {"one": {"type": "integer"}}}}
+    given = order if id else {key: value for key, value in order.items() if key != "$id"}
+    assert of(given, references=references) == pa.struct([("at", POINT_TYPE), ("by", pa.int64())])
+    with pytest.raises(RegistryError, match=r"^schema 0 refers to (http://shop/)?point.json, which is not there$"):
+        of(given)
+
+
+def test_versions_together() -> None:
+    first = {"properties": {"a": {"type": "integer"}, "p": POINT, "gone": {"type": "string"}}}
+    second = {"properties": {"a": {"type": "number"}, "p": {"properties": {"z": {"type": "string"}}}}}
+    third = {"properties": {"gone": {"type": "array", "items": {"type": "integer"}}}}
+    assert of(first, second, third) == pa.struct(
+        [("a", pa.float64()), ("p", pa.struct([*POINT_TYPE, pa.field("z", pa.string())])), ("gone", pa.string())]
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [[], 7, {"type": 5}, {"type": "object", "properties": 5}, {"properties": {"a": {"allOf": 7}}}, {"$ref": 9}],
+)
+def test_what_is_no_schema_is_named(schema: Any) -> None:
+    with pytest.raises(ValueError, match=r"^schema 0 is (no JSON Schema: |not of objects)"):
+        of(schema)
+
+
+def test_what_has_no_columns_is_refused() -> None:
+    for schema in ({"type": "string"}, {"type": "object"}, True, {"type": "array", "items": POINT}):
+        with pytest.raises(ValueError, match=r"^schema 0 is not of objects with properties"):
+            of(schema)
+    with pytest.raises(ValueError, match=r"^schema 7 is no JSON Schema: "):
+        row_type([Registered("{", "schema 7", "JSON")])
+    deep = '{"properties": {"a": ' * 5000 + "true" + "}}" * 5000
+    with pytest.raises(ValueError, match=r"^schema 7 is no JSON Schema: "):
+        row_type([Registered(deep, "schema 7", "JSON")])

@@ -1,0 +1,163 @@
+"""Rows of JSON and Protobuf by their schemas in a registry, as Confluent's own serializers write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyspark.sql.functions as F
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf import descriptor_pool, json_format, message_factory
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from sparkwire import avro
+from sparkwire.avro import Registry
+from sparkwire.avro.protobuf import compiled
+from tests.avro.test_protobuf import CITY, ORDER, registered
+from tests.support.registry_server import RegistryServer, serving
+
+CONTEXT = SerializationContext("orders", MessageField.VALUE, [])
+STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
+SCHEMA = "n INT, value BINARY"
+FIRST = {"title": "Order", "type": "object", "properties": {"id": {"type": "integer"}, "to": {"type": "string"}}}
+SECOND = {
+    "title": "Order",
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "lines": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
+    },
+}
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    with serving() as registry:
+        yield registry
+
+
+def as_json(server: RegistryServer, schema: dict[str, Any], value: Any) -> bytes:
+    client = SchemaRegistryClient({"url": server.url})
+    return bytes(JSONSerializer(json.dumps(schema), client, conf=STRATEGY)(value, CONTEXT))
+
+
+def test_json_rows(spark: SparkSession, server: RegistryServer) -> None:
+    given = [
+        as_json(server, FIRST, {"id": 1, "to": "Zoë"}),
+        as_json(server, SECOND, {"id": 2, "lines": [{"price": 1.5}, {"price": 2}]}),
+        as_json(server, FIRST, {}),
+        None,
+        *(
+            b"\0\0\0\0\1" + bad
+            for bad in (b'{"id": "x"}', b'{"id": 1', b"", b"null", b"[1]", b'"x"', b'{"to": "\xff"}')
+        ),
+        b"\0\0\0\0\x09{}",
+        b"what",
+    ]
+    df = spark.createDataFrame(list(enumerate(given)), SCHEMA).coalesce(1)
+    rows = avro.json_rows(df, "value", Registry.http(server.url))
+    assert rows.columns == ["n", "value", "id", "to", "lines", "_schema_id_", "_error_"]
+    found = rows.drop("value").collect()
+    assert [row.n for row in found] == list(range(len(given)))
+    assert [tuple(row) for row in found[:4]] == [
+        (0, 1, "Zoë", None, "1", None),
+        (1, 2, None, [(1.5,), (2.0,)], "2", None),
+        (2, None, None, None, "1", None),
+        (3, None, None, None, None, None),
+    ]
+    assert [(row.id, row.to, row._error_) for row in found[4:]] == [
+        *[(None, None, "BAD_FIELD")] * 7,
+        (None, None, "UNKNOWN_SCHEMA"),
+        (None, None, "BAD_MAGIC"),
+    ]
+    with pytest.raises(ValueError, match=r"^no schema of value is of type PROTOBUF: there are JSON$"):
+        avro.protobuf_rows(df, "value", Registry.http(server.url))
+    with pytest.raises(ValueError, match=r"^rows has two columns named to"):
+        avro.json_rows(df.withColumn("to", F.lit(1)), "value", Registry.http(server.url))
+
+
+def messages(server: RegistryServer) -> list[bytes | None]:
+    """Orders, one of a nested type, one of another, and what is none."""
+    file = compiled(registered(ORDER, geo__city=CITY))
+    pool = descriptor_pool.DescriptorPool()
+    for described in FileDescriptorSet.FromString(file.descriptors).file:
+        pool.Add(described)
+    client = SchemaRegistryClient({"url": server.url})
+    found: list[bytes | None] = []
+    for name, value in (
+        ("shop.Order", {"id": 7, "to": {"name": "Rome"}}),
+        ("shop.Refund", {"order": 8}),
+        ("shop.Order.Line", {"count": 9}),
+    ):
+        message_type = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+        serializer = ProtobufSerializer(message_type, client, conf=STRATEGY | {"use.deprecated.format": False})
+        found.append(serializer(json_format.ParseDict(value, message_type()), CONTEXT))
+    # A registry keeps the text of what this client registers as a descriptor, and what it imports under a subject.
+    [id] = {one["id"] for one in server.versions.values() if one["subject"] == "orders-value"}
+    server.versions.clear()
+    server.register("city", CITY, "PROTOBUF", id=50)
+    imports = [{"name": "geo/city.proto", "subject": "city", "version": 1}]
+    server.register("orders-value", ORDER, "PROTOBUF", imports, id=id)
+    prefix = bytes([0, 0, 0, 0, id])
+    return [*found, None, prefix + b"\0\x0a\xff", prefix, b"\0\0\0\0\x63\0", b"what"]
+
+
+def stand_in(data: Column, name: str, binaryDescriptorSet: bytes, options: dict[str, str]) -> Column:  # noqa: N803
+    """What Spark's package does, by Google's library: the field ``id`` and the name of the city."""
+    assert options == {"mode": "PERMISSIVE"}
+
+    @F.udf("id BIGINT, `to` STRUCT<name STRING>, `order` BIGINT, count INT")
+    def read(value):  # type: ignore[no-untyped-def]
+        if value is None:
+            return None
+        pool = descriptor_pool.DescriptorPool()
+        for described in FileDescriptorSet.FromString(binaryDescriptorSet).file:
+            pool.Add(described)
+        message = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))()
+        try:
+            message.ParseFromString(bytes(value))
+        except Exception:  # noqa: BLE001  # as PERMISSIVE does
+            return None
+        row = json_format.MessageToDict(message)
+        return {field: int(row[field]) if field != "to" else row[field] for field in row}
+
+    return read(data)
+
+
+def protobuf_rows(df: DataFrame, server: RegistryServer, *message: str) -> list[tuple[Any, ...]]:
+    rows = avro.protobuf_rows(df, "value", Registry.http(server.url), *message)
+    return [(row.n, row.id, row.to and row.to.name, row.order, row["count"], row._error_) for row in rows.collect()]
+
+
+def test_protobuf_rows(spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Spark's package is handed; itself it is not here."""
+    monkeypatch.setattr("pyspark.sql.protobuf.functions.from_protobuf", stand_in)
+    df = spark.createDataFrame(list(enumerate(messages(server))), SCHEMA).coalesce(1)
+    nothing = [
+        (3, None, None, None, None, None),
+        (4, None, None, None, None, "BAD_FIELD"),
+        (5, None, None, None, None, "BAD_FIELD"),
+        (6, None, None, None, None, "UNKNOWN_SCHEMA"),
+        (7, None, None, None, None, "BAD_MAGIC"),
+    ]
+    other = [(n, None, None, None, None, "BAD_FIELD") for n in range(3)]
+    assert protobuf_rows(df, server) == [(0, 7, "Rome", None, None, None), *other[1:], *nothing]
+    assert protobuf_rows(df, server, "shop.Refund") == [other[0], (1, None, None, 8, None, None), other[2], *nothing]
+    assert protobuf_rows(df, server, "shop.Order.Line") == [*other[:2], (2, None, None, None, 9, None), *nothing]
+    with pytest.raises(ValueError, match=r"^no schema of value has a message shop.What: the last has shop.Order, "):
+        protobuf_rows(df, server, "shop.What")
+
+
+def test_without_sparks_package(spark: SparkSession, server: RegistryServer) -> None:
+    df = spark.createDataFrame(list(enumerate(messages(server))), SCHEMA)
+    with pytest.raises(
+        AnalysisException, match=r"Please restart your job or session with the 'spark-protobuf' package"
+    ):
+        avro.protobuf_rows(df, "value", Registry.http(server.url))

@@ -1,0 +1,121 @@
+"""Column types out of JSON Schema: what Spark's own ``from_json`` reads data of that schema as.
+
+Source: JSON Schema, drafts 4 to 2020-12. What has no one shape is its JSON text, as ``from_json`` gives a STRING: several types,
+objects without properties, what refers back to itself. Formats, such as date-time, are texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Any, Final
+from urllib.parse import urljoin
+
+import pyarrow as pa
+
+from sparkwire.avro.registered import Registered, RegistryError
+
+_TEXT: Final = pa.string()
+_SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}
+_PYTHON: Final = {bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_URI: Final = "http://schema/"
+"""of one that has none"""
+
+
+def row_type(schemas: Iterable[Registered]) -> pa.StructType:
+    """Every field of these schemas; of one whose types have nothing in common the text.
+
+    Raises
+    ------
+    ValueError
+        where a schema is no JSON, or not of objects: it is named.
+    RegistryError
+        where it refers to what is not there.
+    """
+    return reduce(_merged, map(_object, schemas), pa.struct([]))
+
+
+def _object(schema: Registered) -> pa.StructType:
+    from referencing import Resource, exceptions
+    from referencing.jsonschema import DRAFT7, EMPTY_REGISTRY
+
+    resources: Any = EMPTY_REGISTRY
+    try:
+        main = json.loads(schema.text)
+        base = (isinstance(main, dict) and main.get("$id")) or _URI
+        for name, text in schema.references:
+            resource = Resource.from_contents(json.loads(text), DRAFT7)
+            resources = resources.with_resource(name, resource).with_resource(urljoin(base, name), resource)
+        resources = resources.with_resource(base, Resource.from_contents(main, DRAFT7))
+        found = _type({"$ref": base}, resources.resolver(base), ())
+    except exceptions.Unresolvable as error:
+        raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which is not there") from None
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise ValueError(f"{schema.title} is no JSON Schema: {error}") from None
+    if not pa.types.is_struct(found):
+        raise ValueError(f"{schema.title} is not of objects with properties, which the columns would be")
+    return found
+
+
+def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
+    if not isinstance(schema, dict):  # true: anything
+        return _TEXT
+    found = [_own(name, schema, resolver, within) for name in _names(schema)]
+    parts = (part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key, ()))
+    found += [_type(part, resolver, within) for part in parts]
+    if "$ref" in schema:
+        place = urljoin(resolver._base_uri, schema["$ref"])
+        target = resolver.lookup(schema["$ref"])
+        found.append(_TEXT if place in within else _type(target.contents, target.resolver, (*within, place)))
+    return reduce(_merged, found) if found else _TEXT
+
+
+def _names(schema: dict[str, Any]) -> Iterator[str]:
+    """Of its types, said or seen."""
+    said = schema.get("type", ())
+    if said:
+        yield from [said] if isinstance(said, str) else said
+    elif "properties" in schema or "items" in schema:
+        yield "object" if "properties" in schema else "array"
+    elif "enum" in schema or "const" in schema:
+        yield from dict.fromkeys(_PYTHON.get(type(one), "string") for one in schema.get("enum", [schema.get("const")]))
+
+
+def _own(name: str, schema: dict[str, Any], resolver: Any, within: tuple[str, ...]) -> pa.DataType:
+    if name == "array":
+        return pa.list_(_settled(_type(schema.get("items", True), resolver, within)))
+    if name != "object":
+        return _SCALARS.get(name, _TEXT)
+    fields = [
+        pa.field(key, _settled(_type(one, resolver, within))) for key, one in schema.get("properties", {}).items()
+    ]
+    others = schema.get("additionalProperties")
+    if fields or not isinstance(others, dict):
+        return pa.struct(fields) if fields else _TEXT
+    return pa.map_(_TEXT, _settled(_type(others, resolver, within)))
+
+
+def _settled(type: pa.DataType) -> pa.DataType:
+    """Of what is always null the text."""
+    return _TEXT if pa.types.is_null(type) else type
+
+
+def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """A type for what is of either."""
+    kinds = pa.types
+    if one == other or kinds.is_null(other):
+        return one
+    if kinds.is_null(one):
+        return other
+    if kinds.is_struct(one) and kinds.is_struct(other):
+        fields = {field.name: field.type for field in one}
+        for field in other:
+            fields[field.name] = _merged(fields.get(field.name, field.type), field.type)
+        return pa.struct(list(fields.items()))
+    if kinds.is_list(one) and kinds.is_list(other):
+        return pa.list_(_merged(one.value_type, other.value_type))
+    if kinds.is_map(one) and kinds.is_map(other):
+        return pa.map_(_TEXT, _merged(one.item_type, other.item_type))
+    numbers = (_SCALARS["integer"], _SCALARS["number"])
+    return _SCALARS["number"] if one in numbers and other in numbers else _TEXT

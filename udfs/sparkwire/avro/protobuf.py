@@ -1,0 +1,102 @@
+"""Protobuf messages of a registry: the descriptors of its texts, and which message of a text a payload is.
+
+    payload   count  index …  message    zigzag varints: the path to the message's type in its file; a count of 0 is the path 0
+
+Source: Confluent's "Wire format", Protobuf; ``google/protobuf/descriptor.proto``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.avro.registered import Registered
+from sparkwire.core.column import gather, spans_of
+from sparkwire.kernels.varint import varint
+
+_FILE: Final = "registered.proto"
+_DEEPEST: Final = 64
+"""types within each other"""
+
+
+class ProtoFile(NamedTuple):
+    """What a schema describes."""
+
+    descriptors: bytes
+    """a ``FileDescriptorSet`` with all that the file imports"""
+    names: Mapping[str, str]
+    """the full names of its messages by their paths, the numbers with dots between them"""
+
+
+def compiled(schema: Registered) -> ProtoFile:
+    """By ``protoc``; needs the extra ``registry``.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        without the extra: one sentence.
+    ValueError
+        where the text is no Protobuf, or imports what it does not refer to: it is named.
+    """
+    compiler = find_spec("grpc_tools")
+    if compiler is None or compiler.origin is None:
+        raise ModuleNotFoundError("protobuf_rows needs the extra registry: pip install 'sparkwire[registry]'")
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (*schema.references, (_FILE, schema.text)):
+            path = Path(folder, name).resolve()
+            if not path.is_relative_to(Path(folder).resolve()):
+                raise ValueError(f"{schema.title} refers to {name}, which is no path of an import")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        known = Path(compiler.origin).parent / "_proto"
+        given = ["-I.", f"-I{known}", "--include_imports", "--descriptor_set_out=set", _FILE]
+        run = subprocess.run(
+            [sys.executable, "-m", "grpc_tools.protoc", *given], cwd=folder, capture_output=True, text=True, check=False
+        )
+        if run.returncode:
+            said = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]
+            raise ValueError(f"{schema.title} is no Protobuf: {said[0] if said else run.stderr.strip()}")
+        descriptors = Path(folder, "set").read_bytes()
+    file = FileDescriptorSet.FromString(descriptors).file[-1]
+    return ProtoFile(descriptors, dict(_named(file.message_type, "", file.package)))
+
+
+def _named(messages: Any, path: str, package: str) -> Iterator[tuple[str, str]]:
+    for number, message in enumerate(messages):
+        here, name = f"{path}{number}", f"{package}.{message.name}".lstrip(".")
+        yield here, name
+        yield from _named(message.nested_type, f"{here}.", name)
+
+
+def without_paths(payloads: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The paths of payloads, and their messages: both NULL where there is no path."""
+    data, starts, sizes = spans_of(payloads)
+    first = (sizes > 0) & (data[np.minimum(starts, data.size - 1)] == 0)
+    paths: list[str | None] = ["0" if is_first else None for is_first in first.tolist()]
+    ends = starts + 1
+    for row in np.flatnonzero((sizes > 0) & ~first).tolist():
+        path, end = _path(data, int(starts[row]), int(starts[row] + sizes[row]))
+        paths[row], ends[row] = path, end
+    found = pa.array(paths, pa.string())
+    there = np.asarray(found.is_valid())
+    return found, gather(data, ends, np.where(there, starts + sizes - ends, -1), pa.binary())
+
+
+def _path(data: Any, position: int, end: int) -> tuple[str | None, int]:
+    count, position = varint(data, position, end)
+    numbers: list[int] = []
+    while 0 < count <= _DEEPEST and position >= 0 and len(numbers) < count:
+        number, position = varint(data, position, end)
+        numbers.append(number)
+    whole = position >= 0 and len(numbers) == count
+    return (".".join(map(str, numbers)), position) if whole else (None, 0)
