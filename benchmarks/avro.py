@@ -37,6 +37,7 @@ RECORDS = 200_000
 BATCH = 10_000  # rows, as Spark hands them over
 FEW = 10  # a peer reads every so manieth
 IN_SQL = 1_000_000
+TYPES = 50
 JAR = "spark-avro is not in this session: PYSPARK_SUBMIT_ARGS='--packages org.apache.spark:spark-avro_2.13:… pyspark-shell'"
 
 FLAT: dict[str, Any] = {
@@ -222,6 +223,44 @@ def sql_rows() -> list[Row]:
     return found
 
 
+def registry_rows() -> list[Row]:
+    """Messages of 50 types by a registry's topic: beside a mapping that is given, and a table for each of them."""
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        schemas = {k + 1: json.dumps(FLAT | {"name": f"Flat{k}"}) for k in range(TYPES)}
+        write(spark, Path(folder))
+        prefix = F.unhex(F.concat(F.lit("000000"), F.lpad(F.hex(F.pmod(F.col("n"), F.lit(TYPES)) + 1), 4, "0")))
+        frame = spark.table("payloads").withColumn("n", F.monotonically_increasing_id())
+        frame = frame.select("n", F.concat(prefix, "value").alias("value")).persist()
+        topic = [
+            (id, _json(keytype="SCHEMA", subject=f"{id}", version=1), _json(id=id, schema=schemas[id]))
+            for id in schemas
+        ]
+        records = spark.createDataFrame(topic, "offset BIGINT, key BINARY, value BINARY")
+        registry, subjects = avro.Registry.topic(records), [f"{id}" for id in schemas]
+        knowing = avro.Registry.topic(records, subjects=subjects)
+
+        def of(schemas: Any) -> Callable[[], object]:
+            return lambda: discarded(avro.rows(frame, "value", schemas, keep_payload=False))()
+
+        def tables() -> None:
+            for name, table in avro.rows_by_type(frame, "value", registry).items():
+                if name.startswith("Flat"):
+                    discarded(table)()
+
+        runs = {"registry": of(registry), "knowing": of(knowing), "mapping": of(schemas), "tables": tables}
+        times = interleave(runs, rounds=5, warm=1)
+    work = f"SQL, 1 M messages of {TYPES} types"
+    return [
+        no_slower(f"{work}, by a registry's subjects", times["knowing"], "by a mapping", times["mapping"], 1 / 0.9),
+        no_slower(f"{work}, by the ids in the data", times["registry"], "by a mapping", times["mapping"], 1.5),
+        no_slower(f"{work}, {TYPES} tables of a cached frame", times["tables"], "one table", times["mapping"], 10),
+    ]
+
+
+def _json(**fields: Any) -> bytes:
+    return json.dumps(fields).encode()
+
+
 def crossing_alone(frame: DataFrame, schema: StructType) -> DataFrame:
     """The floor of what decodes in Python: a batch comes in, the columns of another go out, of the same types and sizes."""
     decoder = typed(FLAT)
@@ -270,7 +309,7 @@ def discarded(df: Any) -> Callable[[], object]:
 
 def rows() -> list[Row]:
     """The claims about Avro payloads."""
-    return [*decoder_rows(), new_schema_row(), *sql_rows()]
+    return [*decoder_rows(), new_schema_row(), *sql_rows(), *registry_rows()]
 
 
 def main() -> None:

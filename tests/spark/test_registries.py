@@ -86,6 +86,17 @@ def test_rows_as_a_reader_wants_them(spark: SparkSession, server: RegistryServer
     ]
 
 
+def test_a_column_of_something_else_is_not_asked_for_id_by_id(spark: SparkSession, server: RegistryServer) -> None:
+    df = spark.range(1001).selectExpr("concat(X'00', unhex(lpad(hex(id), 8, '0')), X'02') AS value")
+    wanted = {"type": "record", "name": "City", "fields": []}
+    said = r"rows finds more than 1000 different ids of schemas, such as \d+: has the column messages of that wire_format\?"
+    with pytest.raises(ValueError, match=rf"^{said}$"):
+        avro.rows(df, "value", Registry.http(server.url))
+    with pytest.raises(PySparkException, match=said):
+        avro.rows(df.coalesce(1), "value", Registry.http(server.url), wanted).collect()
+    assert server.asked == []
+
+
 def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
     tables = avro.rows_by_type(df, "value", Registry.http(server.url))

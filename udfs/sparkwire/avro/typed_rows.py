@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from sparkwire.avro.schema import SchemaError, parse, text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, combined
 from sparkwire.base.errors import BAD_FIELD, ERRORS
 from sparkwire.core.column import from_codes, spans_of
+
+MOST_IDS: Final = 1000
+"""that a registry is asked for at once; a column with more has something else than messages"""
 
 
 class Reader(NamedTuple):
@@ -74,7 +77,9 @@ class LiveReader:
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """As a ``Reader``."""
         keys = {key: as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()}
-        self._learn(id for id in keys.values() if id not in self._schemas.keys and id not in self._unreadable)
+        new = [id for id in keys.values() if id not in self._schemas.keys and id not in self._unreadable]
+        check_number(new)
+        self._learn(new)
         columns, errors = Reader(self._schemas, self._reader_schema).rows(payloads)
         unreadable = [key for key, id in keys.items() if id in self._unreadable]
         if unreadable:
@@ -95,6 +100,15 @@ class LiveReader:
             if found.texts:
                 keys = {key: len(self._schemas.texts) for key in found.keys}
                 self._schemas = Schemas((*self._schemas.texts, *found.texts), {**self._schemas.keys, **keys})
+
+
+def check_number(ids: Sequence[Hashable]) -> None:
+    """ValueError where they are too many to be those of schemas: a registry is not asked for each."""
+    if len(ids) > MOST_IDS:
+        raise ValueError(
+            f"rows finds more than {MOST_IDS} different ids of schemas, such as {ids[0]}: has the column messages of that "
+            "wire_format?"
+        )
 
 
 def as_id(key: Any) -> Hashable:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyspark.sql.functions as F
@@ -13,10 +13,12 @@ from sparkwire.avro.payloads import Payloads, ids_as_text, of_column
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import Schemas
-from sparkwire.avro.typed_rows import LiveReader, Reader, as_id, reader
+from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, Reader, as_id, check_number, reader
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 
 Arrays = Sequence[pa.Array]
+_PREFIX: Final = 5
+"""[bytes] of Confluent's"""
 
 
 class Messages(NamedTuple):
@@ -111,21 +113,36 @@ class Messages(NamedTuple):
         return reader(self.schemas(), reader_schema)
 
     def _ids_of_data(self) -> list[Hashable]:
+        distinct = self._distinct_prefixes() if self._has_plain_prefix else self._distinct_ids()
+        found = [as_id(key) for key in distinct if key is not None]
+        check_number(found)
+        return sorted(found, key=lambda key: (str(type(key)), key))
+
+    def _distinct_prefixes(self) -> list[Any]:
+        """The ids in Confluent's prefixes, which the JVM finds out."""
+        prefix = F.substring(F.col(self.column), 1, _PREFIX).alias("prefix")
+        some = self.df.select(prefix).where(F.substring("prefix", 1, 1) == F.lit(bytes(1))).distinct()
+        prefixes = [bytes(row[0]) for row in some.limit(MOST_IDS + 1).collect()]
+        found: list[Any] = self.payloads([pa.array(prefixes, pa.binary())]).ids.to_pylist()
+        return found
+
+    def _distinct_ids(self) -> list[Any]:
         payloads = self.payloads
 
         def distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 yield pa.RecordBatch.from_arrays([ids_as_text(payloads(batch.columns).ids.unique())], names=["id"])
 
-        found = self.df.select(*self.columns).mapInArrow(distinct, "id STRING").distinct().collect()
-        return sorted(
-            (as_id(row["id"]) for row in found if row["id"] is not None), key=lambda key: (str(type(key)), key)
-        )
+        some = self.df.select(*self.columns).mapInArrow(distinct, "id STRING").distinct()
+        return [row[0] for row in some.limit(MOST_IDS + 2).collect()]
 
-    def with_ids(self, keys: Mapping[Hashable, int]) -> DataFrame:
+    def with_ids(self, keys: Iterable[Hashable]) -> DataFrame:
         """At least the rows whose schema has one of these ids, where the JVM can tell it."""
-        numbers = [key for key in keys if isinstance(key, int)]
-        if self.wire_format != "confluent" or self.by is not None or self.headers is not None:
+        if not self._has_plain_prefix:
             return self.df
-        prefix = F.conv(F.hex(F.substring(F.col(self.column), 2, 4)), 16, 10).cast("BIGINT")
-        return self.df.where(prefix.isin(numbers))
+        prefixes = [bytes(1) + key.to_bytes(_PREFIX - 1, "big", signed=True) for key in keys if isinstance(key, int)]
+        return self.df.where(F.substring(F.col(self.column), 1, _PREFIX).isin(prefixes))
+
+    @property
+    def _has_plain_prefix(self) -> bool:
+        return self.wire_format == "confluent" and self.by is None and self.headers is None
