@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,45 +9,49 @@ from typing import Final
 
 from sparkwire.avro.payloads import GLUE_ZLIB
 from sparkwire.base.errors import BAD_FIELD, ERRORS
-from sparkwire.base.wire import Field
+from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import LONGEST_TEXT, Dump, Line
 
-_CONFLUENT: Final = (
+CONFLUENT: Final = Layout(
+    "Confluent's prefix",
     Field("magic", "u8", "Confluent's wire format"),
     Field("schema_id", "i32", "the number of the schema in a registry"),
 )
-_APICURIO: Final = (
+APICURIO: Final = Layout(
+    "Apicurio's prefix",
     Field("magic", "u8", "Apicurio's wire format"),
     Field("schema_id", "i64", "the number of the schema in a registry"),
 )
-_GLUE: Final = (
+GLUE: Final = Layout(
+    "AWS Glue's header",
     Field("version", "u8", "AWS Glue's wire format"),
     Field("compression", "u8", f"0 for none, {GLUE_ZLIB} for zlib"),
+    Field("schema_version_id", "bytes16", "the UUID of the schema in AWS Glue's registry"),
 )
-_SINGLE_OBJECT: Final = (
+SINGLE_OBJECT: Final = Layout(
+    "Avro's single object, before its fingerprint",
     Field("marker", "u8", "Avro's single-object encoding"),
     Field("version", "u8", "of that encoding"),
 )
 _SAYS: Final = "as the schema of that name says: see avro_json and avro.rows"
 
 
-def _message(fields: tuple[Field, ...], data: bytes) -> list[Line]:
+def _message(layout: Layout, data: bytes) -> list[Line]:
     """A number or two, then the data."""
-    dump = _fields(fields, data)
+    dump = _fields(layout, data)
     dump.rest("payload", _SAYS)
     return dump.end()
 
 
-def _fields(fields: tuple[Field, ...], data: bytes) -> Dump:
+def _fields(layout: Layout, data: bytes) -> Dump:
     dump = Dump(data)
-    for field in fields:
+    for field in layout.fields:
         dump.number(field, field.doc)
     return dump
 
 
 def _glue(data: bytes) -> list[Line]:
-    dump = _fields(_GLUE, data)
-    dump.take("schema_version_id", 16, str(uuid.UUID(bytes=data[2:18])), "the schema in AWS Glue's registry")
+    dump = _fields(GLUE, data)
     if data[1] != GLUE_ZLIB:
         dump.rest("payload", _SAYS)
         return dump.end()
@@ -62,15 +65,15 @@ def _glue(data: bytes) -> list[Line]:
 
 
 def _single_object(data: bytes) -> list[Line]:
-    dump = _fields(_SINGLE_OBJECT, data)
+    dump = _fields(SINGLE_OBJECT, data)
     dump.take("fingerprint", 8, data[2:10].hex(), "CRC-64-AVRO of the schema's canonical form, little-endian")
     dump.rest("payload", _SAYS)
     return dump.end()
 
 
 EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
-    "confluent": ("a message with Confluent's prefix", partial(_message, _CONFLUENT)),
-    "apicurio": ("a message with Apicurio's prefix", partial(_message, _APICURIO)),
+    "confluent": ("a message with Confluent's prefix", partial(_message, CONFLUENT)),
+    "apicurio": ("a message with Apicurio's prefix", partial(_message, APICURIO)),
     "glue": ("a message with AWS Glue's header", _glue),
     "single_object": ("one of Avro's single objects", _single_object),
 }

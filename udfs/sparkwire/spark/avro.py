@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
-from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.types import BinaryType
 
 from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
@@ -20,12 +18,10 @@ from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
 from sparkwire.avro.typed import Typed, encoded, typed
 from sparkwire.avro.typed_rows import Reader, by_name
 from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
-from sparkwire.spark.frames import check_binary, check_names, is_name_in, others
+from sparkwire.spark.frames import check_names, is_name_in
 from sparkwire.spark.memory import told_of_memory
-from sparkwire.spark.messages import Messages
+from sparkwire.spark.messages import Arrays, Messages, Taken
 from sparkwire.spark.udf import best_interface, session_time_zone
-
-Batches = Iterator[pa.RecordBatch]
 
 _ERROR: Final = pa.field("_error_", pa.string())
 _SCHEMA_ID: Final = pa.field("_schema_id_", pa.string())
@@ -78,125 +74,95 @@ def rows(
     headers: str | None,
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
-    check_binary(df, column)
     messages = Messages.of(df, column, Registry.of(schemas), by, wire_format, headers)
     read = messages.reader(reader_schema)
     told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
     own = from_arrow_schema(pa.schema([*read.fields, *told, _ERROR]))
-    kept, kept_columns = others(df, column, own)
-    given = messages.columns
-    names = df.columns if keep_payload and not is_name_in(column, own) else kept.names
-    # The payload goes to the worker once, and comes back in its place.
-    places = [len(given) + kept.names.index(name) if name in kept.names else 0 for name in names]
     payloads, check = messages.payloads, messages.check
 
-    def decode(batches: Batches) -> Batches:
-        for batch in batches:
-            with told_of_memory("rows"):
-                found = payloads(batch.columns)
-                columns, errors = read.rows(found)
-                check(batch.column(0), errors)
-                ids = [ids_as_text(found.ids)] if told else []
-            beside = [batch.column(place) for place in places]
-            yield pa.RecordBatch.from_arrays([*beside, *columns, *ids, errors], names=[*names, *own.names])
+    def take(columns: Arrays) -> Taken:
+        found = payloads(columns)
+        fields, errors = read.rows(found)
+        check(columns[0], errors)
+        return None, [*fields, *([ids_as_text(found.ids)] if told else []), errors]
 
-    chosen = df.select(*given, *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*(df.schema[name] for name in names), *own]))
+    return messages.answered(own, take, keep_payload=keep_payload and not is_name_in(column, own))
 
 
 def rows_by_type(
     df: DataFrame, column: str, schemas: Any, by: str | None, wire_format: str | None, headers: str | None
 ) -> dict[str, DataFrame]:
     """See ``sparkwire.avro.rows_by_type``."""
-    check_binary(df, column)
     messages = Messages.of(df, column, Registry.of(schemas), by, wire_format, headers)
     known = messages.schemas()
-    of_types = {name: _of_type(messages, name, read) for name, read in by_name(known).items()}
+    of_types = {name: _of_type(messages, read) for name, read in by_name(known).items()}
     tombstones = df.where(F.col(column).isNull()).drop(column)
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
 
 
-def _of_type(messages: Messages, name: str, read: Reader) -> DataFrame:
+def _of_type(messages: Messages, read: Reader) -> DataFrame:
     """The messages of one type."""
+    payloads = messages.payloads
+
+    def take(columns: Arrays) -> Taken:
+        found = payloads(columns)
+        mine = pa.array(read.schemas.chosen(found.ids) >= 0)
+        fields, errors = read.rows(Payloads(*(part.filter(mine) for part in found)))
+        return mine, [*fields, errors]
+
     own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
-    kept, kept_columns = others(messages.df, messages.column, own)
-    given, payloads = messages.columns, messages.payloads
-    width = len(given)
-
-    def decode(batches: Batches) -> Batches:
-        for batch in batches:
-            with told_of_memory("rows_by_type"):
-                found = payloads(batch.columns)
-                mine = pa.array(read.schemas.chosen(found.ids) >= 0)
-                columns, errors = read.rows(Payloads(*(part.filter(mine) for part in found)))
-            beside = [part.filter(mine) for part in batch.columns[width:]]
-            yield pa.RecordBatch.from_arrays([*beside, *columns, errors], names=[*kept.names, *own.names])
-
-    some = messages.with_ids(read.schemas.keys)
-    return some.select(*given, *kept_columns).mapInArrow(decode, StructType([*kept, *own]))
+    return messages.answered(own, take, keep_payload=False, ids=read.schemas.keys)
 
 
 def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
     """The messages that have a payload, and name no schema that is known."""
     own = from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR]))
     check_names(messages.df.schema, own)
-    kept, kept_columns = others(messages.df, messages.column, own)
-    names = messages.df.columns
-    given, payloads, check = messages.columns, messages.payloads, messages.check
-    places = [len(given) + kept.names.index(name) if name in kept.names else 0 for name in names]
+    payloads, check = messages.payloads, messages.check
 
-    def decode(batches: Batches) -> Batches:
-        for batch in batches:
-            with told_of_memory("rows_by_type"):
-                found = payloads(batch.columns)
-                none = (known.chosen(found.ids) < 0) & np.asarray(batch.column(0).is_valid())
-                mine = pa.array(none)
-                errors = pc.coalesce(found.errors, pa.scalar(UNKNOWN_SCHEMA))
-                check(batch.column(0), pc.if_else(mine, errors, None))
-                told = [ids_as_text(found.ids).filter(mine), errors.filter(mine)]
-            beside = [batch.column(place).filter(mine) for place in places]
-            yield pa.RecordBatch.from_arrays([*beside, *told], names=[*names, *own.names])
+    def take(columns: Arrays) -> Taken:
+        found = payloads(columns)
+        mine = pc.and_(pa.array(known.chosen(found.ids) < 0), columns[0].is_valid())
+        errors = pc.coalesce(found.errors, pa.scalar(UNKNOWN_SCHEMA))
+        check(columns[0], pc.if_else(mine, errors, None))
+        return mine, [ids_as_text(found.ids).filter(mine), errors.filter(mine)]
 
-    chosen = messages.df.select(*given, *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*messages.df.schema, *own]))
+    return messages.answered(own, take, keep_payload=True)
 
 
 def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
     """See ``sparkwire.databus.rows``."""
-    check_binary(df, column)
-    events = df.select(F.col(column).alias("event"))
-    of_sources = {name: _events(events, read) for name, read in by_name(schemas_of(schemas)).items()}
-    return of_sources | {UNKNOWN_SCHEMA: _unknown_events(events, schemas_of(schemas))}
+    known = schemas_of(schemas)
+    events = Messages.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
+    of_sources = {name: _of_source(events, read) for name, read in by_name(known).items()}
+    return of_sources | {UNKNOWN_SCHEMA: _of_no_source(events, known)}
 
 
-def _events(events: DataFrame, read: Reader) -> DataFrame:
+def _of_source(events: Messages, read: Reader) -> DataFrame:
     """The events of one source."""
-    schema = pa.schema([*_DESCRIPTION, *read.fields, _ERROR])
     check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
 
-    def decode(batches: Batches) -> Batches:
-        for batch in batches:
-            mine = read.schemas.chosen(of_events(batch.column(0)).ids) >= 0
-            chosen = batch.column(0).filter(pa.array(mine))
-            columns, errors = read.rows(of_events(chosen))
-            yield pa.RecordBatch.from_arrays([*_described(chosen), *columns, errors], schema=schema)
+    def take(columns: Arrays) -> Taken:
+        mine = pa.array(read.schemas.chosen(of_events(columns[0]).ids) >= 0)
+        chosen = columns[0].filter(mine)
+        fields, errors = read.rows(of_events(chosen))
+        return mine, [*_described(chosen), *fields, errors]
 
-    return events.mapInArrow(decode, from_arrow_schema(schema))
+    own = from_arrow_schema(pa.schema([*_DESCRIPTION, *read.fields, _ERROR]))
+    return events.answered(own, take, keep_payload=False)
 
 
-def _unknown_events(events: DataFrame, schemas: Schemas) -> DataFrame:
+def _of_no_source(events: Messages, known: Schemas) -> DataFrame:
     """The data events whose schema is not known."""
-    schema = pa.schema([*_DESCRIPTION, _ERROR])
 
-    def decode(batches: Batches) -> Batches:
-        for batch in batches:
-            payloads = of_events(batch.column(0))
-            mine = (schemas.chosen(payloads.ids) < 0) & is_data(batch.column(0))
-            chosen = batch.column(0).filter(pa.array(mine))
-            errors = pc.coalesce(payloads.errors.filter(pa.array(mine)), pa.scalar(UNKNOWN_SCHEMA))
-            yield pa.RecordBatch.from_arrays([*_described(chosen), errors], schema=schema)
+    def take(columns: Arrays) -> Taken:
+        found = of_events(columns[0])
+        mine = pa.array((known.chosen(found.ids) < 0) & is_data(columns[0]))
+        errors = pc.coalesce(found.errors.filter(mine), pa.scalar(UNKNOWN_SCHEMA))
+        return mine, [*_described(columns[0].filter(mine)), errors]
 
-    return events.mapInArrow(decode, from_arrow_schema(schema))
+    own = from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR]))
+    return events.answered(own, take, keep_payload=False)
 
 
 def _described(events: pa.Array) -> list[pa.Array]:

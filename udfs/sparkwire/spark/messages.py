@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
 from sparkwire.avro.payloads import Payloads, ids_as_text, of_column
 from sparkwire.avro.registry import Registry
@@ -15,8 +16,12 @@ from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, Reader, as_id, check_number, reader
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
+from sparkwire.spark.frames import check_binary, others
+from sparkwire.spark.memory import told_of_memory
 
 Arrays = Sequence[pa.Array]
+Taken = tuple[pa.Array | None, list[pa.Array]]
+"""Which rows, if not all, and what is told of them."""
 _PREFIX: Final = 5
 """[bytes] of Confluent's"""
 
@@ -43,7 +48,8 @@ class Messages(NamedTuple):
         wire_format: str | None,
         headers: str | None,
     ) -> Messages:
-        """ValueError where there is no such format: one sentence."""
+        """ValueError where there is no such format, TypeError where the column is not BINARY: one sentence."""
+        check_binary(df, column)
         wire = wire_format or registry.wire_format
         if wire not in WIRE_FORMATS:
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
@@ -77,6 +83,37 @@ class Messages(NamedTuple):
             return format.payloads(columns[0])
 
         return taken_apart
+
+    def answered(
+        self,
+        own: StructType,
+        take: Callable[[Arrays], Taken],
+        *,
+        keep_payload: bool,
+        ids: Iterable[Hashable] | None = None,
+    ) -> DataFrame:
+        """A row for each message, or for some: the columns that were there, and those that ``take`` gives.
+
+        ``ids`` are those of the schemas of the messages that ``take`` wants, if it does not want all.
+        """
+        kept, kept_columns = others(self.df, self.column, own)
+        given, names = self.columns, self.df.columns if keep_payload else kept.names
+        width = len(given)
+        # The payload goes to the worker once, and comes back in its place.
+        places = [width + kept.names.index(name) if name in kept.names else 0 for name in names]
+
+        def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                with told_of_memory("rows"):
+                    some, columns = take(batch.columns[:width])
+                beside = [batch.column(place) for place in places]
+                if some is not None:
+                    beside = [part.filter(some) for part in beside]
+                yield pa.RecordBatch.from_arrays([*beside, *columns], names=[*names, *own.names])
+
+        df = self.df if ids is None else self.with_ids(ids)
+        returns = StructType([*(self.df.schema[name] for name in names), *own])
+        return df.select(*given, *kept_columns).mapInArrow(decode, returns)
 
     @property
     def check(self) -> Callable[[pa.Array, pa.Array], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Final
 
 import pyarrow as pa
@@ -20,24 +20,20 @@ from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
 from sparkwire.base.errors import BAD_FIELD, ERRORS
-from sparkwire.spark.frames import check_binary, check_names, quoted
-from sparkwire.spark.memory import told_of_memory
-from sparkwire.spark.messages import Messages
+from sparkwire.spark.frames import check_names, quoted
+from sparkwire.spark.messages import Arrays, Messages, Taken
 
 _OWN: Final = StructType([StructField("_schema_id_", StringType()), StructField("_error_", StringType())])
 _DATA, _ROW = "_data_", "_row_"
 _CORRUPT: Final = StructField("_corrupt_", StringType())
 """where ``from_json`` puts a text that it cannot read"""
 
-Taken = Callable[[Payloads], pa.Array]
-"""What Spark reads, of payloads whose schema is known."""
-
 
 def json_rows(
     df: DataFrame, column: str, registry: Registry, wire_format: str | None, headers: str | None
 ) -> DataFrame:
     """See ``sparkwire.avro.json_rows``."""
-    messages = _messages(df, column, registry, wire_format, headers)
+    messages = Messages.of(df, column, registry, None, wire_format, headers)
     known = _of_type(messages, "JSON")
     fields = from_arrow_type(row_type(known.values()))
     taken = _taken(messages, list(known), StringType(), lambda payloads: _texts(payloads.values))
@@ -51,7 +47,7 @@ def protobuf_rows(
     df: DataFrame, column: str, registry: Registry, message: str | None, wire_format: str | None, headers: str | None
 ) -> DataFrame:
     """See ``sparkwire.avro.protobuf_rows``."""
-    messages = _messages(df, column, registry, wire_format, headers)
+    messages = Messages.of(df, column, registry, None, wire_format, headers)
     files = {key: compiled(one) for key, one in _of_type(messages, "PROTOBUF").items()}
     from pyspark.sql.protobuf.functions import from_protobuf  # which needs Google's library
 
@@ -75,11 +71,6 @@ def protobuf_rows(
     return _rows(read, messages, fields, F.col(_ROW).isNotNull())
 
 
-def _messages(df: DataFrame, column: str, registry: Registry, wire_format: str | None, headers: str | None) -> Messages:
-    check_binary(df, column)
-    return Messages.of(df, column, registry, None, wire_format, headers)
-
-
 def _of_type(messages: Messages, type: str) -> dict[Hashable, Registered]:
     """The schemas of the column that are of a type.
 
@@ -96,26 +87,22 @@ def _of_type(messages: Messages, type: str) -> dict[Hashable, Registered]:
     return of_type
 
 
-def _taken(messages: Messages, known: list[Hashable], type: DataType, taken: Taken) -> DataFrame:
-    """The columns of the DataFrame, what Spark reads, and what names each schema; an error where there is nothing to read."""
+def _taken(
+    messages: Messages, known: list[Hashable], type: DataType, data: Callable[[Payloads], pa.Array]
+) -> DataFrame:
+    """What Spark reads of payloads whose schema is known, and what names each schema; an error where there is nothing to read."""
     payloads, check, ids = messages.payloads, messages.check, [str(key) for key in known]
-    names, width, own = messages.df.columns, len(messages.columns), _OWN.names
 
-    def take(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            with told_of_memory("rows"):
-                found = payloads(batch.columns)
-                told = ids_as_text(found.ids)
-                unknown = pc.and_(told.is_valid(), pc.invert(pc.is_in(told, pa.array(ids, pa.string()))))
-                values = pc.if_else(pc.or_(unknown, told.is_null()), None, found.values)
-                errors = pc.coalesce(found.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, None))
-                check(batch.column(0), errors)
-                columns = [*batch.columns[width:], taken(found._replace(values=values)), told, errors]
-            yield pa.RecordBatch.from_arrays(columns, names=[*names, _DATA, *own])
+    def take(columns: Arrays) -> Taken:
+        found = payloads(columns)
+        told = ids_as_text(found.ids)
+        unknown = pc.and_(told.is_valid(), pc.invert(pc.is_in(told, pa.array(ids, pa.string()))))
+        values = pc.if_else(pc.or_(unknown, told.is_null()), None, found.values)
+        errors = pc.coalesce(found.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, None))
+        check(columns[0], errors)
+        return None, [data(found._replace(values=values)), told, errors]
 
-    kept = [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(names)]
-    returns = StructType([*messages.df.schema, StructField(_DATA, type), *_OWN])
-    return messages.df.select(*messages.columns, *kept).mapInArrow(take, returns)
+    return messages.answered(StructType([StructField(_DATA, type), *_OWN]), take, keep_payload=True)
 
 
 def _rows(read: DataFrame, messages: Messages, fields: StructType, is_read: Column) -> DataFrame:
