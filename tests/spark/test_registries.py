@@ -15,6 +15,9 @@ from sparkwire import avro
 from sparkwire.avro import Registry
 from tests.avro.test_registry_http import CITY, ORDER_1, ORDER_2, PARIS, with_orders, written
 from tests.avro.test_registry_topic import key, value
+from tests.avro.test_rows import decoded, schemas
+from tests.avro.test_wire_formats import SCHEMA as SINGLE_OBJECT
+from tests.avro.test_wire_formats import golden
 from tests.support.registry_server import Answer, RegistryServer, serving
 
 SCHEMA = "n INT, value BINARY"
@@ -216,6 +219,26 @@ def test_a_registry_out_of_its_topic(spark: SparkSession, server: RegistryServer
         ValueError, match=r"^Registry.topic takes the columns offset, key and value, and there is no offset$"
     ):
         Registry.topic(topic.drop("offset"))
+
+
+def test_what_names_a_schema_by_its_text(spark: SparkSession, server: RegistryServer) -> None:
+    """A registry's schemas for single objects and for Databus events, whose registry it is not."""
+    server.register("order", SINGLE_OBJECT)
+    objects = [bytes.fromhex(line["value"]) for line in golden() if line["format"] == "single_object"]
+    df = spark.createDataFrame(list(enumerate(objects)), SCHEMA).coalesce(1)
+    rows = avro.rows(df, "value", Registry.http(server.url, subjects=["order"]), wire_format="single_object")
+    assert [(row.id, row._error_) for row in rows.collect()] == [(1000 * k - 7, None) for k in range(len(objects))]
+
+    for k, text in enumerate(schemas()):
+        server.register(f"source {k}", text)
+    events = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "value BINARY").coalesce(1)
+    of_text = Registry.http(server.url, subjects=[f"source {k}" for k in range(len(schemas()))])
+    assert {row._error_ for row in avro.rows(events, "value", of_text, wire_format="databus").collect()} == {None}
+    for wire_format in ("single_object", "databus"):
+        with pytest.raises(
+            ValueError, match=rf"^in wire_format {wire_format} a message names its schema by a digest of the text"
+        ):
+            avro.rows(df, "value", Registry.http(server.url), wire_format=wire_format)
 
 
 def test_schemas_that_are_given_as_a_registry(spark: SparkSession) -> None:

@@ -187,12 +187,11 @@ def _may_pass(error: Exception) -> bool:
 
 def _answered(error: Exception) -> str:
     status = getattr(error, "http_status_code", None)
-    if isinstance(error, ValueError):  # json's, of an answer of 200
-        return "answered with something that is no JSON: is this the address of a registry?"
     if status is None:
-        return (
-            f"did not answer: {type(error).__name__} {error}: check the address, and whether the workers may reach it"
-        )
+        told = f"{type(error).__name__} {error}"
+        if _may_pass(error):
+            return f"did not answer: {told}: check the address, and whether the workers may reach it"
+        return f"answered what no registry says ({told}): is this the address of a registry?"
     advice = {401: "check auth", 403: "this user may not read it", 404: "is this the address of a registry?"}
     said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")[:200]
     return f"answered {status}: {said}" + (f": {advice[status]}" if status in advice else "")

@@ -127,9 +127,7 @@ def _by_digest(schemas: Sequence[_Given]) -> Schemas:
     for k, (where, schema, version) in enumerate(schemas):
         texts.append(_java(schema, where))
         for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
-            data = text.encode()
-            keys[hashlib.md5(data, usedforsecurity=False).digest()] = k
-            keys[zlib.crc32(data).to_bytes(4, "big")] = k
+            keys |= dict.fromkeys(_digests(text), k)
         if version is not None:
             versions.setdefault(version, []).append(k)
     return Schemas(tuple(texts), keys | {version: ks[0] for version, ks in versions.items() if len(ks) == 1})
@@ -138,6 +136,18 @@ def _by_digest(schemas: Sequence[_Given]) -> Schemas:
 def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
     """The texts of schemas, each with what a sentence calls it."""
     return tuple(_java(schema, where) for where, schema in named)
+
+
+def with_digests(schemas: Schemas) -> Schemas:
+    """Each schema also by the digests of its text, which name it in a Databus event."""
+    digests: dict[Hashable, int] = {key: k for k, text in enumerate(schemas.texts) for key in _digests(text)}
+    return schemas._replace(keys={**digests, **schemas.keys})
+
+
+def _digests(text: str) -> tuple[bytes, bytes]:
+    """MD5 and CRC-32."""
+    data = text.encode()
+    return hashlib.md5(data, usedforsecurity=False).digest(), zlib.crc32(data).to_bytes(4, "big")
 
 
 def with_fingerprints(schemas: Schemas) -> Schemas:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sparkwire.avro import payloads
 from sparkwire.avro.functions import schema_ids
 from sparkwire.avro.payloads import Payloads
-from sparkwire.avro.schemas import Schemas, with_fingerprints
+from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
 from sparkwire.databus.payloads import ask, of_events
 
 _LIKELY_IDS: Final = 1 << 20
@@ -32,12 +32,12 @@ class WireFormat(NamedTuple):
     """what ``rows`` takes for it"""
     with_headers: Callable[[pa.Array, pa.Array, str], Payloads] | None = None
     """where the headers of a Kafka record may name the schema: of messages, headers, and ``key`` or ``value``"""
-    fingerprints: bool = False
-    """whether it names schemas by them"""
+    named_by_text: Callable[[Schemas], Schemas] | None = None
+    """schemas also by what a message names them by, where that is a digest of the text; None where a registry gives it"""
 
     def prepared(self, schemas: Schemas) -> Schemas:
-        """With what else names the schemas."""
-        return with_fingerprints(schemas) if self.fingerprints else schemas
+        """With all that names the schemas."""
+        return schemas if self.named_by_text is None else self.named_by_text(schemas)
 
 
 def _have_prefix(values: pa.Array) -> bool:
@@ -86,9 +86,15 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         payloads.of_single_objects,
         _have_all(payloads.of_single_objects),
         "give wire_format='single_object'",
-        fingerprints=True,
+        named_by_text=with_fingerprints,
     ),
-    "databus": WireFormat("Databus events", of_events, _have_event, "give schemas as a folder or a list"),
+    "databus": WireFormat(
+        "Databus events",
+        of_events,
+        _have_event,
+        "give schemas as a folder or a list",
+        named_by_text=with_digests,
+    ),
 }
 
 

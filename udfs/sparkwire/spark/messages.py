@@ -58,8 +58,11 @@ class Messages(NamedTuple):
             raise ValueError(f"headers name schemas in wire_format {by_headers}, and this is {wire}")
         if wire == "confluent_header" and headers is None:
             raise ValueError("wire_format confluent_header takes headers: the column with the headers of the records")
-        if WIRE_FORMATS[wire].fingerprints and registry.ids() is None:
-            raise ValueError(f"no registry finds a schema by its fingerprint: for {wire} give it subjects=[…]")
+        if WIRE_FORMATS[wire].named_by_text is not None and registry.ids() is None:
+            raise ValueError(
+                f"in wire_format {wire} a message names its schema by a digest of the text, and a registry is asked by ids: "
+                "give it subjects=[…], whose schemas it then has"
+            )
         return cls(df, column, registry, by, wire, headers)
 
     @property
