@@ -9,10 +9,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import trustme
 from confluent_kafka.schema_registry import Schema as RegisteredSchema
 from confluent_kafka.schema_registry import (
     SchemaReference,
@@ -245,6 +247,22 @@ def test_one_of_two_addresses_is_enough(server: RegistryServer) -> None:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]},{server.url}"
         assert list(Registry.http(url).registered([1])) == [1]
+
+
+def test_tls_by_the_settings_of_the_client(tmp_path: Path) -> None:
+    authority, file = trustme.CA(), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(file))
+    with serving(authority) as server:
+        server.register("city", CITY)
+        with pytest.raises(RegistryError, match=r"did not answer: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
+            Registry.http(server.url, patience=0).registered([1])
+        assert list(Registry.http(server.url, settings={"ssl.ca.location": str(file)}).registered([1])) == [1]
+
+
+def test_a_proxy(server: RegistryServer) -> None:
+    server.register("city", CITY)
+    registry = Registry.http("http://registry.invalid:8081", settings={"proxy": server.url})
+    assert list(registry.registered([1])) == [1]
 
 
 def test_a_slow_one_is_waited_for_as_long_as_settings_say(server: RegistryServer) -> None:

@@ -112,6 +112,8 @@ def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> N
         (5, bytearray(b"what"), None, "BAD_MAGIC"),
     ]
     assert [tuple(row) for row in tables["TOMBSTONE"].collect()] == [(3,)]
+    with_payload = avro.rows_by_type(df, "value", Registry.http(server.url), keep_payload=True)["geo.City"]
+    assert [tuple(row) for row in with_payload.collect()] == [(2, bytearray(city(server, "Rome")), "Rome", None)]
 
 
 def test_a_message_that_is_damaged_stays_with_its_type(spark: SparkSession, server: RegistryServer) -> None:

@@ -6,6 +6,7 @@ Source: "Schema Registry API Reference" of Confluent Platform 8.0; what it answe
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 import uuid
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+import trustme
 
 NOT_FOUND = {"subject": 40401, "version": 40402, "schema": 40403}
 
@@ -120,8 +123,8 @@ def _not_found(what: str) -> tuple[int, Any]:
 
 
 @contextmanager
-def serving() -> Iterator[RegistryServer]:
-    """A registry at a port of its own."""
+def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
+    """A registry at a port of its own, over TLS if an authority is given; asked as a proxy it answers for every host."""
     registry = RegistryServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -149,7 +152,11 @@ def serving() -> Iterator[RegistryServer]:
             """Nothing: a test says what failed."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    registry.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if authority is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    registry.url = f"http{'s' if authority else ''}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

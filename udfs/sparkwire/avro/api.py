@@ -110,6 +110,7 @@ def rows_by_type(
     schemas: Registry | str | Path | Iterable[Any] | Mapping[Any, Any],
     *,
     by: str | None = None,
+    keep_payload: bool = False,
     wire_format: str | None = None,
     headers: str | None = None,
 ) -> dict[str, DataFrame]:
@@ -131,7 +132,7 @@ def rows_by_type(
     """
     from sparkwire.spark import avro
 
-    return avro.rows_by_type(df, column, schemas, by, wire_format, headers)
+    return avro.rows_by_type(df, column, schemas, by, keep_payload, wire_format, headers)
 
 
 def json_rows(

@@ -90,17 +90,23 @@ def rows(
 
 
 def rows_by_type(
-    df: DataFrame, column: str, schemas: Any, by: str | None, wire_format: str | None, headers: str | None
+    df: DataFrame,
+    column: str,
+    schemas: Any,
+    by: str | None,
+    keep_payload: bool,
+    wire_format: str | None,
+    headers: str | None,
 ) -> dict[str, DataFrame]:
     """See ``sparkwire.avro.rows_by_type``."""
     messages = Messages.of(df, column, Registry.of(schemas), by, wire_format, headers)
     known = messages.schemas()
-    of_types = {name: _of_type(messages, read) for name, read in by_name(known).items()}
+    of_types = {name: _of_type(messages, read, keep_payload) for name, read in by_name(known).items()}
     tombstones = df.where(F.col(column).isNull()).drop(column)
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
 
 
-def _of_type(messages: Messages, read: Reader) -> DataFrame:
+def _of_type(messages: Messages, read: Reader, keep_payload: bool) -> DataFrame:
     """The messages of one type."""
     payloads = messages.payloads
 
@@ -111,7 +117,8 @@ def _of_type(messages: Messages, read: Reader) -> DataFrame:
         return mine, [*fields, errors]
 
     own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
-    return messages.answered(own, take, keep_payload=False, ids=read.schemas.keys)
+    keep_payload = keep_payload and not is_name_in(messages.column, own)
+    return messages.answered(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
 def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
