@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tests.support import ROOT
 
+FORGET = """%reset -f
+import pandas
+pandas.reset_option("^display")
+del pandas"""
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[KernelManager]:
+    """One for all, as a session of Spark takes longer to start than a notebook to run: each forgets what the one before had."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=ROOT / "notebooks", env=os.environ | {"PYTHONPATH": str(ROOT / "udfs")})
+    yield manager
+    manager.shutdown_kernel()
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "udfs"))  # where it is not installed
+def test_notebook(path: Path, kernel: KernelManager) -> None:
     saved = nbformat.read(path, as_version=4)
     run = nbformat.read(path, as_version=4)
-    NotebookClient(run, timeout=300, kernel_name="python3", resources={"metadata": {"path": path.parent}}).execute()
-    assert answers(run) == answers(saved)
+    run.cells.insert(0, nbformat.v4.new_code_cell(FORGET))
+    NotebookClient(run, km=kernel, timeout=300).execute()
+    assert answers(run) == [[], *answers(saved)]
 
 
 def answers(notebook: Any) -> list[list[str]]:
