@@ -320,18 +320,31 @@ def test_a_setting_that_is_none() -> None:
         Registry.http("http://r", settings={"colour": "red"})
 
 
-def test_without_the_extra() -> None:
-    program = textwrap.dedent("""
+@pytest.mark.parametrize(
+    ("missing", "call"),
+    [
+        ("confluent_kafka", "Registry.http('http://r')"),
+        ("fastavro", "with_fingerprints(Schemas((), {}))"),
+        ("referencing", "row_type([Registered('{}', 'schema 1')])"),
+        ("grpc_tools", "compiled(Registered('', 'schema 1'))"),
+    ],
+)
+def test_without_the_extra(missing: str, call: str) -> None:
+    program = textwrap.dedent(f"""
         import sys
-        sys.modules["confluent_kafka"] = None
+        sys.modules[{missing!r}] = None
         from sparkwire.avro import Registry
+        from sparkwire.avro.json_schema import row_type
+        from sparkwire.avro.protobuf import compiled
+        from sparkwire.avro.registered import Registered
+        from sparkwire.avro.schemas import Schemas, with_fingerprints
         try:
-            Registry.http("http://r")
+            {call}
         except ModuleNotFoundError as e:
             print(e)
     """)
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert said.startswith("Registry.http needs the extra registry: pip install 'sparkwire[registry]'")
+    assert f"needs the extra registry: pip install 'sparkwire[registry]' ({missing}" in said
 
 
 def test_live_readers_ask_for_each_id_once(server: RegistryServer) -> None:

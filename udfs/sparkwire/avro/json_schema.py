@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 import pyarrow as pa
 
-from sparkwire.avro.registered import Registered, RegistryError
+from sparkwire.avro.registered import Registered, RegistryError, needing_the_extra
 
 _TEXT: Final = pa.string()
 _SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}
@@ -37,8 +37,9 @@ def row_type(schemas: Iterable[Registered]) -> pa.StructType:
 
 
 def _object(schema: Registered) -> pa.StructType:
-    from referencing import Resource, exceptions
-    from referencing.jsonschema import DRAFT7, EMPTY_REGISTRY
+    with needing_the_extra("json_rows"):
+        from referencing import Resource, exceptions
+        from referencing.jsonschema import DRAFT7, EMPTY_REGISTRY
 
     resources: Any = EMPTY_REGISTRY
     try:

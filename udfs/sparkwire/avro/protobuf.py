@@ -11,14 +11,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.avro.registered import Registered
+from sparkwire.avro.registered import Registered, needing_the_extra
 from sparkwire.core.column import gather, spans_of
 from sparkwire.kernels.varint import varint
 
@@ -46,10 +45,9 @@ def compiled(schema: Registered) -> ProtoFile:
     ValueError
         where the text is no Protobuf, or imports what it does not refer to: it is named.
     """
-    compiler = find_spec("grpc_tools")
-    if compiler is None or compiler.origin is None:
-        raise ModuleNotFoundError("protobuf_rows needs the extra registry: pip install 'sparkwire[registry]'")
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    with needing_the_extra("protobuf_rows"):
+        import grpc_tools
+        from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (*schema.references, (_FILE, schema.text)):
@@ -58,7 +56,7 @@ def compiled(schema: Registered) -> ProtoFile:
                 raise ValueError(f"{schema.title} refers to {name}, which is no path of an import")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-        known = Path(compiler.origin).parent / "_proto"
+        known = Path(grpc_tools.__file__).parent / "_proto"
         given = ["-I.", f"-I{known}", "--include_imports", "--descriptor_set_out=set", _FILE]
         run = subprocess.run(
             [sys.executable, "-m", "grpc_tools.protoc", *given], cwd=folder, capture_output=True, text=True, check=False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 AVRO: Final = "AVRO"
@@ -15,6 +16,17 @@ Place = tuple[str, int]
 
 class RegistryError(RuntimeError):
     """A registry that does not answer, or has not what its schemas speak of: one sentence, without credentials."""
+
+
+@contextmanager
+def needing_the_extra(what: str) -> Iterator[None]:
+    """ModuleNotFoundError that says which extra brings what is missing: one sentence."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"{what} needs the extra registry: pip install 'sparkwire[registry]' ({missing.name} is missing)"
+        ) from None
 
 
 class Registered(NamedTuple):

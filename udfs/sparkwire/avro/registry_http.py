@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from sparkwire.avro.registered import AVRO, Place, Registered, RegistryError, Version, with_references
+from sparkwire.avro.registered import (
+    AVRO,
+    Place,
+    Registered,
+    RegistryError,
+    Version,
+    needing_the_extra,
+    with_references,
+)
 from sparkwire.avro.registry import Registry
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
@@ -70,11 +78,8 @@ class HttpRegistry(Registry):
         self._server = _Server(url, auth, tuple(sorted(settings.items())))
         self._subjects, self._patience = subjects, patience
         try:
-            _session(self._server)
-        except ModuleNotFoundError as missing:
-            raise ModuleNotFoundError(
-                f"Registry.http needs the extra registry: pip install 'sparkwire[registry]' ({missing.name} is missing)"
-            ) from None
+            with needing_the_extra("Registry.http"):
+                _session(self._server)
         except ValueError as error:
             # Confluent's sentence without the address, which may hold credentials.
             raise ValueError(f"{self!r}: {str(error).replace(url, repr(self._server.title))}") from None

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.avro.java_text import java_text
+from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import Field, Schema, SchemaError, parse
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
@@ -152,7 +153,8 @@ def _digests(text: str) -> tuple[bytes, bytes]:
 
 def with_fingerprints(schemas: Schemas) -> Schemas:
     """Each schema also by the fingerprint of Avro's single-object encoding; needs the extra ``registry``."""
-    from fastavro.schema import fingerprint, to_parsing_canonical_form
+    with needing_the_extra("wire_format single_object"):
+        from fastavro.schema import fingerprint, to_parsing_canonical_form
 
     prints: dict[Hashable, int] = {
         bytes.fromhex(fingerprint(to_parsing_canonical_form(json.loads(text)), "CRC-64-AVRO")): k
