@@ -264,13 +264,7 @@ def registry_rows() -> list[Row]:
     return [
         no_slower(f"{work}, by a registry's subjects", times["knowing"], "by a mapping", times["mapping"], 1 / 0.9),
         no_slower(f"{work}, by the ids in the data", times["registry"], "by a mapping", times["mapping"], 1.5),
-        no_slower(
-            f"{work}: {TYPES} tables, the frame cached",
-            times["tables"],
-            many,
-            times["floor"],
-            1.5,
-        ),
+        no_slower(f"{work}: {TYPES} tables, the frame cached", times["tables"], many, times["floor"], 1.5),
     ]
 
 

@@ -298,6 +298,14 @@ def test_a_schema_that_does_not_parse_is_named(server: RegistryServer) -> None:
         registry.schemas([3])
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 700 + '"int"' + "]" * 700])
+def test_a_schema_that_refers_to_others_and_does_not_parse_is_named(server: RegistryServer, text: str) -> None:
+    server.register("city", CITY)
+    server.register("bad", text, references=[reference("geo.City", "city")])
+    with pytest.raises(ValueError, match=rf"^schema 2 of the registry at {server.url}: an Avro schema "):
+        Registry.http(server.url).schemas([2])
+
+
 @pytest.mark.parametrize("name", ["basic", "token"])
 def test_authentication_is_sent_and_never_shown(server: RegistryServer, name: str) -> None:
     server.register("city", CITY)
@@ -359,7 +367,7 @@ def test_live_readers_ask_for_each_id_once(server: RegistryServer) -> None:
     server.asked.clear()
     reader = typed_rows.LiveReader(Registry.http(server.url), json.dumps(wanted))
     for some in (messages[:1], messages, messages):
-        [column], errors = reader.rows(payloads.of_messages(pa.array(some, pa.binary())))
+        [column], errors = reader.rows(payloads.of_confluent(pa.array(some, pa.binary())))
         assert column.to_pylist() == [7, 7, None, None][: len(some)]
         assert errors.to_pylist() == [None, None, "UNKNOWN_SCHEMA", "BAD_FIELD"][: len(some)]
     assert [line for line in server.asked if "ids" in line] == [

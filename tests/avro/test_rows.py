@@ -101,7 +101,7 @@ def test_confluents_messages() -> None:
         schemas_of({7: RECORD, 9: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}), RECORD
     )
     framed = [b"\0\0\0\0\x09\4", b"\0\0\0\0\x09", b"\0\0\0\0\x08\4", b"\1\0\0\0\x09\4", b"\0\0", None]
-    [column], errors = reader.rows(payloads.of_messages(pa.array(framed, pa.binary())))
+    [column], errors = reader.rows(payloads.of_confluent(pa.array(framed, pa.binary())))
     assert column.to_pylist() == [2, None, None, None, None, None]
     assert errors.to_pylist() == [None, "TRUNCATED", "UNKNOWN_SCHEMA", "BAD_MAGIC", "BAD_MAGIC", None]
 

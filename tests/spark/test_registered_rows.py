@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pyspark.sql.functions as F
@@ -21,7 +20,7 @@ from sparkwire import avro
 from sparkwire.avro import Registry
 from sparkwire.avro.protobuf import compiled
 from tests.avro.test_protobuf import CITY, ORDER, registered
-from tests.support.registry_server import RegistryServer, serving
+from tests.support.registry_server import RegistryServer
 
 CONTEXT = SerializationContext("orders", MessageField.VALUE, [])
 STRATEGY = {"subject.name.strategy": topic_subject_name_strategy}
@@ -35,12 +34,6 @@ SECOND = {
         "lines": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
     },
 }
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with serving() as registry:
-        yield registry
 
 
 def as_json(server: RegistryServer, schema: dict[str, Any], value: Any) -> bytes:

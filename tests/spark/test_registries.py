@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from tests.avro.test_registry_topic import key, value
 from tests.avro.test_rows import decoded, schemas
 from tests.avro.test_wire_formats import SCHEMA as SINGLE_OBJECT
 from tests.avro.test_wire_formats import golden
-from tests.support.registry_server import Answer, RegistryServer, serving
+from tests.support.registry_server import Answer, RegistryServer
 
 SCHEMA = "n INT, value BINARY"
 WANTED = {
@@ -27,12 +26,6 @@ WANTED = {
     "fields": [{"name": "id", "type": "double"}, {"name": "paid", "type": "boolean", "default": False}],
 }
 UNKNOWN = b"\0\0\0\0\x63\2x"
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with serving() as registry:
-        yield registry
 
 
 def messages(server: RegistryServer) -> list[bytes | None]:
@@ -188,7 +181,8 @@ def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: Reg
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
     with pytest.raises(
-        ValueError, match=r"^over a stream rows has to know its columns before the data are there: give"
+        ValueError,
+        match=r"^over a stream rows has to know its columns before the data are there: give the registry subjects",
     ):
         avro.rows(df, "value", Registry.http(server.url))
     by_subject = avro.rows(df, "value", Registry.http(server.url, subjects=["orders-value"]), keep_payload=False)

@@ -140,8 +140,9 @@ def json_rows(
 ) -> DataFrame:
     """Typed columns of JSON whose JSON Schema a registry has, read by Spark's own ``from_json``.
 
-    The columns are every field of the schemas that the messages name: integers BIGINT, numbers DOUBLE, objects STRUCT or, without
-    properties, MAP, arrays ARRAY; STRING for texts and, as JSON, for what has no one shape. The parameters are those of ``rows``.
+    The columns are every field of the schemas that the messages name: integers BIGINT, numbers DOUBLE, objects STRUCT (MAP where
+    the schema has no properties and one type for all), arrays ARRAY; STRING for texts and, as JSON, for what has no one shape.
+    The parameters are those of ``rows``.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkwire.avro.registered import Registered
-from sparkwire.avro.schema import NAMED, PRIMITIVES, SchemaError, full_name, loaded
+from sparkwire.avro.schema import NAMED, PRIMITIVES, TOO_DEEP, SchemaError, full_name, loaded
 
 Definitions = Mapping[str, Mapping[str, Any]]
 
@@ -18,17 +18,22 @@ def inlined(schema: Registered) -> str:
     Raises
     ------
     SchemaError
-        where a text is no JSON; it is named.
+        where a text is no JSON, or too deep; it is named.
     """
     if not schema.references:
         return schema.text
     definitions: dict[str, Mapping[str, Any]] = {}
-    for name, text in schema.references:
-        try:
+    where = schema.title
+    try:
+        for name, text in schema.references:
+            where = f"{schema.title}: {name}, which it refers to"
             definitions |= dict(_definitions(loaded(text), ""))
-        except SchemaError as e:
-            raise SchemaError(f"{schema.title}: {name}, which it refers to: {e}") from None
-    return json.dumps(_inlined(loaded(schema.text), "", definitions, set()))
+        where = schema.title
+        return json.dumps(_inlined(loaded(schema.text), "", definitions, set()))
+    except SchemaError as e:
+        raise SchemaError(f"{where}: {e}") from None
+    except RecursionError:
+        raise SchemaError(f"{where}: {TOO_DEEP}") from None
 
 
 def _definitions(json_type: Any, namespace: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

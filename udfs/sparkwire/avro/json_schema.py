@@ -1,7 +1,7 @@
 """Column types out of JSON Schema: what Spark's own ``from_json`` reads data of that schema as.
 
 Source: JSON Schema, drafts 4 to 2020-12. What has no one shape is its JSON text, as ``from_json`` gives a STRING: several types,
-objects without properties, what refers back to itself. Formats, such as date-time, are texts.
+objects of which the schema says nothing, what refers back to itself. Formats, such as date-time, are texts.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
     return Payloads(values, ids, all_null(pa.string(), len(values)))
 
 
-def of_messages(messages: pa.Array) -> Payloads:
+def of_confluent(messages: pa.Array) -> Payloads:
     """The payloads after Confluent's prefix."""
     ids = _FUNCTIONS["registry_schema_id"].decode(messages)
     without = np.asarray(messages.is_valid()) & ~np.asarray(ids.is_valid())

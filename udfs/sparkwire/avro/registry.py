@@ -121,6 +121,11 @@ class Registry:
         context
             in which ids count, ``.name``: by default that of subjects without one, and another's where only that has an id
 
+        Returns
+        -------
+        Registry
+            whose ``versions()`` are those of every subject, each with its id, and whether it was deleted
+
         Raises
         ------
         ValueError

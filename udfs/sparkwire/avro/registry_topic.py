@@ -90,9 +90,9 @@ class TopicRegistry(Registry):
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
             return None
-        found: list[Hashable] = []
+        versions, found = self.versions(), list[Hashable]()
         for subject in self._subjects:
-            mine = [version.id for version in self.versions() if version.subject == self._aliases.get(subject, subject)]
+            mine = [version.id for version in versions if version.subject == self._aliases.get(subject, subject)]
             if not mine:
                 raise RegistryError(f"the registry's topic has no subject {subject}")
             found += mine

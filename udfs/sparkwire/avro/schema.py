@@ -35,7 +35,7 @@ _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
 MOST_LEVELS: Final = 64
 """types within each other: what walks a schema calls itself for each"""
 _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
-_TOO_DEEP: Final = (
+TOO_DEEP: Final = (
     f"an Avro schema has at most {MOST_LEVELS} types within each other, and this has more: read a part of it"
 )
 
@@ -133,7 +133,7 @@ def loaded(schema: Any) -> Any:
     except (ValueError, TypeError) as e:
         raise SchemaError(f"an Avro schema is JSON, and this is not: {e}") from None
     except RecursionError:
-        raise SchemaError(_TOO_DEEP) from None
+        raise SchemaError(TOO_DEEP) from None
     return found
 
 
@@ -153,13 +153,13 @@ def _parse(json_type: Any, namespace: str, names: _Names, where: str, level: int
     schema = _any(json_type, namespace, names, where, level)
     schema.levels = schema.levels or 1 + max((part.levels for part in schema.parts), default=0)
     if level + schema.levels > MOST_LEVELS + 1:
-        raise SchemaError(_TOO_DEEP)
+        raise SchemaError(TOO_DEEP)
     return schema
 
 
 def _any(json_type: Any, namespace: str, names: _Names, where: str, level: int) -> Schema:
     if level > MOST_LEVELS:
-        raise SchemaError(_TOO_DEEP)
+        raise SchemaError(TOO_DEEP)
     if isinstance(json_type, str):
         return _reference(json_type, namespace, names, where)
     if isinstance(json_type, list):

@@ -62,14 +62,17 @@ def _have_all(of: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array], bool]:
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "confluent": WireFormat(
-        "messages with Confluent's prefix", payloads.of_messages, _have_prefix, "give schemas as a mapping from ids"
+        "messages with Confluent's prefix",
+        payloads.of_confluent,
+        _have_prefix,
+        "give a Registry, or schemas as a mapping from ids",
     ),
     "confluent_header": WireFormat(
         "messages with Confluent's header",
-        payloads.of_messages,
+        payloads.of_confluent,
         lambda values: False,  # which the values alone do not show
         "give wire_format='confluent_header'",
-        payloads.with_headers("confluent_header", payloads.of_messages),
+        payloads.with_headers("confluent_header", payloads.of_confluent),
     ),
     "apicurio": WireFormat(
         "messages with Apicurio's prefix",

@@ -86,7 +86,7 @@ def rows(
         check(columns[0], errors)
         return None, [*fields, *([ids_as_text(found.ids)] if told else []), errors]
 
-    return messages.answered(own, take, keep_payload=keep_payload and not is_name_in(column, own))
+    return messages.map_rows(own, take, keep_payload=keep_payload and not is_name_in(column, own))
 
 
 def rows_by_type(
@@ -118,7 +118,7 @@ def _of_type(messages: Messages, read: Reader, keep_payload: bool) -> DataFrame:
 
     own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
     keep_payload = keep_payload and not is_name_in(messages.column, own)
-    return messages.answered(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
+    return messages.map_rows(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
 def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
@@ -134,7 +134,7 @@ def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
         check(columns[0], pc.if_else(mine, errors, None))
         return mine, [ids_as_text(found.ids).filter(mine), errors.filter(mine)]
 
-    return messages.answered(own, take, keep_payload=True)
+    return messages.map_rows(own, take, keep_payload=True)
 
 
 def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
@@ -156,7 +156,7 @@ def _of_source(events: Messages, read: Reader) -> DataFrame:
         return mine, [*_described(chosen), *fields, errors]
 
     own = from_arrow_schema(pa.schema([*_DESCRIPTION, *read.fields, _ERROR]))
-    return events.answered(own, take, keep_payload=False)
+    return events.map_rows(own, take, keep_payload=False)
 
 
 def _of_no_source(events: Messages, known: Schemas) -> DataFrame:
@@ -169,7 +169,7 @@ def _of_no_source(events: Messages, known: Schemas) -> DataFrame:
         return mine, [*_described(columns[0].filter(mine)), errors]
 
     own = from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR]))
-    return events.answered(own, take, keep_payload=False)
+    return events.map_rows(own, take, keep_payload=False)
 
 
 def _described(events: pa.Array) -> list[pa.Array]:

@@ -87,7 +87,7 @@ class Messages(NamedTuple):
 
         return taken_apart
 
-    def answered(
+    def map_rows(
         self,
         own: StructType,
         take: Callable[[Arrays], Taken],
@@ -141,8 +141,8 @@ class Messages(NamedTuple):
             return ids
         if self.df.isStreaming:
             raise ValueError(
-                "over a stream rows has to know its columns before the data are there: give reader_schema, or the "
-                "registry subjects=[…]"
+                "over a stream rows has to know its columns before the data are there: give the registry "
+                "subjects=[…], or avro.rows a reader_schema"
             )
         return self._ids_of_data()
 

@@ -34,7 +34,7 @@ def json_rows(
 ) -> DataFrame:
     """See ``sparkwire.avro.json_rows``."""
     messages = Messages.of(df, column, registry, None, wire_format, headers)
-    known = _of_type(messages, "JSON")
+    known = _schemas_of_type(messages, "JSON")
     fields = from_arrow_type(row_type(known.values()))
     taken = _taken(messages, list(known), StringType(), lambda payloads: _texts(payloads.values))
     row = F.from_json(_DATA, StructType([*fields, _CORRUPT]), {"columnNameOfCorruptRecord": _CORRUPT.name})
@@ -48,7 +48,7 @@ def protobuf_rows(
 ) -> DataFrame:
     """See ``sparkwire.avro.protobuf_rows``."""
     messages = Messages.of(df, column, registry, None, wire_format, headers)
-    files = {key: compiled(one) for key, one in _of_type(messages, "PROTOBUF").items()}
+    files = {key: compiled(one) for key, one in _schemas_of_type(messages, "PROTOBUF").items()}
     from pyspark.sql.protobuf.functions import from_protobuf  # which needs Google's library
 
     [*_, last] = files.values()
@@ -71,7 +71,7 @@ def protobuf_rows(
     return _rows(read, messages, fields, F.col(_ROW).isNotNull())
 
 
-def _of_type(messages: Messages, type: str) -> dict[Hashable, Registered]:
+def _schemas_of_type(messages: Messages, type: str) -> dict[Hashable, Registered]:
     """The schemas of the column that are of a type.
 
     Raises
@@ -102,7 +102,7 @@ def _taken(
         check(columns[0], errors)
         return None, [data(found._replace(values=values)), told, errors]
 
-    return messages.answered(StructType([StructField(_DATA, type), *_OWN]), take, keep_payload=True)
+    return messages.map_rows(StructType([StructField(_DATA, type), *_OWN]), take, keep_payload=True)
 
 
 def _rows(read: DataFrame, messages: Messages, fields: StructType, is_read: Column) -> DataFrame:
