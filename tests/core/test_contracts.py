@@ -16,11 +16,17 @@ from tests.support.arrow import enlarged, plain
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
 
 ROWS = 40  # of a function that takes no bytes
+RECORDS: Final = [
+    [{"key": b"k", "value": bytes(n), "timestamp_ms": n, "headers": [{"key": "h", "value": None}], "offset": offset}]
+    for n, offset in ((0, 0), (1, 7), (200, 1 << 40))
+]
 TAKEN: Final[dict[str, list[Any]]] = {
     "n": [1, 2, 1000],
     "to_kafka_message magic": [0, 1],
     "to_kafka_records magic": [2],
     "to_kafka_records base_offset": [0, 7, 1 << 40],
+    "to_kafka_records records": [[], *RECORDS, [*RECORDS[0], *RECORDS[-1]]],
+    "timestamp_type": ["CreateTime", "LogAppendTime"],
     "compression": ["none", "gzip", "snappy", "lz4", "zstd", "LZ4"],
 }
 """by argument, or function and argument: values where a function does not take every one of the type"""

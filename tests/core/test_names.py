@@ -13,7 +13,9 @@ import sparkwire
 from sparkwire import FUNCTIONS
 
 
-@pytest.mark.parametrize("name", ["sparkwire", "sparkwire.avro", "sparkwire.databus", "sparkwire.datahub"])
+@pytest.mark.parametrize(
+    "name", ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "kafka"))]
+)
 def test_dir_is_what_there_is_for_users(name: str) -> None:
     module = import_module(name)
     shown = set(dir(module)) - {"__version__"}
@@ -28,8 +30,8 @@ import importlib, pkgutil, sparkwire
 for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-modules = {"avro", "databus", "datahub", "sql_functions"}
-for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub):
+modules = {"avro", "databus", "datahub", "kafka", "sql_functions"}
+for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub, sparkwire.kafka):
     for name in package.__all__:
         is_module = type(getattr(package, name)).__name__ == "module"
         assert is_module == (package is sparkwire and name in modules), (package, name)

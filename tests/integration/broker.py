@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -19,6 +20,8 @@ from confluent_kafka.admin import AdminClient
 from tests.integration.jars import resolve, spark_jar
 
 KAFKA = "org.apache.kafka:kafka_2.13:3.9.1"
+NEWEST = "org.apache.kafka:kafka_2.13:4.4.0"
+"""without ZooKeeper, and with the new protocol of groups"""
 PROPERTIES = Path(__file__).parent / "server.properties"
 
 _CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in base64
@@ -36,28 +39,33 @@ class Broker(NamedTuple):
     """``host:port``, for clients"""
     directory: Path
     """its log directory: a folder for each partition"""
+    output: Path
+    """what it prints"""
 
 
 @contextmanager
-def running(workspace: Path) -> Iterator[Broker]:
-    """A broker with its files in ``workspace``, until the context ends."""
+def running(workspace: Path, kafka: str = KAFKA, killed: bool = False) -> Iterator[Broker]:
+    """A broker with its files in ``workspace``, until the context ends; it goes on with files that are there.
+
+    ``killed``: it is not shut down in order at the end.
+    """
     port, controller_port = _free_ports()
-    broker = Broker(f"127.0.0.1:{port}", workspace / "logs")
+    broker = Broker(f"127.0.0.1:{port}", workspace / "logs", workspace / "broker.log")
     properties = workspace / "server.properties"
     filled = Template(PROPERTIES.read_text("utf-8")).substitute(
         directory=broker.directory, port=port, controller_port=controller_port
     )
     properties.write_text(filled, "utf-8")
-    output = workspace / "broker.log"
-    with output.open("w") as log:
-        storage = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties))
-        subprocess.run(_java(storage), stdout=log, stderr=subprocess.STDOUT, check=True)
-        process = subprocess.Popen(_java(("kafka.Kafka", str(properties))), stdout=log, stderr=subprocess.STDOUT)
+    with broker.output.open("w") as log:
+        if not (broker.directory / "meta.properties").exists():
+            storage = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties))
+            subprocess.run(java(storage, kafka), stdout=log, stderr=subprocess.STDOUT, check=True)
+        process = subprocess.Popen(java(("kafka.Kafka", str(properties)), kafka), stdout=log, stderr=subprocess.STDOUT)
         try:
-            _wait(broker, process, output)
+            _wait(broker, process, broker.output)
             yield broker
         finally:
-            process.terminate()
+            process.send_signal(signal.SIGKILL if killed else signal.SIGTERM)
             process.wait(timeout=60)
 
 
@@ -84,14 +92,16 @@ def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> A
 def dump(*files: Path, options: Sequence[str] = ()) -> str:
     """What Kafka's own `DumpLogSegments` prints of these files."""
     command = ("kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
-    return subprocess.run(_java(command), capture_output=True, text=True, check=True).stdout
+    return subprocess.run(java(command), capture_output=True, text=True, check=True).stdout
 
 
-def _java(arguments: Sequence[str]) -> list[str]:
+def java(arguments: Sequence[str], kafka: str = KAFKA) -> list[str]:
+    """The command of one of Kafka's own programs."""
+
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     # Spark's logging first: Kafka's jars have none, and their slf4j is older.
-    jars = [*map(spark_jar, _FROM_SPARK), *resolve(KAFKA)]
+    jars = [*map(spark_jar, _FROM_SPARK), *resolve(kafka)]
     return [java, "-Xmx512m", "-cp", os.pathsep.join(map(str, jars)), *arguments]
 
 

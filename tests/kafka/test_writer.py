@@ -365,8 +365,66 @@ def test_what_no_message_can_be_is_one_sentence() -> None:
 
 def test_other_fields_are_refused() -> None:
     with pytest.raises(
-        TypeError, match=r"^to_kafka_records takes records with the fields key, .*, headers, got offset$"
+        TypeError, match=r"^to_kafka_records takes records with the fields key, .*, headers, offset, got position$"
     ):
-        write_array(pa.array([[{"offset": 1}]]), 2)
+        write_array(pa.array([[{"position": 1}]]), 2)
     with pytest.raises(TypeError, match=r"^to_kafka_records takes records.key BINARY, got STRING$"):
         write_array(pa.array([[{"key": "k"}]]), 2)
+
+
+# -- offsets that records have
+
+
+def test_records_keep_their_offsets() -> None:
+    """Also where a batch cannot hold their range: then there are several."""
+    offsets = [5, 7, 8, 2**31 + 5, 2**31 + 6, 2**40, 2**63 - 2]
+    rows = [record(value=b"%d" % offset, timestamp_ms=1, offset=offset) for offset in offsets]
+    options = pa.array([0]), pa.array(["zstd"]), pa.array([2], pa.int32())
+    [data] = plain(FUNCTIONS["to_kafka_records"].decode(pa.array([rows]), *options, pa.array([7], pa.int32())))
+    assert [(row["offset"], row["value"]) for row in read(data)] == [(o, b"%d" % o) for o in offsets]
+    batches = plain(FUNCTIONS["kafka_batches"].decode(pa.array([data], pa.binary())))[0]
+    assert [(b["base_offset"], b["last_offset"]) for b in batches] == [
+        (5, 8), (2**31 + 5, 2**31 + 6), (2**40, 2**40), (2**63 - 2, 2**63 - 2),
+    ]  # fmt: skip
+    assert {batch["partition_leader_epoch"] for batch in batches} == {7}
+    assert [row["offset"] for row in oracle.records(data)] == offsets
+
+
+@every_format
+def test_gaps(magic: int, codec: str) -> None:
+    """As compaction leaves them; other readers see the same offsets."""
+    rows = [record(value=b"v", timestamp_ms=1, offset=offset) for offset in (3, 4, 9, 1000)]
+    [data] = write_array(pa.array([rows]), magic, codec)
+    assert [row["offset"] for row in read(data)] == [3, 4, 9, 1000]
+    assert [row["offset"] for row in oracle.records(data)] == [3, 4, 9, 1000]
+
+
+@pytest.mark.parametrize(("magic", "codec"), [case for case in FORMATS if case[0] > 0])
+def test_log_append_time(magic: int, codec: str) -> None:
+    """A broker appends a set at once: all records have the latest of their timestamps."""
+    rows = [record(value=b"v", timestamp_ms=time) for time in (5, 9, 7)]
+    options = pa.array([0]), pa.array([codec]), pa.array([magic], pa.int32()), pa.array([0], pa.int32())
+    types = pa.array(["LogAppendTime"])
+    [data] = plain(FUNCTIONS["to_kafka_records"].decode(pa.array([rows]), *options, types))
+    assert [(row["timestamp_ms"], row["timestamp_type"]) for row in read(data)] == [(9, "LogAppendTime")] * 3
+    assert [row["timestamp_ms"] for row in oracle.records(data)] == [9, 9, 9]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "got"),
+    [([1, 1], "1 after 1"), ([2, 1], "1 after 2"), ([-1], "-1"), ([1, None], "NULL among them")],
+)
+def test_offsets_that_do_not_ascend(offsets: list[int | None], got: str) -> None:
+    rows = [record(value=b"v", offset=offset) for offset in offsets]
+    with pytest.raises(ValueError, match=rf"^to_kafka_records takes .*offset.*, got {got}$"):
+        write_array(pa.array([rows]), 2)
+    with pytest.raises(
+        ValueError, match=r"^to_kafka_records takes timestamp_type CreateTime or LogAppendTime, got 'x'$"
+    ):
+        FUNCTIONS["to_kafka_records"].decode(
+            pa.array([[]], pa.list_(RECORD)), [0], ["none"], [2], pa.array([0], pa.int32()), ["x"]
+        )
+    with pytest.raises(ValueError, match=r"LogAppendTime with magic 1 and 2 only, got magic 0$"):
+        FUNCTIONS["to_kafka_records"].decode(
+            pa.array([[]], pa.list_(RECORD)), [0], ["none"], [0], pa.array([0], pa.int32()), ["LogAppendTime"]
+        )

@@ -154,7 +154,8 @@ def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, as
     given = dict(enumerate(schemas())) if as_mapping else schemas()
     kinds = ["messages with Confluent's prefix", "Databus events"][:: 1 if as_mapping else -1]
     with pytest.raises(
-        Exception, match=f"rows has taken the column for {kinds[0]}, and it has {kinds[1]}: give (a Registry, or )?schemas as"
+        Exception,
+        match=f"rows has taken the column for {kinds[0]}, and it has {kinds[1]}: give (a Registry, or )?schemas as",
     ):
         avro.rows(df, "value", given).collect()
 

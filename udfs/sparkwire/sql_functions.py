@@ -961,14 +961,14 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
     return column_of('to_kafka_message', key, value, timestamp_ms, magic)
 
 
-def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.
+def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that have an offset keep it, in ascending order. compression is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
-    to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>>>, base_offset BIGINT, compression STRING, magic INT) -> BINARY
+    to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, timestamp_type STRING = NULL) -> BINARY
 
     Example: transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, 'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]
     """
-    return column_of('to_kafka_records', records, base_offset, compression, magic)
+    return column_of('to_kafka_records', records, base_offset, compression, magic, leader_epoch, timestamp_type)
 
 
 def datahub_op(blob: Column | str | bytes) -> Column:

@@ -49,3 +49,13 @@ A first wrong code wins, in the order size, magic, checksum, codec, payload, rec
 
 Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storage.internals.log`.
 """
+
+from __future__ import annotations
+
+from sparkwire.kafka.api import check, write
+
+__all__ = ["check", "write"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -17,6 +17,7 @@ from sparkwire.kafka.layout import (
     BATCH_SIZE,
     ENTRY,
     LENGTH,
+    LOG_APPEND_TIME,
     MESSAGE_0,
     MESSAGE_1,
     NO_TIMESTAMP,
@@ -63,7 +64,7 @@ _COUNT = BATCH["record_count"].offset
 MESSAGE_SIZES = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH)
 """of a message without key and value, by its magic [bytes]"""
 
-# What a batch says before a broker has seen it, without a producer's state: of producer, epochs and sequence.
+# What a batch says without a producer's state: of producer, its epoch and sequence.
 _NOBODY = -1
 
 _AHEAD = 4096  # [bytes]
@@ -73,10 +74,11 @@ _LINE = 64  # [bytes]
 class Records(NamedTuple):
     """Records, an item each, and their headers."""
 
-    key: Spans
-    value: Spans
+    offset: Ints
     timestamp: Ints
     """[ms since epoch]"""
+    key: Spans
+    value: Spans
     headers: Ints
     """record ``i`` has the headers ``headers[i]`` to ``headers[i + 1]``"""
     header_key: Spans
@@ -88,9 +90,12 @@ class Sets(NamedTuple):
 
     first: Ints
     last: Ints
-    base_offset: Ints
     magic: npt.NDArray[np.int8]
     codec: npt.NDArray[np.int8]
+    log_append_time: npt.NDArray[np.bool_]
+    """whose timestamps are a broker's; each of a set is then the same"""
+    leader_epoch: npt.NDArray[np.int32]
+    """-1 for none"""
 
 
 # -- sizes
@@ -104,7 +109,7 @@ def measure_sets(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Non
         first = sets.first[row]
         for i in range(first, sets.last[row]):
             if sets.magic[row] == 2:
-                bodies[i] = _record_size(records, i, i - first, records.timestamp[i] - records.timestamp[first])
+                bodies[i] = _record_size(records, i, first)
                 total += varint_size(bodies[i]) + bodies[i]
             else:
                 total += OVERHEAD + MESSAGE_SIZES[sets.magic[row]]
@@ -113,9 +118,11 @@ def measure_sets(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Non
 
 
 @kernel
-def _record_size(records: Records, i: int, offset_delta: int, time_delta: int) -> int:
+def _record_size(records: Records, i: int, base: int) -> int:
+    """Of record ``i`` in a batch whose first one is ``base``, without its length."""
     first, last = records.headers[i], records.headers[i + 1]
-    total = 1 + varint_size(time_delta) + varint_size(offset_delta) + varint_size(last - first)
+    total = 1 + varint_size(records.timestamp[i] - records.timestamp[base])
+    total += varint_size(records.offset[i] - records.offset[base]) + varint_size(last - first)
     total += _field_size(records.key, i) + _field_size(records.value, i)
     for k in range(first, last):
         total += _field_size(records.header_key, k) + _field_size(records.header_value, k)
@@ -138,28 +145,30 @@ def put_messages(
     """Write one message a row, from its CRC on."""
     for row in range(magic.size):
         if offsets[row] < offsets[row + 1]:
-            _put_message(out, int64(offsets[row]), magic[row], timestamp[row], key, value, row)
+            _put_message(out, int64(offsets[row]), magic[row], NONE, timestamp[row], key, value, row)
 
 
 @kernel
-def _put_message(out: Bytes, pos: int, magic: int, timestamp: int, key: Spans, value: Spans, i: int) -> int:
-    at = _put_message_header(out, pos, magic, NONE, timestamp)
+def _put_message(
+    out: Bytes, pos: int, magic: int, attributes: int, timestamp: int, key: Spans, value: Spans, i: int
+) -> int:
+    at = _put_message_header(out, pos, magic, attributes, timestamp)
     at = _put_sized(out, at, key, i)
     return _sealed_message(out, pos, _put_sized(out, at, value, i))
 
 
 @kernel
-def _put_wrapper(out: Bytes, pos: int, magic: int, codec: int, timestamp: int, payload: Spans, i: int) -> int:
+def _put_wrapper(out: Bytes, pos: int, magic: int, attributes: int, timestamp: int, payload: Spans, i: int) -> int:
     """A message without a key whose value is a compressed set."""
-    at = _put_message_header(out, pos, magic, codec, timestamp)
+    at = _put_message_header(out, pos, magic, attributes, timestamp)
     store_i32(out, at, np.int32(-1), False)
     return _sealed_message(out, pos, _put_sized(out, at + LENGTH, payload, i))
 
 
 @kernel
-def _put_message_header(out: Bytes, pos: int, magic: int, codec: int, timestamp: int) -> int:
+def _put_message_header(out: Bytes, pos: int, magic: int, attributes: int, timestamp: int) -> int:
     store_u8(out, pos + _MESSAGE_MAGIC, np.uint8(magic))
-    store_u8(out, pos + _ATTRIBUTES, np.uint8(codec))
+    store_u8(out, pos + _ATTRIBUTES, np.uint8(attributes))
     if magic == 0:
         return pos + _KEY_0
     store_i64(out, pos + _TIMESTAMP, timestamp, False)
@@ -206,10 +215,16 @@ def put_sets(
         elif sets.codec[row] == NONE:
             put_section(out, pos, row, sets, records, bodies)
         else:
+            latest = _latest(row, sets, records)
             end = _put_wrapper(
-                out, pos + OVERHEAD, sets.magic[row], sets.codec[row], _latest(row, sets, records), payloads, row
+                out, pos + OVERHEAD, sets.magic[row], _attributes(sets, row, sets.codec[row]), latest, payloads, row
             )
-            _put_entry(out, pos, sets.base_offset[row] + sets.last[row] - sets.first[row] - 1, end)
+            _put_entry(out, pos, records.offset[sets.last[row] - 1], end)
+
+
+@kernel
+def _attributes(sets: Sets, row: int, codec: int) -> int:
+    return int64(codec) | (LOG_APPEND_TIME if sets.log_append_time[row] else 0)
 
 
 @kernel
@@ -231,14 +246,16 @@ def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bo
     """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position after it."""
     first, magic = sets.first[row], sets.magic[row]
     # Compressed messages of magic 1 count from 0, their wrapper has the absolute offset.
-    relative = magic == 2 or (magic == 1 and sets.codec[row] != NONE)
-    offset = int64(0) if relative else sets.base_offset[row]
+    base = records.offset[first] if magic == 1 and sets.codec[row] != NONE else int64(0)
+    attributes = _attributes(sets, row, NONE)
     for i in range(first, sets.last[row]):
         if magic == 2:
             pos = _put_record(out, pos, i, first, records, bodies)
         else:
-            end = _put_message(out, pos + OVERHEAD, magic, records.timestamp[i], records.key, records.value, i)
-            _put_entry(out, pos, offset + i - first, end)
+            end = _put_message(
+                out, pos + OVERHEAD, magic, attributes, records.timestamp[i], records.key, records.value, i
+            )
+            _put_entry(out, pos, records.offset[i] - base, end)
             pos = end
     return pos
 
@@ -251,18 +268,18 @@ def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bod
     else:
         copy(out, end, payloads.data, payloads.starts[row], payloads.sizes[row])
         end += payloads.sizes[row]
-    first, count = sets.first[row], sets.last[row] - sets.first[row]
-    _put_entry(out, pos, sets.base_offset[row], end)
-    store_i32(out, pos + _LEADER_EPOCH, _NOBODY, False)
+    first, last = sets.first[row], sets.last[row] - 1
+    _put_entry(out, pos, records.offset[first], end)
+    store_i32(out, pos + _LEADER_EPOCH, sets.leader_epoch[row], False)
     store_u8(out, pos + _BATCH_MAGIC, np.uint8(2))
-    store_i16(out, pos + _BATCH_ATTRIBUTES, sets.codec[row], False)
-    store_i32(out, pos + _LAST_DELTA, np.int32(count - 1), False)
+    store_i16(out, pos + _BATCH_ATTRIBUTES, np.int16(_attributes(sets, row, sets.codec[row])), False)
+    store_i32(out, pos + _LAST_DELTA, np.int32(records.offset[last] - records.offset[first]), False)
     store_i64(out, pos + _BASE_TIMESTAMP, records.timestamp[first], False)
     store_i64(out, pos + _MAX_TIMESTAMP, _latest(row, sets, records), False)
     store_i64(out, pos + _PRODUCER_ID, _NOBODY, False)
     store_i16(out, pos + _PRODUCER_EPOCH, _NOBODY, False)
     store_i32(out, pos + _BASE_SEQUENCE, _NOBODY, False)
-    store_i32(out, pos + _COUNT, np.int32(count), False)
+    store_i32(out, pos + _COUNT, np.int32(last - first + 1), False)
     covered = pos + _BATCH_ATTRIBUTES
     store_i32(out, pos + _BATCH_CRC, np.int32(crc32c(out, covered, end - covered)), False)
 
@@ -272,7 +289,7 @@ def _put_record(out: Bytes, pos: int, i: int, first: int, records: Records, bodi
     pos = put_varint(out, pos, bodies[i])
     store_u8(out, pos, np.uint8(0))
     pos = put_varint(out, pos + 1, records.timestamp[i] - records.timestamp[first])
-    pos = put_varint(out, pos, i - first)
+    pos = put_varint(out, pos, records.offset[i] - records.offset[first])
     pos = _put_field(out, pos, records.key, i)
     pos = _put_field(out, pos, records.value, i)
     pos = put_varint(out, pos, records.headers[i + 1] - records.headers[i])

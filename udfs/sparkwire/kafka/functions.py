@@ -194,10 +194,12 @@ FUNCTIONS: Final = (
     ),
     Function(
         "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
-        "value BINARY>>>>, base_offset BIGINT, compression STRING, magic INT) -> BINARY",
-        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; compression "
-        "is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp "
-        "[ms since epoch] is -1, magic 0 has none; only magic 2 has headers. No records give no bytes.",
+        "value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, "
+        "timestamp_type STRING = NULL) -> BINARY",
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that "
+        "have an offset keep it, in ascending order. compression is none, gzip, snappy, lz4 or zstd, in any case, the last for "
+        "magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
+        "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",
         writer.encode_records,
         "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "
         "'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]",

@@ -15,7 +15,7 @@ Source: apache/kafka, `LeaderEpochCheckpointFile`, `CheckpointFile`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -57,6 +57,18 @@ def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
         return None
     numbers = tuple(int(digits.lstrip(b"0") or b"0") for digits in match.groups())
     return numbers if numbers[0] <= _LARGEST_EPOCH and numbers[-1] <= _LARGEST else None
+
+
+def entries_of(text: bytes) -> list[tuple[int, int]] | None:
+    """The entries of a file, None where it is corrupt."""
+    found = [(epoch, offset) for epoch, offset in _entries(text) if epoch is not None and offset is not None]
+    return found if len(found) == len(list(_entries(text))) else None
+
+
+def checkpoint(entries: Sequence[tuple[int, int]]) -> bytes:
+    """The file of these entries."""
+    lines = [str(_VERSION), str(len(entries)), *(f"{epoch} {offset}" for epoch, offset in entries)]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 class Epochs:

@@ -2,11 +2,15 @@
 
 - A set of magic 0 or 1 is one entry a record, or one wrapper: its offset is the last record's, its timestamp the latest.
   Offsets inside a wrapper are absolute in magic 0; in magic 1 they count from 0.
-- A batch is that of a producer without transactions or sequences, before a broker stamps it: producer id, epoch, sequence and
-  leader epoch are -1; the first timestamp is the base, varints are the shortest.
+- A batch is that of a producer without transactions or sequences: producer id, epoch and sequence are -1, and the leader epoch
+  is, before a broker stamps it; the first timestamp is the base, varints are the shortest.
+- Records that have offsets keep them, gaps as compaction leaves them; those that one batch cannot hold, as their offsets lie
+  more than 2^31 - 1 apart, are several.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +29,16 @@ from sparkwire.kafka.encode import (
     put_section,
     put_sets,
 )
-from sparkwire.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, ZSTD
+from sparkwire.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES, ZSTD
 from sparkwire.kernels import COPY_SLACK
 
 Ints = npt.NDArray[np.int64]
 
+_NAME = "to_kafka_records"
 _LARGEST = 2**31 - 1  # [bytes]
-_LARGEST_OFFSET = 2**63 - 1
+LARGEST_OFFSET = 2**63 - 1
+LARGEST_DELTA = 2**31 - 1
+"""offsets that the last record of a batch may come after its first"""
 _MESSAGE_SIZES = np.array(MESSAGE_SIZES, np.int64)
 _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SIZE], np.int64)
 """of a compressed set before its payload, by its magic [bytes]"""
@@ -40,7 +47,7 @@ _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SI
 def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None, magic: pa.Array | None) -> pa.Array:
     """One message a row; a NULL key or value is null in the message, too."""
     keys, values = spans_of(key), spans_of(value)
-    stamps, asked = (pa.nulls(len(key)) if column is None else column for column in (timestamp_ms, magic))
+    stamps, asked = (_or_null(column, len(key)) for column in (timestamp_ms, magic))
     # Without a magic, a message has the one that can say what there is.
     magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
@@ -51,31 +58,73 @@ def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None
     return build(sizes, lambda offsets, out: put_messages(out, offsets, magic_bytes, times, keys, values), pa.binary())
 
 
-def encode_records(records: pa.Array, base_offset: pa.Array, compression: pa.Array, magic: pa.Array) -> pa.Array:
-    """One set a row, without bytes for no records."""
+def encode_records(
+    records: pa.Array,
+    base_offset: pa.Array,
+    compression: pa.Array,
+    magic: pa.Array,
+    leader_epoch: pa.Array | None = None,
+    timestamp_type: pa.Array | None = None,
+) -> pa.Array:
+    """One set a row, without bytes for no records; several batches where one cannot hold the offsets."""
     codecs, magics = _codecs(compression), _magics(magic)
     if ((codecs == ZSTD) & (magics < 2)).any():
-        raise refusal("to_kafka_records", "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
-    counts, offsets = _lengths(records), _numbers(base_offset, 0)
-    beyond = (offsets < 0) | (offsets > _LARGEST_OFFSET - counts)
-    if beyond.any():
-        raise refusal(
-            "to_kafka_records", "a base_offset of 0 or more that leaves room for the records", offsets[beyond][0]
-        )
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    sets = Sets(ends[:-1], ends[1:], offsets, magics, codecs)
-    items = _records(records.flatten())
-    headed = (items.headers[sets.last] > items.headers[sets.first]) & (magics < 2)
+        raise refusal(_NAME, "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
+    appended = _log_append_time(timestamp_type, magics)
+    epochs = _numbers(_or_null(leader_epoch, len(magics)), -1).astype(np.int32)
+    ends = np.concatenate([[0], np.cumsum(_lengths(records))])
+    items = _records(records.flatten(), _numbers(base_offset, 0), ends)
+    headed = (items.headers[ends[1:]] > items.headers[ends[:-1]]) & (magics < 2)
     if headed.any():
-        raise refusal("to_kafka_records", "headers with magic 2 only", f"magic {magics[headed][0]}")
-    return _encode(sets, items)
+        raise refusal(_NAME, "headers with magic 2 only", f"magic {magics[headed][0]}")
+    cuts, rows = _cut_by_offset(items.offset, ends, magics)
+    sets = Sets(cuts[:-1], cuts[1:], magics[rows], codecs[rows], appended[rows], epochs[rows])
+    if appended.any():
+        items = items._replace(timestamp=_of_sets(sets, items.timestamp))
+    return _by_row(encode(sets, items), np.searchsorted(rows, np.arange(len(magics) + 1)))
 
 
-def _encode(sets: Sets, records: Records) -> pa.Array:
+def _cut_by_offset(offsets: Ints, ends: Ints, magics: npt.NDArray[np.int8]) -> tuple[Ints, Ints]:
+    """Where sets end, from 0 on, and the row of each: a row is one set, or several batches that each can hold their offsets."""
+    cuts, rows = [0], []
+    filled = np.flatnonzero((ends[1:] > ends[:-1]) & (magics == 2))
+    if len(filled) == 0 or (offsets[ends[filled + 1] - 1] - offsets[ends[filled]]).max() <= LARGEST_DELTA:
+        return ends, np.arange(len(magics))
+    for row, (first, end) in enumerate(pairwise(ends.tolist())):
+        while magics[row] == 2 and first < end:
+            first += int(np.searchsorted(offsets[first:end] - offsets[first], LARGEST_DELTA, "right"))
+            cuts.append(first)
+            rows.append(row)
+        if cuts[-1] < end or rows[-1:] != [row]:
+            cuts.append(end)
+            rows.append(row)
+    return np.array(cuts), np.array(rows)
+
+
+def _of_sets(sets: Sets, timestamps: Ints) -> Ints:
+    """Of sets with log append time the latest timestamp for each record: a broker appends them all at once."""
+    latest = timestamps.copy()
+    for k in np.flatnonzero(sets.log_append_time & (sets.last > sets.first)).tolist():
+        some = slice(sets.first[k], sets.last[k])
+        latest[some] = timestamps[some].max()
+    return latest
+
+
+def _by_row(sets: pa.Array, firsts: Ints) -> pa.Array:
+    """Those of a row as one value."""
+    if len(sets) == len(firsts) - 1:
+        return sets
+    _, offsets, data = sets.buffers()
+    ends = np.frombuffer(offsets, np.int32)[firsts]
+    return pa.Array.from_buffers(pa.binary(), len(firsts) - 1, [None, pa.py_buffer(ends), data])
+
+
+def encode(sets: Sets, records: Records) -> pa.Array:
+    """BINARY: each set."""
     bodies = empty(len(records.timestamp), np.int64)
     sizes = empty(len(sets.first), np.int64)
     measure_sets(sets, records, bodies, sizes)
-    _check_sizes("to_kafka_records", sizes + BATCH_SIZE)
+    _check_sizes(_NAME, sizes + BATCH_SIZE)
     filled = sets.last > sets.first
     packed = filled & (sets.codec != NONE)
     payloads = _payloads(sets, records, bodies, np.where(packed, sizes, 0))
@@ -100,17 +149,55 @@ def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Spans:
 # -- columns
 
 
-def _records(items: pa.Array) -> Records:
-    key, value, timestamp, headers = items.flatten()
-    header_items = headers.flatten()
-    header_key, header_value = header_items.flatten()
+def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> Records:
     if items.null_count:
-        raise refusal("to_kafka_records", "records that are not NULL", "NULL among them")
+        raise refusal(_NAME, "records that are not NULL", "NULL among them")
+    key, value, timestamp, headers, offset = items.flatten()
+    if offset.null_count == len(offset):
+        offsets = _numbered(base_offsets, ends)
+    elif offset.null_count:
+        raise refusal(_NAME, "an offset in each record or in none", "NULL among them")
+    else:
+        offsets = _numbers(offset, 0)
+        _check_order(offsets, ends)
+    return records_of(offsets, _numbers(timestamp, NO_TIMESTAMP), key, value, headers)
+
+
+def _numbered(base_offsets: Ints, ends: Ints) -> Ints:
+    """The offsets of records that have none: from the base offset of their row on."""
+    counts = np.diff(ends)
+    beyond = (base_offsets < 0) | (base_offsets > LARGEST_OFFSET - counts)
+    if beyond.any():
+        raise refusal(_NAME, "a base_offset of 0 or more that leaves room for the records", base_offsets[beyond][0])
+    return np.arange(ends[-1]) + np.repeat(base_offsets - ends[:-1], counts)
+
+
+def _check_order(offsets: Ints, ends: Ints) -> None:
+    """ValueError where the offsets of a row do not ascend from 0 or later on."""
+    wrong = offsets < 0
+    wrong[1:] |= (offsets[1:] <= offsets[:-1]) & ~np.isin(np.arange(1, len(offsets)), ends)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise refusal(
+            _NAME, "offsets of 0 or more that ascend", f"{offsets[at]}" + (f" after {offsets[at - 1]}" if at else "")
+        )
+
+
+def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, headers: pa.Array) -> Records:
+    """The columns of records as kernels see them; ``headers`` is ARRAY<STRUCT<key STRING, value BINARY>>.
+
+    Raises
+    ------
+    ValueError
+        where a header has no key.
+    """
+    header_key, header_value = headers.flatten().flatten()
     if header_key.null_count:
-        raise refusal("to_kafka_records", "headers with a key", "NULL")
+        raise refusal(_NAME, "headers with a key", "NULL")
     ends = np.concatenate([[0], np.cumsum(_lengths(headers))])
-    stamps = _numbers(timestamp, NO_TIMESTAMP)
-    return Records(spans_of(key), spans_of(value), stamps, ends, spans_of(header_key), spans_of(header_value))
+    return Records(
+        offsets, timestamps, spans_of(key), spans_of(value), ends, spans_of(header_key), spans_of(header_value)
+    )
 
 
 def _lengths(lists: pa.Array) -> Ints:
@@ -134,14 +221,30 @@ def _codecs(compression: pa.Array) -> npt.NDArray[np.int8]:
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
         names = ", ".join(CODECS[:-1]) + f" or {CODECS[-1]}"
-        raise refusal("to_kafka_records", f"compression {names}", repr(plain_value(unknown[0])))
+        raise refusal(_NAME, f"compression {names}", repr(plain_value(unknown[0])))
     return np.asarray(known.fill_null(NONE), np.int8)
+
+
+def _log_append_time(timestamp_type: pa.Array | None, magics: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    given = _or_null(timestamp_type, len(magics)).cast(pa.string())
+    known = pc.index_in(given, pa.array(TIMESTAMP_TYPES))
+    unknown = given.filter(pc.and_(given.is_valid(), known.is_null()))
+    if len(unknown):
+        raise refusal(_NAME, f"timestamp_type {' or '.join(TIMESTAMP_TYPES)}", repr(plain_value(unknown[0])))
+    appended: npt.NDArray[np.bool_] = np.asarray(known.fill_null(0)) == 1
+    if (appended & (magics == 0)).any():
+        raise refusal(_NAME, f"timestamp_type {TIMESTAMP_TYPES[1]} with magic 1 and 2 only", "magic 0")
+    return appended
+
+
+def _or_null(column: pa.Array | None, rows: int) -> pa.Array:
+    return pa.nulls(rows) if column is None else column
 
 
 def _magics(magic: pa.Array) -> npt.NDArray[np.int8]:
     magics = _numbers(magic, 2)
     if ((magics < 0) | (magics > 2)).any():
-        raise refusal("to_kafka_records", "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
+        raise refusal(_NAME, "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
     return magics.astype(np.int8)
 
 

@@ -14,15 +14,23 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.core.sources.follow import Follower
-from sparkwire.databus.files import databus, follow_events
-from sparkwire.kafka.files import follow_log, kafka_log
+from sparkwire.databus.files import databus, follow_events, write_events
+from sparkwire.kafka.files import follow_log, kafka_log, write_log
 from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
+from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
 
 # Before Spark 4.2 it is UTC in any case.
@@ -108,6 +116,7 @@ class FileSource(DataSource):  # type: ignore[misc]
     """A source whose options, columns and rows are those of a module of `sparkwire.files`."""
 
     files: ModuleType
+    sink: ModuleType
     follower: Callable[[Any], Follower[Any, Any]]
 
     @classmethod
@@ -129,11 +138,19 @@ class FileSource(DataSource):  # type: ignore[misc]
         follower = type(self).follower(reader.asked)
         return stream_reader()(follower, reader.asked.max_bytes_per_trigger, Task, reader.read)
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return BatchWriter(self.sink, self.sink.write_of(self.options, to_arrow_schema(schema, **_IN_UTC), overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        write = self.sink.write_of(self.options, to_arrow_schema(schema, **_IN_UTC), overwrite)
+        return stream_writer(self.sink, write)
+
 
 class KafkaLog(FileSource):
     """Kafka's segments as a table; see `sparkwire.kafka.files.kafka_log`."""
 
     files = kafka_log
+    sink = write_log
     follower = follow_log.LogFollower
 
 
@@ -141,6 +158,7 @@ class Databus(FileSource):
     """Databus event files as a table; see `sparkwire.databus.files.databus`."""
 
     files = databus
+    sink = write_events
     follower = follow_events.EventFollower
 
 

@@ -1,0 +1,244 @@
+"""Brokers start on what Spark has written, and serve it with its offsets: the file is what Kafka's own programs say it is."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewTopic
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from tests.integration.broker import KAFKA, NEWEST, Broker, dump, running, segments
+from tests.integration.consumers import Record, consume
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+ROWS = 20_000
+CREATED = 1_600_000_000_000
+_WITHIN = 60  # [s]
+_TROUBLE = re.compile(r"truncat|corrupt|invalid|stray|recovering unflushed segment.*fail", re.IGNORECASE)
+
+brokers = pytest.mark.parametrize("kafka", [KAFKA, NEWEST], ids=["3.9", "4"])
+
+
+def create(broker: Broker, topic: str, partitions: int = 2, **config: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config={"retention.ms": "-1"} | config)
+    admin.create_topics([new])[topic].result()
+    # The controller has the topic before the broker has its directories.
+    wait_for(
+        lambda: all((broker.directory / f"{topic}-{k}" / "partition.metadata").exists() for k in range(partitions))
+    )
+
+
+def rows(spark: SparkSession, codec: int) -> DataFrame:
+    """A fifth of a topic of two partitions: gaps, NULL keys and values, headers, both types of timestamps, several epochs."""
+    first = codec * ROWS
+    return spark.range(first, first + ROWS, 1, 4).selectExpr(
+        "'restored' topic",
+        "CAST(id % 2 AS INT) partition",
+        "id * 3 + IF(id > 30000, 5000000000, 0) offset",
+        f"CAST({CREATED} + IF(id % 1000 < 500, id * 10 - id % 7, id DIV 1000 * 10000) AS BIGINT) timestamp_ms",
+        "IF(id % 1000 < 500, 'CreateTime', 'LogAppendTime') timestamp_type",
+        "IF(id % 5 = 0, NULL, CAST(concat('key-', id % 997) AS BINARY)) key",
+        "IF(id % 11 = 0, NULL, CAST(repeat(concat('value ', id), CAST(id % 20 AS INT)) AS BINARY)) value",
+        "IF(id % 3 = 0, NULL, array(named_struct('key', 'h', 'value', unhex(hex(id))), "
+        "named_struct('key', 'h', 'value', CAST(NULL AS BINARY)))) headers",
+        "CAST(id DIV 25000 AS INT) partition_leader_epoch",
+    )
+
+
+def expected(df: DataFrame) -> set[Record]:
+    return {
+        Record(
+            row["topic"], row["partition"], row["offset"], row["timestamp_type"], row["timestamp_ms"], row["key"], row["value"],
+            tuple((one["key"], one["value"]) for one in row["headers"] or ()),
+        )
+        for row in df.toArrow().to_pylist()
+    }  # fmt: skip
+
+
+def hashes(broker: Broker, *patterns: str) -> dict[str, str]:
+    return {
+        str(path.relative_to(broker.directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for pattern in patterns
+        for path in sorted(broker.directory.glob(f"restored-*/{pattern}"))
+        if path.stat().st_size
+    }
+
+
+@brokers
+@pytest.mark.parametrize("killed", [False, True], ids=["clean", "killed"])
+def test_a_topic_is_restored(
+    spark: SparkSession, tmp_path: Path, kafka: str, killed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path, kafka, killed) as broker:
+        create(broker, "restored")
+    parts = [rows(spark, codec) for codec in range(len(CODECS))]
+    options: dict[str, Any] = {"segmentBytes": "128k", "indexIntervalBytes": 512}
+    for codec, df in zip(CODECS, parts, strict=True):
+        sparkwire.kafka.write(df, str(broker.directory), mode="append", compression=codec, **options)
+    whole = expected(parts[0].unionByName(parts[1]).unionByName(parts[2]).unionByName(parts[3]).unionByName(parts[4]))
+    assert len(whole) == ROWS * len(CODECS)
+    report = sparkwire.kafka.check(str(broker.directory))
+    assert [str(one) for one in report.findings if one.partition.startswith("restored")] == []
+    ours = hashes(broker, "*.log", "*.index", "*.timeindex")
+    if killed:  # a broker that builds the indexes anew gets the same
+        for path in [*broker.directory.glob("restored-*/*.index"), *broker.directory.glob("restored-*/*.timeindex")]:
+            path.unlink()
+    with running(tmp_path, kafka) as broker:
+        assert consume(broker.address, "restored", "read_uncommitted").records == whole
+        words = [line for line in broker.output.read_text("utf-8").splitlines() if "restored" in line]
+        assert [line for line in words if _TROUBLE.search(line)] == []
+        check_timestamps(broker, whole)
+        check_appended(broker, whole)
+    logs = segments(broker, "restored")
+    kept = hashes(broker, "*.log", "*.index", "*.timeindex")
+    # But for the last segments, to which a record may have been appended.
+    last = {max(name for name in ours if name.startswith(f"restored-{p}/")).partition(".")[0] for p in range(2)}
+    assert [name for name in ours if name.partition(".")[0] not in last and kept.get(name) != ours[name]] == []
+    assert len(ours) > 60
+    check_dumps(logs)
+    with capsys.disabled():
+        print(f"\nKafka {kafka.rpartition(':')[2]}: {len(whole)} records of {len(logs)} segments as they were written")
+
+
+def check_timestamps(broker: Broker, whole: set[Record]) -> None:
+    """Offsets by timestamps are those of the first record that is not older."""
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "times"})
+    for partition in range(2):
+        mine = sorted((record.offset, record.timestamp_ms) for record in whole if record.partition == partition)
+        for wanted in [CREATED + k for k in range(-1, ROWS * 50, 49_999)]:
+            [found] = consumer.offsets_for_times([TopicPartition("restored", partition, wanted)], timeout=30)
+            assert found.offset == next((offset for offset, at in mine if at >= wanted), -1), wanted
+    consumer.close()
+
+
+def check_appended(broker: Broker, whole: set[Record]) -> None:
+    """Producers go on after the last offset."""
+    delivered: list[int | None] = []
+    producer = Producer({"bootstrap.servers": broker.address})
+    producer.produce(
+        "restored", b"after", partition=0, on_delivery=lambda _, message: delivered.append(message.offset())
+    )
+    producer.flush()
+    assert delivered == [max(record.offset for record in whole if record.partition == 0) + 1]
+
+
+def check_dumps(logs: list[Path]) -> None:
+    """Kafka's own dump finds nothing, of batches, records and indexes."""
+    said = dump(*logs, options=("--deep-iteration",))
+    assert said.count("isvalid: true") > len(logs)
+    assert "isvalid: false" not in said
+    indexes = [log.with_suffix(suffix) for log in logs for suffix in (".index", ".timeindex")]
+    said = dump(*indexes, options=("--index-sanity-check",))
+    assert said.count("passed sanity check") + said.count("is empty") == len(indexes), said
+    said = dump(*indexes, options=("--verify-index-only",))
+    assert not re.search(r"Mismatches|not found", said)
+
+
+@brokers
+def test_compaction_and_retention_run_over_it(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
+    with running(tmp_path, kafka) as broker:
+        create(broker, "restored")
+    df = rows(spark, 0).where("key IS NOT NULL").drop("timestamp_type", "partition_leader_epoch")
+    sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
+    with running(tmp_path, kafka) as broker:
+        before = consume(broker.address, "restored", "read_uncommitted").records
+        set_topic(broker, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "1000"})
+        latest = {(record.partition, record.key): record for record in sorted(before, key=lambda record: record.offset)}
+        wait_for(lambda: len(consume(broker.address, "restored", "read_uncommitted").records) < len(before) // 2)
+        compacted = consume(broker.address, "restored", "read_uncommitted").records
+        assert set(latest.values()) - compacted <= {record for record in before if record.value is None}
+        assert compacted < before
+        set_topic(broker, {"cleanup.policy": "delete", "retention.bytes": "100000"})
+        begins = consume(broker.address, "restored", "read_uncommitted").begins
+        wait_for(lambda: consume(broker.address, "restored", "read_uncommitted").begins[0] > begins[0])
+
+
+def set_topic(broker: Broker, values: Mapping[str, str]) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in values.items()]
+    resource = ConfigResource(ResourceType.TOPIC, "restored", incremental_configs=entries)
+    admin.incremental_alter_configs([resource])[resource].result()
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _WITHIN
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+@brokers
+def test_groups_go_on_where_they_were(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
+    """A topic and `__consumer_offsets`, out of one broker's files and into another's."""
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    with running(tmp_path / "old", kafka) as old:
+        create(old, "orders", 1)
+        producer = Producer({"bootstrap.servers": old.address})
+        for k in range(1000):
+            producer.produce("orders", f"{k}".encode(), f"{k % 10}".encode())
+        producer.flush()
+        group = Consumer({"bootstrap.servers": old.address, "group.id": "billing", "enable.auto.commit": False})
+        group.commit(offsets=[TopicPartition("orders", 0, 417)], asynchronous=False)
+        group.close()
+        before = consume(old.address, "orders", "read_uncommitted").records
+    with running(tmp_path / "new", kafka) as new:
+        create(new, "orders", 1)
+        Consumer({"bootstrap.servers": new.address, "group.id": "any"}).commit(
+            offsets=[TopicPartition("orders", 0, 1)], asynchronous=False
+        )  # which creates the topic of offsets
+    for topic in ("orders", "__consumer_offsets"):
+        kept = spark.read.format("kafka_log").load(f"{old.directory}/{topic}-0")
+        sparkwire.kafka.write(kept, str(new.directory), mode="overwrite", leaderEpoch=0)
+    with running(tmp_path / "new", kafka) as new:
+        assert consume(new.address, "orders", "read_uncommitted").records == before
+        group = Consumer({"bootstrap.servers": new.address, "group.id": "billing"})
+        [committed] = group.committed([TopicPartition("orders", 0)], timeout=30)
+        assert committed.offset == 417
+        group.close()
+
+
+def test_ten_million_records(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = 10_000_000
+    with running(tmp_path, NEWEST, killed=True) as broker:
+        create(broker, "restored", 1)
+    df = spark.range(0, count, 1, 2).selectExpr(
+        "'restored' topic",
+        "0 partition",
+        "id offset",
+        f"{CREATED} + id timestamp_ms",
+        "unhex(lpad(hex(id), 16, '0')) key",
+        "key value",
+    )
+    df.write.format("kafka_log").mode("overwrite").option("compression", "zstd").save(str(broker.directory))
+    with running(tmp_path, NEWEST) as broker:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.address,
+                "group.id": "all",
+                "auto.offset.reset": "earliest",
+                "check.crcs": True,
+            }
+        )
+        consumer.assign([TopicPartition("restored", 0, 0)])
+        read = itertools.chain.from_iterable(iter(lambda: consumer.consume(10_000, timeout=30), []))
+        for offset, message in enumerate(itertools.islice(read, count)):
+            assert message.offset() == offset
+            assert message.key() == offset.to_bytes(8, "big")
+        assert consumer.get_watermark_offsets(TopicPartition("restored", 0)) == (0, count)
+        consumer.close()
+    with capsys.disabled():
+        print(f"\n{count} records, each at its offset")

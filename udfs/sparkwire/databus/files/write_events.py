@@ -1,0 +1,248 @@
+"""What a write to `databus` does: event files of whole windows, hidden until the job ends and gives them their names.
+
+    path/0000000000.bin               windows one after the other, each with its end of period
+    path/<stream>/0000000000.bin      the same where rows, or an option, name their stream
+
+Files are numbered in the order of the rows, a task's after those of the tasks before: with ``stream => directory`` they are read
+as one stream. Rows with ``event`` are written byte for byte; those without are what `to_dbus_event` makes of their fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.column import binary_of
+from sparkwire.core.sources import options
+from sparkwire.core.sources.options import Option
+from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish, joined
+from sparkwire.databus import layout
+from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.files.databus import COLUMNS, NAME
+from sparkwire.databus.functions import FUNCTIONS
+from sparkwire.databus.scan import Events
+
+__all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
+
+_SUFFIX: Final = ".bin"
+_NUMBERED: Final = re.compile(rf"^(\d{{10}}){re.escape(_SUFFIX)}$")
+_TO_EVENT: Final = next(function for function in FUNCTIONS if function.name == "to_dbus_event")
+_FIELDS: Final = frozenset(column.name for column in FIELDS)
+
+
+def _stream(value: str) -> str:
+    if not value or "/" in value or value.startswith((".", "_")):
+        raise ValueError("a directory's name, without / and not beginning with . or _")
+    return value
+
+
+WRITE_OPTIONS: Final = (
+    Option("path", options.text, "", "a directory"),
+    Option(
+        "stream",
+        _stream,
+        None,
+        "a directory in it; by default the last part of each row's `stream`, where it is",
+    ),
+    Option("fileBytes", options.size, 128 << 20, "from which on a file ends with its window [bytes]"),
+    Option("wholeWindows", options.boolean, True, "whether a window without its end of period is refused"),
+    Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
+)
+
+
+class Write(NamedTuple):
+    """What is to be written, and how."""
+
+    path: str
+    stream: str | None
+    file_bytes: int
+    whole_windows: bool
+    overwrite: bool
+
+
+class Staged(NamedTuple):
+    """A file that is written, and not yet in its place."""
+
+    stream: str
+    task: int
+    number: int
+    """of the task's files of this stream"""
+    file: str
+
+
+def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Write:
+    """Read the options of a write of rows with these columns.
+
+    Raises
+    ------
+    ValueError
+        where an option or a column is wrong, or one is missing.
+    """
+    o = options.parsed(NAME, WRITE_OPTIONS, given)
+    if not o["path"]:
+        raise ValueError(f"{NAME} needs path: the directory that files are written to")
+    for field in schema:
+        if field.name not in COLUMNS:
+            raise ValueError(
+                f"{NAME} has no column {field.name!r} to write: it takes event, or the fields of dbus_event"
+            )
+    return Write(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite)
+
+
+def begin(write: Write) -> None:
+    """Nothing that is there can be in the way."""
+
+
+def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[Staged]:
+    """The files that one try of a task writes, none of them under its name yet.
+
+    Raises
+    ------
+    ValueError
+        where a row is no valid event, or a window has no end.
+    """
+    staging = Staging(Folder(write.path), attempt)
+    streams: dict[str, _StreamWriter] = {}
+    try:
+        for batch in batches:
+            for stream, events in _by_stream(write, batch):
+                if stream not in streams:
+                    streams[stream] = _StreamWriter(write, staging, stream, task)
+                streams[stream].add(events)
+        return [staged for writer in streams.values() for staged in writer.close()]
+    except BaseException:
+        staging.discard()
+        raise
+
+
+def _by_stream(write: Write, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    """The events of each stream, in their order."""
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    events = given["event"].cast(pa.binary()) if "event" in given else _made(given, batch.num_rows)
+    if write.stream is not None or "stream" not in given:
+        yield write.stream or "", events
+        return
+    names = given["stream"].cast(pa.string()).dictionary_encode()
+    for code, name in enumerate(names.dictionary.to_pylist()):
+        yield _stream_of(name), events.filter(pc.equal(names.indices, code))
+    if names.null_count:
+        raise ValueError(f"{NAME} cannot write a row whose stream is NULL: give the option stream")
+
+
+def _stream_of(name: str) -> str:
+    try:
+        return _stream(name.rstrip("/").rpartition("/")[2])
+    except ValueError as error:
+        raise ValueError(f"{NAME} takes as the last part of stream {error}, got {name!r}") from None
+
+
+def _made(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    fields = {name: column for name, column in given.items() if name in _FIELDS}
+    if not fields:
+        raise ValueError(f"{NAME} needs event, or fields of dbus_event")
+    return _TO_EVENT.decode(pa.StructArray.from_arrays(list(fields.values()), list(fields)))
+
+
+class _StreamWriter:
+    """The files of one stream that one task writes."""
+
+    def __init__(self, write: Write, staging: Staging, stream: str, task: int) -> None:
+        self._write = write
+        self._staging = staging
+        self._stream = stream
+        self._task = task
+        self._done: list[Staged] = []
+        self._output: Any = None
+        self._size = 0
+        self._ended = True
+        self._last = 0
+
+    def add(self, column: pa.Array) -> None:
+        events = Events(column, check=True)
+        self._check(column, events)
+        ends = np.asarray(events.header.fields["src_id"]) == layout.END_OF_PERIOD
+        if len(column):
+            self._last = int(events.header.fields["sequence"][-1])
+        source = binary_of(column)
+        begin = 0
+        for end in [*(np.flatnonzero(ends) + 1).tolist(), len(column)]:
+            if end > begin:
+                self._append(source.data[source.offsets[begin] : source.offsets[end]], bool(ends[end - 1]))
+            begin = end
+
+    def _check(self, column: pa.Array, events: Events) -> None:
+        """Refuse rows that a reader would not give back."""
+        if column.null_count:
+            raise ValueError(f"{NAME} cannot write an event of NULL, in stream {self._stream!r}")
+        wrong = events.errors != OK
+        lengths = np.asarray(pc.binary_length(column))
+        odd = ~wrong & (lengths != events.header.fields["length"])
+        for marks, what in ((wrong, "is corrupt"), (odd, "has bytes after its end")):
+            if marks.any():
+                at = int(marks.argmax())
+                reason = f" ({ERRORS[int(events.errors[at])]})" if wrong[at] else ""
+                self._refuse(int(events.header.fields["sequence"][at]), f"the event {what}{reason}")
+
+    def _append(self, data: Any, is_end: bool) -> None:
+        if self._output is None:
+            name, self._output = self._staging.create(self._stream, f"{len(self._done):010}{_SUFFIX}", _hidden)
+            self._done.append(Staged(self._stream, self._task, len(self._done), name))
+            self._size = 0
+        self._output.write(data)
+        self._size += len(data)
+        self._ended = is_end
+        if is_end and self._size >= self._write.file_bytes:
+            self._end_file()
+
+    def _end_file(self) -> None:
+        if self._output is not None:
+            self._output.close()
+            self._output = None
+
+    def close(self) -> list[Staged]:
+        if not self._ended and self._write.whole_windows:
+            self._refuse(
+                self._last,
+                "its window has no end of period in this task: a window's rows have to be in one task, in their order; "
+                "wholeWindows => false writes it as it is",
+            )
+        self._end_file()
+        return self._done
+
+    def _refuse(self, sequence: int, what: str) -> NoReturn:
+        raise ValueError(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}")
+
+
+def _hidden(name: str, mark: str) -> str:
+    return f".{name}.{mark}.tmp"
+
+
+def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, int] | None = None) -> None:
+    """Give the files of a job their names; ``stream``: the query's id and its batch, which is not written twice."""
+    folder = Folder(write.path)
+    streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
+
+    def change() -> Change:
+        named, replaced = dict[str, str](), dict[str, str]()
+        for name, some in streams.items():
+            there = [file for file in folder.names(name) if not file.startswith((".", "_"))]
+            numbers = [int(match[1]) for file in there if (match := _NUMBERED.match(file))]
+            first = 0 if write.overwrite else max(numbers, default=-1) + 1
+            named |= {one.file: joined(name, f"{first + k:010}{_SUFFIX}") for k, one in enumerate(some)}
+            if write.overwrite:
+                replaced |= {joined(name, file): joined(name, _hidden(file, f"{job}-r")) for file in there}
+        return Change(named, replaced)
+
+    finish(folder, job, stream, list(streams), change)
+
+
+def abort(write: Write, job: str) -> None:
+    """Delete all that a job's tasks have written."""
+    discard_job(Folder(write.path), job)

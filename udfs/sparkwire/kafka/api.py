@@ -1,0 +1,96 @@
+"""The way back into Kafka: tables as partition directories that a broker starts on.
+
+    import sparkwire
+
+    sparkwire.kafka.write(df, "/restored", compression="zstd")
+    print(sparkwire.kafka.check("/restored"))
+
+``df.write.format("kafka_log")`` writes the same, of rows that are in order already. The guide is docs/guide/way-back.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sparkwire.kafka.files.check import Report
+
+__all__ = ["check", "write"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+def write(
+    df: DataFrame,
+    path: str,
+    *,
+    mode: Literal["errorifexists", "append", "overwrite"] = "errorifexists",
+    order_by: Sequence[str] | None = None,
+    tasks: int | None = None,
+    **options: object,
+) -> None:
+    """Write rows as partition directories, ordered first.
+
+    Parameters
+    ----------
+    df
+        columns topic, partition, offset, timestamp or timestamp_ms [ms since epoch], key, value, headers; topic and partition may
+        be options, all but the offset may be missing
+    path
+        the directory, local or by URI
+    mode
+        ``append`` writes after the last offset that a partition has, ``overwrite`` replaces each partition that the rows have,
+        as a whole, ``errorifexists`` refuses partitions that have segments
+    order_by
+        with ``offsets="assign"`` the columns by which rows are numbered in their partition: by default the timestamp
+    tasks
+        how many write, each a range of the rows in order; by default as many as Spark makes of a sort
+    options
+        of ``df.write.format("kafka_log")``: compression, batchBytes, segmentBytes, indexIntervalBytes, leaderEpoch, offsets,
+        startingOffset, timestampType, maxMessageBytes
+
+    Raises
+    ------
+    ValueError
+        where a column or an option is wrong; what is wrong with a row fails the query, and nothing is written.
+
+    Examples
+    --------
+    >>> orders = spark.read.format("kafka_log").load("/backup/orders-0")
+    >>> sparkwire.kafka.write(orders.where("key <> 'u-17'"), "/cleaned", compression="zstd")
+    """
+    from sparkwire.spark.kafka import write
+
+    write(df, path, mode, order_by, tasks, {name: str(value) for name, value in options.items()})
+
+
+def check(path: str, *, clean: bool | None = None) -> Report:
+    """What a broker would do at its start with the partition directories in a directory. Nothing is changed.
+
+    Parameters
+    ----------
+    path
+        the directory, as a broker's ``log.dirs`` names it, or one partition's
+    clean
+        whether the broker was shut down in order: it then believes what is there, and else looks at every batch. By default as
+        the directory says.
+
+    Returns
+    -------
+    Report
+        its ``findings``, in the order of partitions and files: what the broker would ``refuse``, ``truncate``, ``delete``,
+        ``rebuild`` or ``ignore``; printed, a line each
+
+    Raises
+    ------
+    FileNotFoundError
+        where there is nothing.
+    """
+    from sparkwire.kafka.files.check import check
+
+    return check(path, clean)

@@ -1,0 +1,287 @@
+"""One partition's rows as segments: batches, and the indexes that a broker would build for them.
+
+An entry of an index comes after each ``indexIntervalBytes`` of a segment, and one of the time index at its end, as
+`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.core.column import bools_of
+from sparkwire.core.sources.staging import Staging
+from sparkwire.kafka.encode import Records, Sets
+from sparkwire.kafka.files.kafka_log import NAME
+from sparkwire.kafka.files.write_options import Write
+from sparkwire.kafka.layout import NO_TIMESTAMP
+from sparkwire.kafka.writer import LARGEST_DELTA, encode, records_of
+from sparkwire.kernels import Bools, Ints, int64, kernel
+
+_AT_ONCE: Final = 8 << 20
+"""of rows that are encoded in one call [bytes]"""
+_OVERHEAD: Final = 21
+"""[bytes] that a record takes at most beside its key, its value and its headers"""
+_HEADER_OVERHEAD: Final = 10
+
+
+class Staged(NamedTuple):
+    """A segment that is written, and not yet in its place."""
+
+    topic: str
+    partition: int
+    task: int
+    first: int
+    """offset of its first record"""
+    last: int
+    files: dict[str, str]
+    """the staged file of each suffix"""
+    epochs: tuple[tuple[int, int], ...]
+    """leader epochs that begin in it, with the offset of their first record"""
+
+
+@kernel
+def cut_batches(sizes: Ints, offset: Ints, apart: Bools, most: int, ends: Ints) -> int:
+    """Write where batches end to ``ends``; how many there are. The last one may have room for more.
+
+    ``apart``: records that cannot share a batch with the one before them.
+    """
+    count, first, filled = 0, int64(0), int64(0)
+    for i in range(sizes.size):
+        full = filled + sizes[i] > most or offset[i] - offset[first] > LARGEST_DELTA
+        if i > first and (full or apart[i]):
+            ends[count] = i
+            count += 1
+            first, filled = int64(i), int64(0)
+        filled += sizes[i]
+    ends[count] = sizes.size
+    return count + 1
+
+
+class PartitionWriter:
+    """The segments of one partition that one task writes; ``epoch`` is that of all rows, None where each has its own."""
+
+    def __init__(
+        self, write: Write, staging: Staging, topic: str, partition: int, task: int, epoch: int | None
+    ) -> None:
+        self._write = write
+        self._staging = staging
+        self._epoch = epoch
+        self._names = topic, partition, task
+        self._waiting: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._next = 0
+        self._segment: _Segment | None = None
+        self._done: list[Staged] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Rows that follow those before.
+
+        Raises
+        ------
+        ValueError
+            where their offsets do not ascend.
+        """
+        if self._write.assign:
+            numbers = pa.array(np.arange(self._next, self._next + rows.num_rows))
+            rows = rows.set_column(rows.schema.get_field_index("offset"), "offset", numbers)
+        offsets = np.asarray(rows.column("offset"))
+        before = np.concatenate([[self._next - 1], offsets[:-1]])
+        if (offsets <= before).any():
+            at = int((offsets <= before).argmax())
+            self._refuse(
+                int(offsets[at]),
+                f"it comes after {before[at]}: rows of a partition have to come in the order of their offsets; "
+                "sparkwire.kafka.write sees to it",
+            )
+        self._next = int(offsets[-1]) + 1
+        self._waiting.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= max(_AT_ONCE, self._write.batch_bytes):
+            self._encode(is_last=False)
+
+    def close(self) -> list[Staged]:
+        """Write what is left."""
+        self._encode(is_last=True)
+        self._end_segment()
+        return self._done
+
+    def _encode(self, is_last: bool) -> None:
+        """Write the rows that wait, but for those of a batch that has room for more."""
+        [*whole] = pa.Table.from_batches(self._waiting).combine_chunks().to_batches() if self._waiting else []
+        self._waiting.clear()
+        self._bytes = 0
+        for rows in whole:
+            offset, time, epochs = (np.asarray(rows.column(name)) for name in ("offset", "timestamp", "epoch"))
+            if self._epoch is not None:
+                epochs = np.full(len(epochs), self._epoch)
+            stamped = bools_of(rows.column("log_append_time"))
+            records = records_of(offset, time, rows.column("key"), rows.column("value"), rows.column("headers"))
+            sizes = _sizes(records)
+            ends = np.empty(len(sizes) + 1, np.int64)
+            count = int(cut_batches(sizes, offset, _apart(records, stamped, epochs), self._write.batch_bytes, ends[1:]))
+            ends[0] = 0
+            if not is_last:
+                count -= 1
+                self._waiting.append(rows.slice(int(ends[count])))
+                self._bytes += int(sizes[ends[count] :].sum())
+            self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
+
+    def _write_batches(self, records: Records, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
+        """A few megabytes at a time: what is encoded lies in the cache when it is written."""
+        for first, stop in _pieces(ends, filled):
+            begin, end = ends[first:stop], ends[first + 1 : stop + 1]
+            count = len(begin)
+            sets = Sets(
+                begin, end, np.full(count, 2, np.int8), np.full(count, self._write.codec, np.int8), stamped[begin],
+                epochs[begin].astype(np.int32),
+            )  # fmt: skip
+            self._append(encode(sets, records), _Batches.of(sets, records))
+
+    def _append(self, data: pa.Array, batches: _Batches) -> None:
+        _, buffer, content = data.buffers()
+        places = np.frombuffer(buffer, np.int32)[: len(data) + 1].astype(np.int64)
+        sizes = np.diff(places)
+        if sizes.max(initial=0) > self._write.max_message_bytes:
+            at = int((sizes > self._write.max_message_bytes).argmax())
+            self._refuse(
+                int(batches.first[at]),
+                f"its batch has {sizes[at]} bytes, and a broker takes {self._write.max_message_bytes} (maxMessageBytes, the "
+                "topic's max.message.bytes)",
+            )
+        at = 0
+        while at < len(sizes):
+            if self._segment is None:
+                self._segment = _Segment(self._write, self._staging, self._names, int(batches.first[at]))
+            room = self._segment.room(places[at:], batches.last[at:])
+            if room == 0:
+                self._end_segment()
+                continue
+            self._segment.append(
+                content.slice(int(places[at]), int(places[at + room] - places[at])),
+                sizes[at : at + room],
+                batches.part(at, room),
+            )
+            at += room
+
+    def _end_segment(self) -> None:
+        if self._segment is not None:
+            self._done.append(self._segment.close())
+            self._segment = None
+
+    def _refuse(self, offset: int, what: str) -> NoReturn:
+        topic, partition, _ = self._names
+        raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+
+
+def _sizes(records: Records) -> Ints:
+    """What each record takes at most [bytes]."""
+    headers = np.maximum(records.header_key.sizes, 0) + np.maximum(records.header_value.sizes, 0) + _HEADER_OVERHEAD
+    ends = np.concatenate([[0], np.cumsum(headers)])[records.headers]
+    return np.maximum(records.key.sizes, 0) + np.maximum(records.value.sizes, 0) + np.diff(ends) + _OVERHEAD
+
+
+def _apart(records: Records, stamped: Bools, epochs: Ints) -> Bools:
+    """Records before which a batch ends: a batch has one leader epoch, one type of timestamp, and one time of its append."""
+    apart = np.zeros(len(stamped), np.bool_)
+    times = records.timestamp
+    apart[1:] = (epochs[1:] != epochs[:-1]) | (stamped[1:] != stamped[:-1]) | (stamped[1:] & (times[1:] != times[:-1]))
+    return apart
+
+
+def _pieces(ends: Ints, filled: Ints) -> Iterator[tuple[int, int]]:
+    """Runs of batches that come to about `_AT_ONCE` together."""
+    if len(ends) > 1:
+        pieces = filled[ends[1:] - 1] // _AT_ONCE
+        yield from pairwise([0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(pieces)])
+
+
+class _Batches(NamedTuple):
+    """Of each batch what indexes say."""
+
+    first: Ints
+    """offset"""
+    last: Ints
+    """offset"""
+    latest: Ints
+    """timestamp [ms since epoch]"""
+    epoch: Ints
+
+    @classmethod
+    def of(cls, sets: Sets, records: Records) -> _Batches:
+        low, high = int(sets.first[0]), int(sets.last[-1])
+        latest = np.maximum.reduceat(records.timestamp[low:high], sets.first - low)
+        return cls(
+            records.offset[sets.first], records.offset[sets.last - 1], latest, sets.leader_epoch.astype(np.int64)
+        )
+
+    def part(self, at: int, count: int) -> _Batches:
+        return _Batches(*(column[at : at + count] for column in self))
+
+
+class _Segment:
+    """A segment that is being written."""
+
+    def __init__(self, write: Write, staging: Staging, names: tuple[str, int, int], base: int) -> None:
+        self._write = write
+        self._staging = staging
+        self._names = names
+        self._base = base
+        self._last = base
+        self._size = 0
+        self._indexed = 0
+        self._largest = NO_TIMESTAMP, base
+        self._offsets: list[tuple[int, int]] = []
+        self._times: list[tuple[int, int]] = []
+        self._epochs: list[tuple[int, int]] = []
+        self._files: dict[str, str] = {}
+        self._stream = self._create(".log")
+
+    def _create(self, suffix: str) -> Any:
+        topic, partition, _ = self._names
+        self._files[suffix], stream = self._staging.create(f"{topic}-{partition}", f"{self._base:020}{suffix}", hidden)
+        return stream
+
+    def room(self, places: Ints, last: Ints) -> int:
+        """How many of the batches that begin at ``places`` it takes; one at least while it is empty."""
+        ends = places[1:] - places[0]
+        fitting = int(np.searchsorted(ends, self._write.segment_bytes - self._size, "right"))
+        fitting = min(fitting, int(np.searchsorted(last - self._base, LARGEST_DELTA, "right")))
+        return max(fitting, 1) if self._size == 0 else fitting
+
+    def append(self, data: pa.Buffer, sizes: Ints, batches: _Batches) -> None:
+        self._stream.write(data)
+        columns = (column.tolist() for column in (sizes, *batches))
+        for size, first, last, latest, epoch in zip(*columns, strict=True):
+            if latest > self._largest[0]:
+                self._largest = latest, last
+            if self._size - self._indexed > self._write.index_interval_bytes:
+                self._offsets.append((last - self._base, self._size))
+                self._index_time()
+                self._indexed = self._size
+            if epoch >= 0 and (not self._epochs or self._epochs[-1][0] != epoch):
+                self._epochs.append((epoch, first))
+            self._size += size
+            self._last = last
+
+    def _index_time(self) -> None:
+        before = self._times[-1][0] if self._times else NO_TIMESTAMP
+        if self._largest[0] > before:
+            self._times.append((self._largest[0], self._largest[1] - self._base))
+
+    def close(self) -> Staged:
+        self._stream.close()
+        self._index_time()
+        for suffix, entries, layout in ((".index", self._offsets, ">i4,>i4"), (".timeindex", self._times, ">i8,>i4")):
+            with self._create(suffix) as stream:
+                stream.write(np.array(entries, np.dtype(layout)).tobytes())
+        return Staged(*self._names, self._base, self._last, self._files, tuple(self._epochs))
+
+
+def hidden(name: str, mark: str) -> str:
+    """A name that no reader takes, and that a broker deletes at its start."""
+    return f"{name}.{mark}.deleted"

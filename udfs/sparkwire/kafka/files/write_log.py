@@ -1,0 +1,252 @@
+"""What a write to `kafka_log` does, on the tasks and on the driver: it writes segments, and gives them their names at its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import chain, groupby, pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish, joined
+from sparkwire.core.sources.storage import File, Source
+from sparkwire.kafka.files.kafka_log import NAME
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.naming import Segment, base_offset_of
+from sparkwire.kafka.files.seek import Seeker
+from sparkwire.kafka.files.segment_writer import PartitionWriter, Staged, hidden
+from sparkwire.kafka.files.write_options import ERROR, Write, write_of
+from sparkwire.kafka.files.write_rows import by_partition, rows_of
+from sparkwire.kafka.layout import ENTRY, OVERHEAD
+from sparkwire.kafka.leader_epochs import checkpoint, entries_of
+
+EPOCHS: Final = "leader-epoch-checkpoint"
+METADATA: Final = "partition.metadata"
+"""what a partition keeps when it is replaced: the id of its topic"""
+
+Epochs = Sequence[tuple[int, int]]
+
+__all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
+
+
+class Standing(NamedTuple):
+    """What a partition's directory has."""
+
+    files: list[str]
+    next: int | None
+    """the offset after its last one; None where it has no segment"""
+    epochs: Epochs
+
+
+def begin(write: Write) -> None:
+    """Refuse, before any task runs, what cannot be written to.
+
+    Raises
+    ------
+    ValueError
+        where a broker is running on the directory.
+    """
+    folder = Folder(write.path)
+    if is_locked(folder):
+        raise ValueError(
+            f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
+        )
+
+
+def is_locked(folder: Folder) -> bool:
+    """Whether a broker is running on a directory."""
+    path = Path(folder.full(".lock"))
+    if not folder.is_local or os.name != "posix" or not path.exists():
+        return False
+    import fcntl  # which other systems do not have
+
+    with path.open("rb+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[Staged]:
+    """The segments that one try of a task writes, none of them under its name yet.
+
+    Raises
+    ------
+    ValueError
+        where a row cannot be written.
+    """
+    staging = Staging(Folder(write.path), attempt)
+    partitions: dict[tuple[str, int], PartitionWriter] = {}
+    try:
+        for batch in batches:
+            for topic, partition, rows in by_partition(rows_of(write, batch)):
+                if (topic, partition) not in partitions:
+                    epoch = None if write.has_epochs else _epoch(write, staging.folder, f"{topic}-{partition}")
+                    partitions[topic, partition] = PartitionWriter(write, staging, topic, partition, task, epoch)
+                partitions[topic, partition].add(rows)
+        return [staged for writer in partitions.values() for staged in writer.close()]
+    except BaseException:
+        staging.discard()
+        raise
+
+
+def _epoch(write: Write, folder: Folder, partition: str) -> int:
+    """The leader epoch of rows that do not say theirs: where they are appended, that of the rows before them."""
+    if write.leader_epoch is not None:
+        return write.leader_epoch
+    known = [] if write.overwrite else _epochs(folder, partition)
+    return known[-1][0] if known else 0
+
+
+def _epochs(folder: Folder, partition: str) -> Epochs:
+    text = folder.read(joined(partition, EPOCHS))
+    if text is None:
+        return []
+    found = entries_of(text)
+    if found is None:
+        raise ValueError(
+            f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would refuse it: delete it, or write with "
+            "mode overwrite"
+        )
+    return found
+
+
+def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, int] | None = None) -> None:
+    """Give the segments of a job their names; ``stream``: the query's id and its batch, which is not written twice.
+
+    Raises
+    ------
+    ValueError
+        where offsets are there twice, among the rows or in what was there before; nothing has changed then.
+    """
+    folder = Folder(write.path)
+    partitions = {
+        name: list(some)
+        for name, some in groupby(sorted(staged, key=_order), key=lambda one: f"{one.topic}-{one.partition}")
+    }
+
+    def change() -> Change:
+        begin(write)
+        changes = [_change(write, folder, job, name, some) for name, some in partitions.items()]
+        return Change(*(dict(chain.from_iterable(one[k].items() for one in changes)) for k in (0, 1)))
+
+    finish(folder, job, stream, list(partitions), change)
+
+
+def abort(write: Write, job: str) -> None:
+    """Delete all that a job's tasks have written."""
+    discard_job(Folder(write.path), job)
+
+
+def _order(staged: Staged) -> tuple[Any, ...]:
+    return staged.topic, staged.partition, staged.task, staged.first
+
+
+def _change(write: Write, folder: Folder, job: str, name: str, staged: list[Staged]) -> Change:
+    standing = _standing(write, folder, name)
+    if standing.next is not None and write.if_exists == ERROR:
+        raise ValueError(f"{folder.shown(name)} has segments: append to them, overwrite them, or write elsewhere")
+    if write.assign:
+        first = write.starting_offset if standing.next is None else standing.next
+        staged = _numbered(folder, staged, first)
+    else:
+        staged = sorted(staged, key=lambda one: one.first)
+        _check_offsets(folder, name, standing, staged)
+    named = {
+        file: joined(name, f"{one.first:020}{suffix}") for one in staged for suffix, file in sorted(one.files.items())
+    }
+    epochs = _joined_epochs(folder, name, [*standing.epochs, *chain.from_iterable(one.epochs for one in staged)])
+    replaced = set(standing.files)
+    if epochs and list(epochs) != list(standing.epochs):
+        file = joined(name, hidden(EPOCHS, f"{job}-c"))
+        folder.write(file, checkpoint(epochs))
+        named[file] = joined(name, EPOCHS)
+        replaced |= {joined(name, EPOCHS)} if joined(name, EPOCHS) in _paths(folder, name) else set()
+    return Change(named, {file: hidden(file, f"{job}-r") for file in sorted(replaced)})
+
+
+def _paths(folder: Folder, name: str) -> list[str]:
+    return [joined(name, file) for file in folder.names(name)]
+
+
+def _standing(write: Write, folder: Folder, name: str) -> Standing:
+    """What stays of a partition, and the files that do not: all of it, or those of a last segment that has nothing in it."""
+    paths = _paths(folder, name)
+    if write.overwrite:
+        return Standing([path for path in paths if not path.endswith((METADATA, ".deleted"))], None, [])
+    bases = [base for path in paths if (base := base_offset_of(path.rpartition("/")[2])) is not None]
+    if not bases:
+        return Standing([], None, _epochs(folder, name))
+    last = max(bases)
+    file = File(folder.place.root, f"{folder.place.path}/{name}/{last:020}.log", folder.place.query, -1)
+    with Source(file) as source:
+        segment = Segment(file, None, None, last)
+        entry = Seeker(Log(source), segment).last()
+        end = entry.position + entry.size if entry else 0
+        if end < source.size:
+            raise ValueError(
+                f"{file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete what comes after "
+                "it: sparkwire.kafka.check tells more, and mode overwrite replaces the partition"
+            )
+    empty = [path for path in paths if path.startswith(joined(name, f"{last:020}.")) and entry is None]
+    return Standing(
+        [path for path in empty if not path.endswith(".deleted")],
+        entry.last + 1 if entry else last,
+        _epochs(folder, name),
+    )
+
+
+def _check_offsets(folder: Folder, name: str, standing: Standing, staged: Sequence[Staged]) -> None:
+    if standing.next is not None and staged[0].first < standing.next:
+        raise ValueError(
+            f"{folder.shown(name)} goes up to offset {standing.next - 1}, and rows to be appended begin with {staged[0].first}: "
+            "write those after it, or replace the partition with mode overwrite"
+        )
+    for before, after in pairwise(staged):
+        if after.first <= before.last:
+            raise ValueError(
+                f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of another: "
+                "rows of a partition have to come in the order of their offsets; sparkwire.kafka.write sees to it"
+            )
+
+
+def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
+    joint: list[tuple[int, int]] = []
+    for epoch, first in epochs:
+        if joint and epoch < joint[-1][0]:
+            raise ValueError(
+                f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs never "
+                "decrease; the option leaderEpoch gives all rows one"
+            )
+        if not joint or epoch != joint[-1][0]:
+            joint.append((epoch, first))
+    return joint
+
+
+def _numbered(folder: Folder, staged: Sequence[Staged], first: int) -> list[Staged]:
+    """The segments with their offsets counted from ``first`` on, a task's after those of the tasks before."""
+    numbered, start = [], first
+    for _, some in groupby(staged, key=lambda one: one.task):
+        shift = start
+        for one in some:
+            if shift:
+                _shift(folder, one.files[".log"], shift)
+            epochs = tuple((epoch, offset + shift) for epoch, offset in one.epochs)
+            numbered.append(one._replace(first=one.first + shift, last=one.last + shift, epochs=epochs))
+            start = one.last + shift + 1
+    return numbered
+
+
+def _shift(folder: Folder, name: str, shift: int) -> None:
+    """Add to the offset of each batch of a segment; no checksum covers it, and indexes count from the segment's own."""
+    data = bytearray(folder.read(name) or b"")
+    at, size, width = 0, ENTRY["size"], ENTRY["offset"].end
+    while at < len(data):
+        base = int.from_bytes(data[at : at + width], "big") + shift
+        data[at : at + width] = base.to_bytes(width, "big")
+        at += OVERHEAD + int.from_bytes(data[at + size.offset : at + size.end], "big")
+    with folder.create(name) as stream:
+        stream.write(data)

@@ -1,0 +1,155 @@
+"""Rows as `kafka_log` writes them: checked, with a type for each column, those of a partition together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.kafka.files.kafka_log import NAME
+from sparkwire.kafka.files.write_options import Write, is_topic
+from sparkwire.kafka.layout import NO_TIMESTAMP, TIMESTAMP_TYPES
+
+HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+ROWS: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int64()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),  # [ms since epoch], NO_TIMESTAMP for none
+        ("log_append_time", pa.bool_()),
+        ("epoch", pa.int64()),  # -1 for none
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", HEADERS),
+    ]
+)
+_LARGEST_PARTITION: Final = 2**31 - 1
+
+
+def rows_of(write: Write, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of Spark as `ROWS`.
+
+    Raises
+    ------
+    ValueError
+        where a row cannot be written, with its topic, partition and offset.
+    """
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    count = batch.num_rows
+
+    def column(name: str, type: pa.DataType, instead: Any = None) -> pa.Array:
+        if name in given:
+            return given[name].cast(type)
+        return pa.nulls(count, type) if instead is None else pa.repeat(pa.scalar(instead, type), count)
+
+    rows = pa.RecordBatch.from_arrays(
+        [
+            column("topic", pa.string(), write.topic),
+            column("partition", pa.int64(), write.partition),
+            pa.repeat(pa.scalar(0, pa.int64()), count) if write.assign else column("offset", pa.int64()),
+            _millis(given, count),
+            _appended(write, given, count),
+            column("partition_leader_epoch", pa.int64()).fill_null(-1),
+            column("key", pa.binary()),
+            column("value", pa.binary()),
+            _headers(given, count),
+        ],
+        schema=ROWS,
+    )
+    _check(rows, given)
+    return rows
+
+
+def _millis(given: dict[str, pa.Array], count: int) -> pa.Array:
+    stored = given["timestamp_ms"].cast(pa.int64()) if "timestamp_ms" in given else pa.nulls(count, pa.int64())
+    if "timestamp" in given:
+        moments = given["timestamp"].cast(pa.timestamp("us", "UTC"))
+        micros = np.asarray(moments.cast(pa.int64()).fill_null(0))
+        stored = pc.coalesce(stored, primitive(micros // 1000, bools_of(moments.is_valid())))
+    return stored.fill_null(NO_TIMESTAMP)
+
+
+def _appended(write: Write, given: dict[str, pa.Array], count: int) -> pa.Array:
+    if write.log_append_time is not None or "timestamp_type" not in given:
+        return pa.repeat(pa.scalar(bool(write.log_append_time)), count)
+    return pc.equal(given["timestamp_type"].cast(pa.string()), TIMESTAMP_TYPES[1]).fill_null(False)
+
+
+def _headers(given: dict[str, pa.Array], count: int) -> pa.Array:
+    return given["headers"].cast(HEADERS) if "headers" in given else pa.nulls(count, HEADERS)
+
+
+def _check(rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
+    """ValueError for the first row that cannot be written."""
+    header_keys = rows.column("headers").flatten().field("key")
+    ranges: Sequence[tuple[str, int, int]] = (
+        ("partition", 0, _LARGEST_PARTITION),
+        ("offset", 0, 2**63 - 2),
+        ("timestamp", NO_TIMESTAMP, 2**63 - 1),
+        ("epoch", -1, 2**31 - 1),
+    )
+    _refuse_first(rows, rows.column("topic").is_null(), "topic is NULL")
+    for name, least, most in ranges:
+        numbers = rows.column(name)
+        _refuse_first(rows, numbers.is_null(), f"{name} is NULL")
+        _refuse_first(
+            rows,
+            pc.or_(pc.less(numbers, least), pc.greater(numbers, most)),
+            f"{name} has to be from {least} to {most}",
+        )
+    if header_keys.null_count:
+        at = next(
+            k for k, some in enumerate(rows.column("headers").to_pylist()) for one in some or () if one["key"] is None
+        )
+        refuse_row(rows, at, "a header without a key")
+    if "error" in given:
+        _refuse_first(rows, given["error"].is_valid(), "a row with an error is no record: leave it out")
+    if "is_control" in given:
+        _refuse_first(
+            rows, given["is_control"].fill_null(False), "a control record, which only a broker writes: leave it out"
+        )
+
+
+def _refuse_first(rows: pa.RecordBatch, wrong: pa.Array, what: str) -> None:
+    marks = bools_of(wrong.fill_null(False))
+    if marks.any():
+        refuse_row(rows, int(marks.argmax()), what)
+
+
+def refuse_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
+    topic, partition, offset = (rows.column(name)[at].as_py() for name in ("topic", "partition", "offset"))
+    raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+
+
+def by_partition(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """The rows of each partition, in their order."""
+    if not rows.num_rows:
+        return
+    topics = rows.column("topic").dictionary_encode()
+    for topic in topics.dictionary.to_pylist():
+        if not is_topic(topic):
+            at = int(pc.index(rows.column("topic"), topic).as_py())
+            refuse_row(
+                rows, at, "Kafka takes as a topic's name up to 249 letters, digits, dots, underscores and hyphens"
+            )
+    codes = np.stack([np.asarray(topics.indices).astype(np.int64), np.asarray(rows.column("partition"))])
+    if _changes(codes).any():
+        order = np.lexsort(codes[::-1])
+        if (np.diff(order) != 1).any():
+            rows, codes = rows.take(primitive(order)), codes[:, order]
+    ends = [0, *(np.flatnonzero(_changes(codes)) + 1).tolist(), rows.num_rows]
+    for first, end in pairwise(ends):
+        some = rows.slice(first, end - first)
+        yield some.column("topic")[0].as_py(), some.column("partition")[0].as_py(), some
+
+
+def _changes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    changes: npt.NDArray[np.bool_] = (np.diff(codes) != 0).any(axis=0)
+    return changes

@@ -1,0 +1,38 @@
+"""Rows put in order for `kafka_log`, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+_MODES = ("errorifexists", "append", "overwrite")
+
+
+def write(
+    df: DataFrame, path: str, mode: str, order_by: Sequence[str] | None, tasks: int | None, options: Mapping[str, str]
+) -> None:
+    """See ``sparkwire.kafka.write``."""
+    if mode not in _MODES:
+        raise ValueError(f"write takes mode {', '.join(_MODES)}, got {mode!r}")
+    numbering = {name.lower(): value for name, value in options.items()}.get("offsets", "").lower() == "assign"
+    if order_by and not numbering:
+        raise ValueError(
+            "write takes order_by with offsets='assign' alone: rows that keep their offsets are in their order"
+        )
+    within = order_by or ([_time_of(df)] if numbering else ["offset"])
+    keys = [*(name for name in ("topic", "partition") if name in df.columns), *within]
+    ordered = (df.repartitionByRange(tasks, *keys) if tasks else df.repartitionByRange(*keys)).sortWithinPartitions(
+        *keys
+    )
+    writer = ordered.write.format("kafka_log").options(**options)
+    if mode == "errorifexists":
+        writer = writer.option("ifExists", "error")
+    writer.mode("overwrite" if mode == "overwrite" else "append").save(path)
+
+
+def _time_of(df: DataFrame) -> str:
+    names = [name for name in ("timestamp_ms", "timestamp") if name in df.columns]
+    if not names:
+        raise ValueError("write needs order_by, the columns by which rows are numbered: they have no timestamp")
+    return names[0]

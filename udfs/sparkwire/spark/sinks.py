@@ -1,0 +1,95 @@
+"""The data sources as sinks: Spark's rows handed on as record batches, its ends of jobs to those who give files their names."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyspark.sql.datasource as datasource
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+
+Staged = Sequence[Any]
+
+
+class Sink(Protocol):
+    """A module that writes files of one format; ``write`` is what its ``write_of`` has read."""
+
+    @staticmethod
+    def begin(write: Any) -> None: ...
+    @staticmethod
+    def write_rows(write: Any, batches: Iterator[pa.RecordBatch], attempt: str, task: int) -> Staged: ...
+    @staticmethod
+    def commit(write: Any, job: str, staged: Staged, stream: tuple[str, int] | None = None) -> None: ...
+    @staticmethod
+    def abort(write: Any, job: str) -> None: ...
+
+
+@dataclass
+class Written(WriterCommitMessage):  # type: ignore[misc]  # PySpark is not typed
+    """What a task has written."""
+
+    staged: Staged
+    query: str | None
+    """of a stream, its id"""
+
+
+class _Writer:
+    """What batch and streaming share."""
+
+    def __init__(self, sink: Any, write: Any) -> None:
+        self.sink: Sink = sink
+        self.options = write
+        self.job = uuid.uuid4().hex[:12]
+        self.sink.begin(write)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        task = TaskContext.get()
+        attempt = f"{self.job}-{task.taskAttemptId()}-{os.getpid()}"
+        staged = self.sink.write_rows(self.options, iterator, attempt, task.partitionId())
+        return Written(staged, task.getLocalProperty("sql.streaming.queryId"))
+
+    def _staged(self, messages: Sequence[Any]) -> Staged:
+        return [one for message in messages if message is not None for one in message.staged]
+
+
+class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[misc]
+    """One job."""
+
+    def commit(self, messages: Sequence[Any]) -> None:
+        self.sink.commit(self.options, self.job, self._staged(messages))
+
+    def abort(self, messages: Sequence[Any]) -> None:
+        self.sink.abort(self.options, self.job)
+
+
+if hasattr(datasource, "DataSourceStreamArrowWriter"):
+
+    class StreamWriter(_Writer, datasource.DataSourceStreamArrowWriter):  # type: ignore[misc]
+        """One streaming query: each of its batches is written once."""
+
+        def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
+            query = next((message.query for message in messages if message is not None and message.query), self.job)
+            self.sink.commit(self.options, self.job, self._staged(messages), (query, batchId))
+
+        def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
+            self.sink.abort(self.options, self.job)
+
+
+def stream_writer(sink: Any, write: Any) -> Any:
+    """The writer of a streaming query.
+
+    Raises
+    ------
+    NotImplementedError
+        in Spark 4.0, whose streams hand over rows alone.
+    """
+    if not hasattr(datasource, "DataSourceStreamArrowWriter"):
+        raise NotImplementedError(
+            "a stream can be written from Spark 4.1 on; in foreachBatch a write works in 4.0 as well"
+        )
+    return StreamWriter(sink, write)
