@@ -13,7 +13,18 @@ _MODULES = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__pa
 # A format's benchmarks are the modules whose names begin with its name.
 _OF_FORMATS = tuple(name for format in FORMATS for name in _MODULES if name.split("_")[0] == format.name)
 
-GROUPS = ("kernels", *_OF_FORMATS, "attacks", "files", "files_scale", "sql", "pandas_interface", "cold", "ready")
+GROUPS = (
+    "kernels",
+    *_OF_FORMATS,
+    "attacks",
+    "files",
+    "files_scale",
+    "way_back",
+    "sql",
+    "pandas_interface",
+    "cold",
+    "ready",
+)
 
 
 def rows_of(group: str) -> list[Row]:

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from sparkwire.base.sqltype import sql_name
 from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
 from sparkwire.core.function import Format, Function
+from sparkwire.core.sources.options import Option
 
 WIDTH = 88  # of a declaration's line before it is broken [characters]
 LINE = 120  # of a paragraph [characters]
@@ -79,18 +80,27 @@ def format_page(format: Format) -> str:
 
 
 def source_page(
-    source: ModuleType, types: Mapping[str, pa.DataType], docs: Mapping[str, str], on_request: Mapping[str, pa.DataType]
+    source: ModuleType,
+    types: Mapping[str, pa.DataType],
+    docs: Mapping[str, str],
+    on_request: Mapping[str, pa.DataType],
+    written: Sequence[Option],
 ) -> str:
-    """A data source: its options and its columns, and those that only who names them gets."""
+    """A data source: its options and its columns, those that only who names them gets, and the options of writing."""
     parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/files.md).", ""]
-    parts += ["## Options", "", "| option | default | meaning |", "|---|---|---|"]
-    parts += [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in source.OPTIONS]
+    parts += ["## Options of reading", "", *_options(source.OPTIONS)]
+    parts += ["", "## Options of writing", "", *_options(written)]
     parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
     parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in types.items()]
     if on_request:
         parts += ["", "Only where `columns` names them:", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in on_request.items()]
     return "\n".join([*parts, ""])
+
+
+def _options(options: Sequence[Option]) -> list[str]:
+    rows = [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in options]
+    return ["| option | default | meaning |", "|---|---|---|", *rows]
 
 
 def _default(value: object) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, parameters
-from sparkwire.databus.files import databus
-from sparkwire.kafka.files import kafka_log
+from sparkwire.databus.files import databus, write_events
+from sparkwire.kafka.files import kafka_log, write_options
 from tools import pages
 from tools.explain_picture import picture
 from tools.native import twins
@@ -83,8 +83,11 @@ GENERATED: dict[Path, Callable[[], str]] = {
         kafka_log.COLUMNS[kafka_log.RECORDS],
         kafka_log.DOCS[kafka_log.RECORDS],
         kafka_log.ON_REQUEST,
+        write_options.WRITE_OPTIONS,
     ),
-    _DOCS / "sources" / "databus.md": partial(pages.source_page, databus, databus.COLUMNS, databus.DOCS, {}),
+    _DOCS / "sources" / "databus.md": partial(
+        pages.source_page, databus, databus.COLUMNS, databus.DOCS, {}, write_events.WRITE_OPTIONS
+    ),
     ROOT / "udfs" / "sparkwire" / "sql_functions.py": column_functions,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }

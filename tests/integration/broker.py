@@ -95,13 +95,13 @@ def dump(*files: Path, options: Sequence[str] = ()) -> str:
     return subprocess.run(java(command), capture_output=True, text=True, check=True).stdout
 
 
-def java(arguments: Sequence[str], kafka: str = KAFKA) -> list[str]:
+def java(arguments: Sequence[str], *artifacts: str) -> list[str]:
     """The command of one of Kafka's own programs."""
 
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     # Spark's logging first: Kafka's jars have none, and their slf4j is older.
-    jars = [*map(spark_jar, _FROM_SPARK), *resolve(kafka)]
+    jars = [*map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,)))]
     return [java, "-Xmx512m", "-cp", os.pathsep.join(map(str, jars)), *arguments]
 
 

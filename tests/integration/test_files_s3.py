@@ -14,6 +14,7 @@ from pyarrow import fs
 from werkzeug.serving import make_server
 
 from tests.kafka.test_files import records, rows
+from tests.kafka.test_write_log import read, rows_of, write
 from tests.support import kafka_cases as golden
 
 NAMES = ("00000000000000000100", "00000000000000000494")
@@ -90,3 +91,21 @@ def test_a_seek_asks_for_ranges(server: Server, bucket: str) -> None:
             asked_for += int(last) - int(first) + 1
             assert int(first) > 50_000  # of 119,866 bytes: nothing before the entry of the index
     assert 0 < asked_for < 60_000
+
+
+def test_partitions_are_written(server: Server, bucket: str) -> None:
+    """As on a disk: objects have their names when the job ends."""
+    top = f"s3://topics/back{server.query}"
+    write(top, rows_of(60), rows_of(40, first=100), segmentBytes=1000, batchBytes=300)
+    write(top, rows_of(5, first=200))
+    assert [row["offset"] for row in read(top)] == [*range(60), *range(100, 140), *range(200, 205)]
+    with pytest.raises(ValueError, match="back/orders-0 goes up to offset 204, and rows to be appended begin with 7"):
+        write(top, rows_of(5, first=7))
+    write(top, rows_of(9, first=3), overwrite=True)
+    assert [row["offset"] for row in read(top)] == list(range(3, 12))
+    numbered = [{name: value for name, value in row.items() if name != "offset"} for row in rows_of(10)]
+    write(top, numbered[:4], numbered[4:], offsets="assign")
+    assert [(row["offset"], row["value"]) for row in read(top)][9:] == [(12 + k, b"%d" % k) for k in range(10)]
+    store, _ = fs.FileSystem.from_uri(f"s3://topics{server.query}")
+    kept = [info.base_name for info in store.get_file_info(fs.FileSelector("topics/back", recursive=True)) if info.size]
+    assert [name for name in kept if not name.endswith((".log", ".timeindex", "leader-epoch-checkpoint"))] == []

@@ -148,6 +148,47 @@ def check_dumps(logs: list[Path]) -> None:
 
 
 @brokers
+def test_a_broker_does_what_check_says(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
+    """After an unclean shutdown: what it truncates, deletes, rebuilds, and what it takes for a stray."""
+    with running(tmp_path, kafka, killed=True) as broker:
+        create(broker, "restored")
+        create(broker, "other", 1)
+    df = rows(spark, 0).drop("timestamp_type", "partition_leader_epoch")
+    sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
+    folder = broker.directory / "restored-0"
+    logs = segments(broker, "restored")
+    damaged, *after = (log for log in logs[3:] if log.parent == folder)
+    with damaged.open("r+b") as file:
+        file.seek(30_000)
+        file.write(b"\xff" * 8)
+    logs[0].with_suffix(".index").unlink()
+    (folder / f"{77:020}.timeindex").write_bytes(bytes(12))
+    (folder / f"{99:020}.log.12-3.deleted").write_bytes(b"left over")
+    (broker.directory / "other-0" / "partition.metadata").unlink()
+    said = {
+        (one.partition, one.file, one.action): one.why for one in sparkwire.kafka.check(str(broker.directory)).findings
+    }
+    truncated = int(re.findall(r"at byte (\d+) of", said.pop(("restored-0", damaged.name, "truncate")))[0])
+    assert set(said) == {
+        ("restored-0", logs[0].with_suffix(".index").name, "rebuild"),
+        ("restored-0", f"{77:020}.timeindex", "delete"),
+        ("restored-0", f"{99:020}.log.12-3.deleted", "delete"),
+        *(("restored-0", log.name, "delete") for log in after),
+        ("other-0", "partition.metadata", "stray"),
+    }
+    with running(tmp_path, kafka) as broker:
+        assert damaged.stat().st_size == truncated
+        assert [log for log in after if log.exists()] == []
+        assert logs[0].with_suffix(".index").exists()
+        assert not (folder / f"{77:020}.timeindex").exists()
+        assert not (folder / f"{99:020}.log.12-3.deleted").exists()
+        assert list(broker.directory.glob("other-0.*-stray")) != []
+        kept = {row.offset for row in spark.read.format("kafka_log").load(str(folder)).select("offset").collect()}
+        served = consume(broker.address, "restored", "read_uncommitted").records
+        assert {record.offset for record in served if record.partition == 0} == kept
+
+
+@brokers
 def test_compaction_and_retention_run_over_it(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
     with running(tmp_path, kafka) as broker:
         create(broker, "restored")
@@ -161,7 +202,7 @@ def test_compaction_and_retention_run_over_it(spark: SparkSession, tmp_path: Pat
         compacted = consume(broker.address, "restored", "read_uncommitted").records
         assert set(latest.values()) - compacted <= {record for record in before if record.value is None}
         assert compacted < before
-        set_topic(broker, {"cleanup.policy": "delete", "retention.bytes": "100000"})
+        set_topic(broker, {"cleanup.policy": "delete", "retention.bytes": "1000"})
         begins = consume(broker.address, "restored", "read_uncommitted").begins
         wait_for(lambda: consume(broker.address, "restored", "read_uncommitted").begins[0] > begins[0])
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sparkwire.core.sources.staging import Folder
 from sparkwire.kafka.files import kafka_log, write_log
 from sparkwire.kafka.files.write_rows import HEADERS
 from tests.support import kafka_cases as golden
@@ -45,7 +46,7 @@ def batch(rows: Sequence[Row]) -> pa.RecordBatch:
     )
 
 
-def write(path: Path, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: bool = False, **options: object) -> None:
+def write(path: Path | str, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: bool = False, **options: object) -> None:
     """What a job of some tasks does."""
     parts = [rows if isinstance(rows, pa.RecordBatch) else batch(rows) for rows in tasks]
     given = {"path": str(path)} | {name: str(value) for name, value in options.items()}
@@ -66,7 +67,7 @@ def write(path: Path, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: bool = 
         raise
 
 
-def read(path: Path, **options: str) -> list[Row]:
+def read(path: Path | str, **options: str) -> list[Row]:
     asked = kafka_log.query({"path": str(path)} | options)
     found = [row for task in kafka_log.plan(asked) for some in kafka_log.read(asked, task) for row in some.to_pylist()]
     return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
@@ -360,3 +361,29 @@ def test_a_segment_of_foreign_bytes_is_appended_to(tmp_path: Path) -> None:
     log_files.segment(tmp_path / "orders-0", 0, log_files.entries(0, 30, size=10))
     write(tmp_path, rows_of(5, first=30))
     assert [row["offset"] for row in read(tmp_path)] == list(range(35))
+
+
+def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a segment, of an index, or while files get their names: nothing has one."""
+
+    def full_after(calls: int) -> None:
+        left = [calls]
+        create = Folder.create
+
+        def limited(self: Folder, name: str) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(28, "No space left on device")
+            return create(self, name)
+
+        monkeypatch.setattr(Folder, "create", limited)
+
+    for calls in range(8):
+        with monkeypatch.context():
+            full_after(calls)
+            with pytest.raises(OSError, match="No space left on device"):
+                write(tmp_path, rows_of(50), segmentBytes=1000, batchBytes=100)
+            monkeypatch.undo()
+        assert files(tmp_path) == {}, calls
+    write(tmp_path, rows_of(50), segmentBytes=1000, batchBytes=100)
+    assert len(read(tmp_path)) == 50

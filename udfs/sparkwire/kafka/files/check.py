@@ -19,7 +19,7 @@ from sparkwire.core.sources.staging import Folder, joined
 from sparkwire.core.sources.storage import File, Source
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
-from sparkwire.kafka.files.seek import Entry, entry_of
+from sparkwire.kafka.files.seek import entry_of
 from sparkwire.kafka.files.write_log import EPOCHS, METADATA, is_locked
 from sparkwire.kafka.files.write_options import is_topic
 from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX
@@ -189,15 +189,16 @@ class _Partition:
         unflushed = max((k for k, base in enumerate(bases) if base <= self._point), default=0)
         for k, log in enumerate(self._logs):
             with Source(self._file(log)) as source:
-                end, last, error = _readable(source)
+                end, first, last, error = _readable(source)
                 size = source.size
             yield from self._indexes(log)
             self._kept.append(log)
-            if last is not None and last.first < max(bases[k], self._next) and last.last >= bases[k]:
+            begin = max(bases[k], self._next)
+            if first is not None and first < begin:
                 yield self._finding(
-                    log, "serve", f"it has offsets below {max(bases[k], self._next)}, where it has to begin"
+                    log, "serve", f"it has offsets from {first} on, and has to begin at {begin} or later"
                 )
-            self._next = max(self._next, bases[k], last.last + 1 if last else 0)
+            self._next = max(begin, last + 1)
             if end == size:
                 continue
             if self._clean or k < unflushed:
@@ -238,15 +239,16 @@ class _Partition:
         return File(place.root, f"{place.path}/{joined(self._name, name)}", place.query, -1)
 
 
-def _readable(source: Source) -> tuple[int, Entry | None, str]:
-    """Where the first byte is that is of no valid batch, the last batch before it, and what is wrong there."""
-    position, last = 0, None
+def _readable(source: Source) -> tuple[int, int | None, int, str]:
+    """Where the first byte is that is of no valid batch, the first and the last offset before it, and what is wrong there."""
+    position, first, last = 0, None, -1
     for block in Log(source).blocks(0, source.size):
         wrong = np.flatnonzero(block.frames.error != OK)
         count = int(wrong[0]) if len(wrong) else len(block.frames.error)
         if count:
-            last = entry_of(block, count - 1)
-            position = last.position + last.size
+            first = entry_of(block, 0).first if first is None else first
+            entry = entry_of(block, count - 1)
+            position, last = entry.position + entry.size, entry.last
         if len(wrong):
-            return position, last, ERRORS[int(block.frames.error[count])]
-    return position, last, ""
+            return position, first, last, ERRORS[int(block.frames.error[count])]
+    return position, first, last, ""

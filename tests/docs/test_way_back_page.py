@@ -1,0 +1,65 @@
+"""The page on the way back is followed, over a topic that was written for it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.support import ROOT
+
+PAGE = (ROOT / "docs" / "guide" / "way-back.md").read_text("utf-8")
+BLOCKS = re.findall("```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def disk(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A broker's directory, another one's, and a backup of the first as a table."""
+    top = tmp_path_factory.mktemp("disk")
+    rows = spark.range(600).selectExpr(
+        "'orders' topic", "CAST(id % 2 AS INT) partition", "id * 2 offset", "1600000000000 + id timestamp_ms",
+        "concat('user-', id % 40) key",
+        """IF(id % 90 = 3, NULL, concat('{"id":', id, ',"email":"a', id, '@b.c"}')) value""",
+    )  # fmt: skip
+    sparkwire.kafka.write(rows, str(top / "kafka"))
+    sparkwire.kafka.write(rows, str(top / "old"))
+    sparkwire.kafka.write(rows.selectExpr("'__consumer_offsets' topic", "* EXCEPT (topic)"), str(top / "old"))
+    rows.write.parquet(str(top / "backup" / "orders"))
+    return top
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, *range(5, len(BLOCKS))])
+def test_a_block_runs(
+    spark: SparkSession, disk: Path, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(spark, disk, tmp_path, number)
+    if number == 0:
+        assert "orders-0: 1 segments, offsets 0 to 1196" in capsys.readouterr().out
+    elif number == len(BLOCKS) - 2:
+        found = spark.read.format("kafka_log").load(str(tmp_path)).groupBy("key").count().where("count > 1")
+        assert found.isEmpty()
+
+
+def test_a_person_is_erased(spark: SparkSession, disk: Path, tmp_path: Path) -> None:
+    """The two blocks of it, one after the other; the second one proves the first."""
+    assert "after = " in BLOCKS[4]
+    names = run(spark, disk, tmp_path, 3)
+    run(spark, disk, tmp_path, 4, names)
+    assert (names["log"].count(), names["after"].count()) == (600, 570)
+    assert all(b"@b.c" not in path.read_bytes() for path in tmp_path.rglob("*.log"))
+
+
+def run(
+    spark: SparkSession, disk: Path, tmp_path: Path, number: int, names: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    places = {"/var/kafka": disk / "kafka", "/old": disk / "old", "/backup": disk / "backup", "/restored": tmp_path}
+    code = BLOCKS[number].replace("1_000_000", "10_000")
+    for place, instead in places.items():
+        code = code.replace(f'"{place}', f'"{instead}').replace(f'f"{place}', f'f"{instead}')
+    names = {"spark": spark, "sparkwire": sparkwire} if names is None else names
+    exec(code, names)
+    return names

@@ -1,0 +1,136 @@
+"""What `sparkwire.kafka.check` says of directories, each damaged in one way; brokers are asked in the integration tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparkwire import kafka
+from tests.kafka.test_write_log import files, rows_of, write
+
+METADATA = b"version: 0\ntopic_id: Zm9vYmFyYmF6cXV4cXV1eA\n"
+FIRST, LAST, EPOCHS = f"{0:020}", f"{34:020}", "leader-epoch-checkpoint"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A log directory of one partition, of two segments of 17 records, several batches each."""
+    write(tmp_path, rows_of(34), batchBytes=150, segmentBytes=600, indexIntervalBytes=100)
+    (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
+    assert [path.stem for path in sorted((tmp_path / "orders-0").glob("*.log"))][:1] == [FIRST]
+    return tmp_path
+
+
+def said(path: Path, clean: bool | None = None) -> list[tuple[str, str]]:
+    before = files(path)
+    report = kafka.check(str(path), clean=clean)
+    assert files(path) == before
+    assert all(str(one) in str(report) for one in (*report.findings, *report.partitions))
+    return [(one.file, one.action) for one in report.findings]
+
+
+def test_what_is_as_it_should_be(logs: Path) -> None:
+    (logs / "meta.properties").write_text("version=1\n")
+    assert said(logs) == []
+    report = kafka.check(str(logs))
+    assert report.is_fine
+    [partition] = report.partitions
+    assert (partition.name, partition.first, partition.next) == ("orders-0", 0, 34)
+    assert str(report).endswith("a broker takes it as it is")
+    assert kafka.check(str(logs / "orders-0")).partitions == report.partitions
+    assert not report.clean
+    (logs / ".kafka_cleanshutdown").write_text("")
+    assert kafka.check(str(logs)).clean
+
+
+def second(folder: Path) -> Path:
+    return sorted(folder.glob("*.log"))[1]
+
+
+def damage_byte(folder: Path) -> None:
+    data = bytearray(second(folder).read_bytes())
+    data[-3] ^= 1
+    second(folder).write_bytes(data)
+
+
+def test_a_corrupt_batch(logs: Path) -> None:
+    """The broker that looks truncates there and deletes what follows; the one that believes serves it."""
+    folder = logs / "orders-0"
+    names = [path.name for path in sorted(folder.glob("*.log"))]
+    damage_byte(folder)
+    assert said(logs) == [(names[1], "truncate"), *((name, "delete") for name in names[2:])]
+    report = kafka.check(str(logs))
+    assert report.findings[0].why.endswith("there is no valid batch (CRC_MISMATCH)")
+    assert report.partitions[0].segments == 2
+    assert said(logs, clean=True) == [(names[1], "serve")]
+
+
+def test_what_has_been_flushed_is_not_looked_at(logs: Path) -> None:
+    folder = logs / "orders-0"
+    first, last = (path.name for path in sorted(folder.glob("*.log")))
+    (folder / first).write_bytes((folder / first).read_bytes()[:-3])
+    assert said(logs) == [(first, "truncate"), (last, "delete")]
+    (logs / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 34\n")
+    assert said(logs) == [(first, "serve")]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda folder: (folder / "partition.metadata").unlink(), [("partition.metadata", "stray")]),
+        (lambda folder: (folder / "partition.metadata").write_bytes(b"id"), [("partition.metadata", "refuse")]),
+        (lambda folder: (folder / f"{FIRST}.index").unlink(), [(f"{FIRST}.index", "rebuild")]),
+        (lambda folder: (folder / f"{FIRST}.timeindex").write_bytes(b"123"), [(f"{FIRST}.timeindex", "rebuild")]),
+        (lambda folder: (folder / f"{FIRST}.index").write_bytes(b"\xff" * 8), [(f"{FIRST}.index", "rebuild")]),
+        (lambda folder: (folder / f"{999:020}.index").write_bytes(bytes(8)), [(f"{999:020}.index", "delete")]),
+        (lambda folder: (folder / f"{FIRST}.log.deleted").write_bytes(b"x"), [(f"{FIRST}.log.deleted", "delete")]),
+        (lambda folder: (folder / f"{FIRST}.log.cleaned").write_bytes(b"x"), [(f"{FIRST}.log.cleaned", "delete")]),
+        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n9\n"), [(EPOCHS, "refuse")]),
+        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n1\n0 99\n"), [(EPOCHS, "truncate")]),
+        (lambda folder: (folder / EPOCHS).unlink(), []),
+        (
+            lambda folder: (folder / f"{LAST}.log").write_bytes(b""),
+            [(f"{LAST}.index", "rebuild"), (f"{LAST}.timeindex", "rebuild")],
+        ),
+        (lambda folder: (folder / "notes.txt").write_bytes(b"x"), []),
+    ],
+)  # fmt: skip
+def test_one_thing_is_wrong(logs: Path, change: Callable[[Path], object], expected: list[tuple[str, str]]) -> None:
+    change(logs / "orders-0")
+    assert said(logs) == expected
+
+
+def test_offsets_that_are_there_twice(logs: Path) -> None:
+    folder = logs / "orders-0"
+    first, *_ = sorted(folder.glob("*.log"))
+    (folder / f"{34:020}.log").write_bytes(first.read_bytes())
+    assert (f"{34:020}.log", "serve") in said(logs)
+
+
+def test_names_of_directories(logs: Path) -> None:
+    for name in (
+        "nothing",
+        "a b-0",
+        "orders-1.0123abcd-delete",
+        "orders-2.0123abcd-stray",
+        "remote-log-index-cache",
+        "__cluster_metadata-0",
+    ):
+        (logs / name).mkdir()
+        (logs / name / "x").write_bytes(b"")
+        if name == "a b-0":
+            (logs / name / "partition.metadata").write_bytes(METADATA)
+    found = [(one.partition, one.action) for one in kafka.check(str(logs)).findings]
+    assert found == [
+        ("nothing", "refuse"),
+        ("a b-0", "refuse"),
+        ("nothing", "stray"),
+        ("orders-1.0123abcd-delete", "delete"),
+    ]
+
+
+def test_there_is_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="does not exist, or has no file: name a broker's log directory"):
+        kafka.check(str(tmp_path / "none"))

@@ -1,0 +1,174 @@
+"""`kafka_log` and `databus` written by Spark: modes, streams, ranges in parallel, and what a refusal leaves."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from sparkwire.spark.sinks import stream_writer
+
+COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
+
+
+def records(spark: SparkSession, first: int = 0, stop: int = 3000) -> DataFrame:
+    return spark.range(first, stop, 1, 3).selectExpr(
+        "'orders' topic", "CAST(id % 2 AS INT) partition", "id * 3 offset", "timestamp_millis(1600000000000 + id) timestamp",
+        "IF(id % 5 = 0, NULL, concat('k', id)) key", "IF(id % 7 = 0, NULL, CAST(repeat('v', id % 100) AS BINARY)) value",
+        "array(named_struct('key', 'h', 'value', CAST('x' AS BINARY))) headers",
+    )  # fmt: skip
+
+
+def read(spark: SparkSession, path: Path) -> DataFrame:
+    return spark.read.format("kafka_log").load(str(path))
+
+
+def same(written: DataFrame, path: Path) -> bool:
+    found = read(written.sparkSession, path).select(COLUMNS)
+    expected = written.withColumn("key", written.key.cast("binary")).select(COLUMNS)
+    return bool(found.exceptAll(expected).isEmpty() and expected.exceptAll(found).isEmpty())
+
+
+def test_modes(spark: SparkSession, tmp_path: Path) -> None:
+    df = records(spark)
+    df.write.format("kafka_log").mode("append").option("compression", "zstd").save(str(tmp_path))
+    assert same(df, tmp_path)
+    with pytest.raises(Exception, match="orders-0 goes up to offset 8994, and rows to be appended begin with 0"):
+        df.write.format("kafka_log").mode("append").save(str(tmp_path))
+    more = records(spark, 3000, 3300)
+    more.write.format("kafka_log").mode("append").save(str(tmp_path))
+    assert same(df.union(more), tmp_path)
+    more.write.format("kafka_log").mode("overwrite").save(str(tmp_path))
+    assert same(more, tmp_path)
+    with pytest.raises(AnalysisException, match="ErrorIfExists"):  # Spark's own: no source of one's own has it
+        more.write.format("kafka_log").save(str(tmp_path))
+
+
+def test_write_puts_rows_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    df = records(spark)
+    with pytest.raises(Exception, match=r"it comes after .*: rows of a partition have to come in the order of"):
+        df.orderBy("value", "offset").write.format("kafka_log").mode("append").save(str(tmp_path / "x"))
+    assert list((tmp_path / "x").rglob("*.*")) == []
+    sparkwire.kafka.write(df.orderBy("value"), str(tmp_path), compression="lz4", tasks=4)
+    assert same(df, tmp_path)
+    assert len(list(tmp_path.rglob("*.log"))) in (4, 5)  # two partitions in four ranges
+    with pytest.raises(Exception, match="orders-0 has segments: append to them, overwrite them, or write elsewhere"):
+        sparkwire.kafka.write(df, str(tmp_path))
+    sparkwire.kafka.write(df, str(tmp_path), mode="overwrite")
+    assert same(df, tmp_path)
+
+
+def test_numbered_by_time(spark: SparkSession, tmp_path: Path) -> None:
+    df = records(spark).drop("offset")
+    sparkwire.kafka.write(df.orderBy("value"), str(tmp_path), offsets="assign", startingOffset=100, tasks=3)
+    found = read(spark, tmp_path).where("partition = 1").orderBy("offset").select("offset", "timestamp_ms").collect()
+    assert [row.offset for row in found] == list(range(100, 1600))
+    times = [row.timestamp_ms for row in found]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "ignore"}, "write takes mode errorifexists, append, overwrite, got 'ignore'"),
+        ({"order_by": ["key"]}, "write takes order_by with offsets='assign' alone"),
+        ({"batchByte": 1}, "kafka_log has no option (?i:batchByte): it takes path, topic, partition"),
+    ],
+)
+def test_wrong_arguments(spark: SparkSession, tmp_path: Path, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Exception, match=sentence):
+        sparkwire.kafka.write(records(spark), str(tmp_path), **options)
+
+
+def test_a_stream_writes_each_batch_once(spark: SparkSession, tmp_path: Path) -> None:
+    df = records(spark).coalesce(1)
+    source, target, checkpoint = (tmp_path / name for name in ("source", "target", "checkpoint"))
+
+    def run() -> None:
+        rows = spark.readStream.schema(df.schema).parquet(str(source))
+        query = (
+            rows.writeStream.format("kafka_log")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start(str(target))
+        )
+        query.awaitTermination()
+
+    df.where("offset < 3000").write.parquet(str(source))
+    run()
+    df.where("offset >= 3000 AND offset < 6000").write.mode("append").parquet(str(source))
+    run()
+    assert same(df.where("offset < 6000"), target)
+    # Spark forgets that its last batch was written: it runs again, and is not written twice.
+    before = sorted(path.name for path in target.rglob("*.log"))
+    for name in ("1", ".1.crc"):
+        (checkpoint / "commits" / name).unlink()
+    run()
+    assert sorted(path.name for path in target.rglob("*.log")) == before
+    assert same(df.where("offset < 6000"), target)
+    # A batch that was interrupted in its end is undone, and written again.
+    for name in ("1", ".1.crc"):
+        (checkpoint / "commits" / name).unlink()
+    [journal] = target.glob(".sparkwire-*.journal")
+    last = sorted((target / "orders-0").glob("*.log"))[-1]
+    journal.write_text(f'{{"named": {{"orders-0/x.deleted": "orders-0/{last.name}"}}, "replaced": {{}}}}')
+    for path in (target / "orders-1").glob(f"{3003:020}.*"):
+        path.unlink()
+    run()
+    assert same(df.where("offset < 6000"), target)
+
+
+def test_a_stream_of_rows_alone() -> None:
+    """Spark 4.0 has no streams of record batches."""
+    import pyspark.sql.datasource as datasource
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(datasource, "DataSourceStreamArrowWriter")
+        with pytest.raises(NotImplementedError, match=r"a stream can be written from Spark 4\.1 on; in foreachBatch"):
+            stream_writer(None, None)
+
+
+@pytest.mark.parametrize("name", ["relay_v1", "espresso_v2"])
+@pytest.mark.parametrize("made", [False, True])
+def test_events_written_again(spark: SparkSession, tmp_path: Path, name: str, made: bool) -> None:
+    """As they are, or out of their fields: in files of whole windows, read as one stream, they are the same rows."""
+    df = spark.read.format("databus").load(f"{sparkwire.samples()}/databus/{name}.bin")
+    rows = df.drop("event") if made else df.select("stream", "event")
+    writer = rows.write.format("databus").mode("append").option("fileBytes", "1k")
+    if name == "espresso_v2":
+        with pytest.raises(Exception, match=r"write stream 'espresso_v2.bin', sequence .*: its window has no end of"):
+            writer.save(str(tmp_path))
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+        writer = writer.option("wholeWindows", "false")
+    writer.save(str(tmp_path))
+    back = spark.read.format("databus").option("stream", "directory").load(str(tmp_path / f"{name}.bin"))
+    kept = [column for column in df.columns if column not in ("stream", "file", "position")]
+    assert back.orderBy("file", "position").select(kept).collect() == df.orderBy("position").select(kept).collect()
+    assert len([path for path in tmp_path.rglob("*.bin") if path.is_file()]) > 2
+    assert all(row.bad == 0 for row in back.groupBy("file").agg({"error": "count"}).toDF("file", "bad").collect())
+    writer.mode("overwrite").save(str(tmp_path))
+    assert back.count() == df.count()
+    writer.mode("append").save(str(tmp_path))
+    assert back.sparkSession.read.format("databus").load(str(tmp_path)).count() == 2 * df.count()
+
+
+def test_events_that_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    damaged = spark.read.format("databus").load(f"{sparkwire.samples()}/databus/damaged_v1.bin").select("event")
+    shutil.rmtree(tmp_path / "none", ignore_errors=True)
+    for df, sentence in (
+        (damaged, "databus cannot write stream '', sequence .*: the event is corrupt"),
+        (
+            damaged.selectExpr("event bytes"),
+            "databus has no column 'bytes' to write: it takes event, or",
+        ),
+        (damaged.selectExpr("CAST(NULL AS BINARY) event"), "databus cannot write an event of NULL, in stream ''"),
+        (damaged.limit(1).selectExpr("event", "'a/.x' stream"), "takes as the last part of stream a directory's name"),
+    ):
+        with pytest.raises(Exception, match=sentence):
+            df.write.format("databus").mode("append").save(str(tmp_path / "none"))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
