@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cramjam
+import numpy as np
+import pyarrow as pa
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +20,7 @@ from benchmarks.files_scale import worker_peak
 from benchmarks.report import Row, above, below, faster, no_slower
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
+from sparkwire.kafka.files import write_log
 from tests.integration.broker import KAFKA, java, running
 
 CORES = 2
@@ -75,6 +78,12 @@ def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
         producer = producer_timing(size, folder)
         scaled = Timing(tuple(taken / _SLICE for taken in producer.samples))
         found += [
+            above(
+                f"{name} records to segments, without Spark, one core",
+                without_spark(size, folder / "log"),
+                "GB/s",
+                0.25,
+            ),
             above(f"{work}: each", rate, "GB/s", 0.25),
             faster(work, times["ours"], "Kafka's producer into a broker", scaled, 3, GIGABYTE, "B"),
             no_slower(work, times["ours"], "Parquet of the same rows", times["parquet"], 1),
@@ -83,9 +92,26 @@ def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
     return found
 
 
-def _count(batches):  # type: ignore[no-untyped-def]
-    import pyarrow as pa
+def without_spark(size: int, path: Path) -> Timing:
+    """Segments out of record batches as Spark hands them over [GB/s]."""
+    per, total = 10_000, GIGABYTE // 2
+    schema = {"topic": "bench", "partition": 0, "timestamp_ms": 1_600_000_000_000, "key": b"key", "value": bytes(size)}
+    columns = {name: pa.array([value] * per) for name, value in schema.items()}
+    batches = [
+        pa.record_batch({"offset": pa.array(np.arange(first, first + per))} | columns)
+        for first in range(0, total // size, per)
+    ]
+    asked = write_log.write_of({"path": str(path)}, batches[0].schema, overwrite=False)
 
+    def run() -> None:
+        shutil.rmtree(path, ignore_errors=True)
+        write_log.write_rows(asked, batches, "bench-0", 0)
+
+    timing = interleave({"ours": run}, rounds=5)["ours"]
+    return Timing(tuple(len(batches) * per * size / taken / 1e9 for taken in timing.samples))
+
+
+def _count(batches):  # type: ignore[no-untyped-def]
     total = sum(batch.num_rows for batch in batches)
     yield pa.RecordBatch.from_arrays([pa.array([total])], ["n"])
 
@@ -101,7 +127,8 @@ def producer_timing(size: int, folder: Path) -> Timing:
         admin.create_topics([NewTopic("bench", num_partitions=CORES, replication_factor=1)])["bench"].result()
         arguments = (
             "org.apache.kafka.tools.ProducerPerformance", "--topic", "bench", "--num-records", str(count),
-            "--record-size", str(size), "--throughput", "-1", "--producer-props", f"bootstrap.servers={broker.address}", "acks=1", f"batch.size={_BATCH}",
+            "--record-size", str(size), "--throughput", "-1", "--producer-props", f"bootstrap.servers={broker.address}", "acks=1",
+            f"batch.size={_BATCH}",
         )  # fmt: skip
         samples = []
         for _ in range(3):

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from string import Template
@@ -44,10 +44,12 @@ class Broker(NamedTuple):
 
 
 @contextmanager
-def running(workspace: Path, kafka: str = KAFKA, killed: bool = False) -> Iterator[Broker]:
+def running(
+    workspace: Path, kafka: str = KAFKA, killed: bool = False, settings: Mapping[str, object] | None = None
+) -> Iterator[Broker]:
     """A broker with its files in ``workspace``, until the context ends; it goes on with files that are there.
 
-    ``killed``: it is not shut down in order at the end.
+    ``killed``: it is not shut down in order at the end. ``settings``: properties beside those of all.
     """
     port, controller_port = _free_ports()
     broker = Broker(f"127.0.0.1:{port}", workspace / "logs", workspace / "broker.log")
@@ -55,7 +57,8 @@ def running(workspace: Path, kafka: str = KAFKA, killed: bool = False) -> Iterat
     filled = Template(PROPERTIES.read_text("utf-8")).substitute(
         directory=broker.directory, port=port, controller_port=controller_port
     )
-    properties.write_text(filled, "utf-8")
+    more = [f"{name}={value}\n" for name, value in (settings or {}).items()]
+    properties.write_text("".join([filled, *more]), "utf-8")
     with broker.output.open("w") as log:
         if not (broker.directory / "meta.properties").exists():
             storage = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties))

@@ -5,6 +5,7 @@ A resolver is a child process: a session takes packages only when it starts. Wha
 
 from __future__ import annotations
 
+import urllib.request
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +37,17 @@ def resolve(*coordinates: str) -> tuple[Path, ...]:
     except AssertionError as error:
         pytest.fail(f"make integration could not get {wanted} from Maven Central: {_reason(str(error))}", pytrace=False)
     return tuple(Path(url.removeprefix("file:")) for url in listed.strip().split(","))
+
+
+def jar_of_tests(group: str, artifact: str, version: str, folder: Path) -> Path:
+    """An artifact's classes of its own tests, which Spark's resolver does not fetch."""
+    url = f"https://repo1.maven.org/maven2/{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}-test.jar"
+    path = folder / url.rpartition("/")[2]
+    try:
+        urllib.request.urlretrieve(url, path)
+    except OSError as error:
+        pytest.fail(f"make integration could not get {url}: {error}", pytrace=False)
+    return path
 
 
 def _reason(log: str) -> str:

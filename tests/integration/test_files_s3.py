@@ -108,4 +108,6 @@ def test_partitions_are_written(server: Server, bucket: str) -> None:
     assert [(row["offset"], row["value"]) for row in read(top)][9:] == [(12 + k, b"%d" % k) for k in range(10)]
     store, _ = fs.FileSystem.from_uri(f"s3://topics{server.query}")
     kept = [info.base_name for info in store.get_file_info(fs.FileSelector("topics/back", recursive=True)) if info.size]
-    assert [name for name in kept if not name.endswith((".log", ".timeindex", "leader-epoch-checkpoint"))] == []
+    assert [
+        name for name in kept if not name.endswith((".log", ".timeindex", ".snapshot", "leader-epoch-checkpoint"))
+    ] == []

@@ -58,7 +58,7 @@ def check_files(path: Path) -> None:
     """What has its name is whole: a broker that looks at every batch takes it."""
     names = [file.name for file in path.rglob("*") if file.is_file()]
     assert all(
-        name.endswith((".log", ".index", ".timeindex", ".deleted", ".journal", ".tmp"))
+        name.endswith((".log", ".index", ".timeindex", ".snapshot", ".deleted", ".journal", ".tmp"))
         or name == "leader-epoch-checkpoint"
         for name in names
     )

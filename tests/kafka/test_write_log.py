@@ -243,7 +243,7 @@ def test_append_and_overwrite(tmp_path: Path) -> None:
     assert sorted(files(tmp_path)) == [
         f"orders-0/{name}"
         for name in (
-            *(f"{2:020}.{suffix}" for suffix in ("index", "log", "timeindex")),
+            *(f"{2:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),
             "leader-epoch-checkpoint",
             "partition.metadata",
         )
@@ -284,6 +284,8 @@ def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
         ({"partition": -1}, {}, "topic orders, partition -1, offset 10: partition has to be from 0 to 2147483647"),
         ({"timestamp_ms": -2}, {}, "topic orders, partition 0, offset 10: timestamp has to be from -1 to"),
         ({"headers": [{"key": None, "value": b""}]}, {}, "topic orders, partition 0, offset 10: a header without a key"),
+        ({"headers": [None]}, {}, "topic orders, partition 0, offset 10: a header without a key"),
+        ({"timestamp_type": "x"}, {}, "topic orders, partition 0, offset 10: timestamp_type is none of CreateTime, Log"),
         ({"error": "CRC_MISMATCH"}, {}, "topic orders, partition 0, offset 10: a row with an error is no record: leave it out"),
         ({"is_control": True}, {}, "topic orders, partition 0, offset 10: a control record, which only a broker writes"),
         ({"value": bytes(2000)}, {"maxMessageBytes": 2000}, "offset 10: its batch has 2070 bytes, and a broker takes 2000"),
@@ -387,3 +389,61 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert files(tmp_path) == {}, calls
     write(tmp_path, rows_of(50), segmentBytes=1000, batchBytes=100)
     assert len(read(tmp_path)) == 50
+
+
+def test_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many files are open at once; a partition that comes again goes on in another segment."""
+    monkeypatch.setattr(write_log, "_MOST_OPEN", 10)
+    monkeypatch.setattr(write_log, "_WAITING", 1000)
+    rows = [row for k in range(3) for partition in range(40) for row in rows_of(5, first=5 * k, partition=partition)]
+    write(tmp_path, rows)
+    assert [(row["partition"], row["offset"]) for row in read(tmp_path)] == [
+        (p, o) for p in range(40) for o in range(15)
+    ]
+    assert len(list(tmp_path.rglob("*.log"))) == 3 * 40
+    write(tmp_path, rows, overwrite=True, batchBytes="1m", maxMessageBytes=200)
+    assert all(
+        row["size"] <= 200 for log in tmp_path.rglob("*.log") for row in ask("kafka_batches", [log.read_bytes()])[0]
+    )
+
+
+def test_what_a_broker_knows_of_producers_stays(tmp_path: Path) -> None:
+    """A snapshot that knows none is beside each segment, unless the log before it has producers: then it would hide them."""
+
+    def snapshots(top: Path) -> list[str]:
+        found = sorted(top.rglob("*.snapshot"))
+        answers = ask("kafka_producer_snapshot", [path.read_bytes() for path in found])
+        assert answers == [[]] * len(found)
+        return [path.stem.lstrip("0") for path in found]
+
+    write(tmp_path / "a", rows_of(10, first=1))
+    write(tmp_path / "a", rows_of(10, first=20))
+    assert snapshots(tmp_path / "a") == ["1", "11"]
+    folder = tmp_path / "b" / "orders-0"
+    folder.mkdir(parents=True)
+    name = "v2_txn/00000000000000000000.log"
+    (folder / f"{0:020}.log").write_bytes(golden.archive("segments_v2")[name])
+    write(tmp_path / "b", rows_of(10, first=1000))
+    assert snapshots(tmp_path / "b") == []
+    (folder / f"{1000:020}.snapshot").write_bytes(golden.archive("segments_v2")[name][:30])
+    write(tmp_path / "b", rows_of(10, first=2000))
+    assert [path.stem.lstrip("0") for path in folder.glob("*.snapshot")] == ["1000"]
+
+
+def test_segments_follow_each_other(tmp_path: Path) -> None:
+    """A segment is named by the offset after the one before, whatever its first record's; its indexes count from there."""
+    rows = [row | {"offset": 3 * row["offset"] + 100} for row in rows_of(200)]
+    write(tmp_path, rows[:90], rows[90:], batchBytes=200, segmentBytes=900, indexIntervalBytes=200)
+    logs = sorted((tmp_path / "orders-0").glob("*.log"))
+    assert len(logs) > 4
+    end = 100
+    for log in logs:
+        batches = ask("kafka_batches", [log.read_bytes()])[0]
+        assert int(log.stem) == end
+        by_position = {batch["position"]: batch["last_offset"] for batch in batches}
+        assert all(
+            by_position[position] == int(log.stem) + offset for offset, position in entries(log, ".index", ">i4,>i4")
+        )
+        assert entries(log, ".timeindex", ">i8,>i4")[-1][1] == batches[-1]["last_offset"] - int(log.stem)
+        end = batches[-1]["last_offset"] + 1
+    assert read(tmp_path, startingOffset="400")[0]["offset"] == 400

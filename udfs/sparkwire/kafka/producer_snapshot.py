@@ -47,6 +47,8 @@ PRODUCER: Final = Layout(
 _VERSION = 1
 _VERSION_AT, _CRC_AT, _COUNT_AT = (SNAPSHOT[name].offset for name in ("version", "crc", "count"))
 _HEADER, _ENTRY = SNAPSHOT.size, PRODUCER.size
+NO_PRODUCERS: Final = bytes.fromhex("0001 48674bc7 00000000")
+"""the file that knows of none"""
 # -1 stands for none: the other fields answer it as stored.
 _NULLABLE = ("timestamp_ms", "current_txn_first_offset")
 _NONE = -1

@@ -1,7 +1,9 @@
 """One partition's rows as segments: batches, and the indexes that a broker would build for them.
 
 An entry of an index comes after each ``indexIntervalBytes`` of a segment, and one of the time index at its end, as
-`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them anew.
+`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them anew. A
+snapshot beside the segment says that no producer is known where it begins: without it tiered storage does not copy the
+segment before.
 """
 
 from __future__ import annotations
@@ -18,10 +20,17 @@ from sparkwire.core.sources.staging import Staging
 from sparkwire.kafka.encode import Records, Sets
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.write_options import Write
-from sparkwire.kafka.layout import NO_TIMESTAMP
+from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP
+from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.writer import LARGEST_DELTA, encode, records_of
 from sparkwire.kernels import Bools, Ints, int64, kernel
 
+SNAPSHOT: Final = ".snapshot"
+INDEXES: Final = {
+    ".index": np.dtype([("offset", ">i4"), ("position", ">i4")]),
+    ".timeindex": np.dtype([("timestamp", ">i8"), ("offset", ">i4")]),
+}
+"""what their entries are; an offset counts from that in the segment's name"""
 _AT_ONCE: Final = 8 << 20
 """of rows that are encoded in one call [bytes]"""
 _OVERHEAD: Final = 21
@@ -73,7 +82,8 @@ class PartitionWriter:
         self._epoch = epoch
         self._names = topic, partition, task
         self._waiting: list[pa.RecordBatch] = []
-        self._bytes = 0
+        self.bytes = 0
+        """of the rows that wait"""
         self._next = 0
         self._segment: _Segment | None = None
         self._done: list[Staged] = []
@@ -100,21 +110,23 @@ class PartitionWriter:
             )
         self._next = int(offsets[-1]) + 1
         self._waiting.append(rows)
-        self._bytes += rows.nbytes
-        if self._bytes >= max(_AT_ONCE, self._write.batch_bytes):
-            self._encode(is_last=False)
+        self.bytes += rows.nbytes
 
     def close(self) -> list[Staged]:
         """Write what is left."""
-        self._encode(is_last=True)
-        self._end_segment()
+        self.pause()
         return self._done
 
-    def _encode(self, is_last: bool) -> None:
+    def pause(self) -> None:
+        """Close the segment: what comes next begins another."""
+        self.encode(is_last=True)
+        self._end_segment()
+
+    def encode(self, is_last: bool) -> None:
         """Write the rows that wait, but for those of a batch that has room for more."""
         [*whole] = pa.Table.from_batches(self._waiting).combine_chunks().to_batches() if self._waiting else []
         self._waiting.clear()
-        self._bytes = 0
+        self.bytes = 0
         for rows in whole:
             offset, time, epochs = (np.asarray(rows.column(name)) for name in ("offset", "timestamp", "epoch"))
             if self._epoch is not None:
@@ -123,12 +135,14 @@ class PartitionWriter:
             records = records_of(offset, time, rows.column("key"), rows.column("value"), rows.column("headers"))
             sizes = _sizes(records)
             ends = np.empty(len(sizes) + 1, np.int64)
-            count = int(cut_batches(sizes, offset, _apart(records, stamped, epochs), self._write.batch_bytes, ends[1:]))
+            most = min(self._write.batch_bytes, self._write.max_message_bytes - BATCH_SIZE)
+            count = int(cut_batches(sizes, offset, _apart(records, stamped, epochs), most, ends[1:]))
             ends[0] = 0
             if not is_last:
                 count -= 1
-                self._waiting.append(rows.slice(int(ends[count])))
-                self._bytes += int(sizes[ends[count] :].sum())
+                rest = np.arange(ends[count], rows.num_rows)
+                self._waiting.append(rows.take(pa.array(rest)))  # a slice would keep all of them
+                self.bytes += self._waiting[-1].nbytes
             self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
 
     def _write_batches(self, records: Records, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
@@ -276,9 +290,11 @@ class _Segment:
     def close(self) -> Staged:
         self._stream.close()
         self._index_time()
-        for suffix, entries, layout in ((".index", self._offsets, ">i4,>i4"), (".timeindex", self._times, ">i8,>i4")):
+        for (suffix, layout), entries in zip(INDEXES.items(), (self._offsets, self._times), strict=True):
             with self._create(suffix) as stream:
-                stream.write(np.array(entries, np.dtype(layout)).tobytes())
+                stream.write(np.array(entries, layout).tobytes())
+        with self._create(SNAPSHOT) as stream:
+            stream.write(NO_PRODUCERS)
         return Staged(*self._names, self._base, self._last, self._files, tuple(self._epochs))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish, joined
@@ -16,15 +18,22 @@ from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.seek import Seeker
-from sparkwire.kafka.files.segment_writer import PartitionWriter, Staged, hidden
+from sparkwire.kafka.files.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, Staged, hidden
 from sparkwire.kafka.files.write_options import ERROR, Write, write_of
 from sparkwire.kafka.files.write_rows import by_partition, rows_of
-from sparkwire.kafka.layout import ENTRY, OVERHEAD
+from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
+from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
+from sparkwire.kafka.writer import LARGEST_DELTA
 
 EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"
 """what a partition keeps when it is replaced: the id of its topic"""
+
+_MOST_OPEN: Final = 100
+"""segments that a task has open"""
+_WAITING: Final = 8 << 20
+"""of rows from which on they are written [bytes]"""
 
 Epochs = Sequence[tuple[int, int]]
 
@@ -35,9 +44,11 @@ class Standing(NamedTuple):
     """What a partition's directory has."""
 
     files: list[str]
-    next: int | None
+    next: int | None = None
     """the offset after its last one; None where it has no segment"""
-    epochs: Epochs
+    epochs: Epochs = ()
+    has_producers: bool = False
+    """whether a broker knows of producers at its end, as far as its newest snapshot and what follows that tell"""
 
 
 def begin(write: Write) -> None:
@@ -79,18 +90,48 @@ def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, ta
         where a row cannot be written.
     """
     staging = Staging(Folder(write.path), attempt)
-    partitions: dict[tuple[str, int], PartitionWriter] = {}
+    writers = _Writers(write, staging, task)
     try:
         for batch in batches:
             for topic, partition, rows in by_partition(rows_of(write, batch)):
-                if (topic, partition) not in partitions:
-                    epoch = None if write.has_epochs else _epoch(write, staging.folder, f"{topic}-{partition}")
-                    partitions[topic, partition] = PartitionWriter(write, staging, topic, partition, task, epoch)
-                partitions[topic, partition].add(rows)
-        return [staged for writer in partitions.values() for staged in writer.close()]
+                writers.of(topic, partition).add(rows)
+            writers.encode()
+        return writers.close()
     except BaseException:
         staging.discard()
         raise
+
+
+class _Writers:
+    """Those of a task's partitions: so many files are open, and so many rows wait, however many partitions there are."""
+
+    def __init__(self, write: Write, staging: Staging, task: int) -> None:
+        self._write = write
+        self._staging = staging
+        self._task = task
+        self._all: dict[str, PartitionWriter] = {}
+        self._open: dict[str, None] = {}
+
+    def of(self, topic: str, partition: int) -> PartitionWriter:
+        name = f"{topic}-{partition}"
+        if name not in self._all:
+            epoch = None if self._write.has_epochs else _epoch(self._write, self._staging.folder, name)
+            self._all[name] = PartitionWriter(self._write, self._staging, topic, partition, self._task, epoch)
+        self._open.pop(name, None)
+        self._open[name] = None  # the last one
+        if len(self._open) > _MOST_OPEN:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            self._all[oldest].pause()
+        return self._all[name]
+
+    def encode(self) -> None:
+        if sum(self._all[name].bytes for name in self._open) >= _WAITING:
+            for name in self._open:
+                self._all[name].encode(is_last=False)
+
+    def close(self) -> list[Staged]:
+        return [staged for writer in self._all.values() for staged in writer.close()]
 
 
 def _epoch(write: Write, folder: Folder, partition: str) -> int:
@@ -155,8 +196,12 @@ def _change(write: Write, folder: Folder, job: str, name: str, staged: list[Stag
     else:
         staged = sorted(staged, key=lambda one: one.first)
         _check_offsets(folder, name, standing, staged)
+    staged = _without_gaps(folder, staged, standing.next)
     named = {
-        file: joined(name, f"{one.first:020}{suffix}") for one in staged for suffix, file in sorted(one.files.items())
+        file: joined(name, f"{one.first:020}{suffix}")
+        for one in staged
+        for suffix, file in sorted(one.files.items())
+        if suffix != SNAPSHOT or not standing.has_producers
     }
     epochs = _joined_epochs(folder, name, [*standing.epochs, *chain.from_iterable(one.epochs for one in staged)])
     replaced = set(standing.files)
@@ -176,27 +221,51 @@ def _standing(write: Write, folder: Folder, name: str) -> Standing:
     """What stays of a partition, and the files that do not: all of it, or those of a last segment that has nothing in it."""
     paths = _paths(folder, name)
     if write.overwrite:
-        return Standing([path for path in paths if not path.endswith((METADATA, ".deleted"))], None, [])
-    bases = [base for path in paths if (base := base_offset_of(path.rpartition("/")[2])) is not None]
-    if not bases:
-        return Standing([], None, _epochs(folder, name))
-    last = max(bases)
-    file = File(folder.place.root, f"{folder.place.path}/{name}/{last:020}.log", folder.place.query, -1)
-    with Source(file) as source:
-        segment = Segment(file, None, None, last)
-        entry = Seeker(Log(source), segment).last()
+        return Standing([path for path in paths if not path.endswith((METADATA, ".deleted"))])
+    logs = sorted(path for path in paths if path.endswith(".log") and _base(path) is not None)
+    if not logs:
+        return Standing([], epochs=_epochs(folder, name))
+    last = _base(logs[-1]) or 0
+    with _opened(folder, logs[-1]) as source:
+        entry = Seeker(Log(source), Segment(source.file, None, None, last)).last()
         end = entry.position + entry.size if entry else 0
         if end < source.size:
             raise ValueError(
-                f"{file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete what comes after "
-                "it: sparkwire.kafka.check tells more, and mode overwrite replaces the partition"
+                f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete what comes "
+                "after it: sparkwire.kafka.check tells more, and mode overwrite replaces the partition"
             )
-    empty = [path for path in paths if path.startswith(joined(name, f"{last:020}.")) and entry is None]
-    return Standing(
-        [path for path in empty if not path.endswith(".deleted")],
-        entry.last + 1 if entry else last,
-        _epochs(folder, name),
-    )
+    stem = logs[-1].removesuffix("log")
+    gone = [path for path in paths if entry is None and path.startswith(stem) and not path.endswith(".deleted")]
+    after = entry.last + 1 if entry else last
+    return Standing(gone, after, _epochs(folder, name), _has_producers(folder, paths, logs))
+
+
+def _base(path: str) -> int | None:
+    return base_offset_of(path.rpartition("/")[2])
+
+
+def _opened(folder: Folder, name: str) -> Source:
+    place = folder.place
+    return Source(File(place.root, f"{place.path}/{name}", place.query, -1))
+
+
+def _has_producers(folder: Folder, paths: Sequence[str], logs: Sequence[str]) -> bool:
+    snapshots = sorted(path for path in paths if path.endswith(SNAPSHOT))
+    if snapshots and folder.read(snapshots[-1]) != NO_PRODUCERS:
+        return True
+    known = snapshots[-1].removesuffix(SNAPSHOT) if snapshots else ""
+    return any(_names_producers(folder, log) for k, log in enumerate(logs) if log == logs[-1] or logs[k + 1] > known)
+
+
+def _names_producers(folder: Folder, log: str) -> bool:
+    place = BATCH["producer_id"]
+    with _opened(folder, log) as source:
+        for block in Log(source).blocks(0, source.size):
+            for begin in block.frames.begin.tolist():
+                header = block.data[begin : begin + BATCH_SIZE].tobytes()
+                if header[MAGIC] == 2 and place.read(header) >= 0:
+                    return True
+    return False
 
 
 def _check_offsets(folder: Folder, name: str, standing: Standing, staged: Sequence[Staged]) -> None:
@@ -240,13 +309,45 @@ def _numbered(folder: Folder, staged: Sequence[Staged], first: int) -> list[Stag
     return numbered
 
 
+def _without_gaps(folder: Folder, staged: Sequence[Staged], end: int | None) -> list[Staged]:
+    """The segments, each named by the offset after the one before, as a broker rolls them, if not by its first record's.
+
+    Tiered storage looks an offset up by these names: in a gap between two segments it would find nothing, and wait.
+    """
+    found = []
+    for one in staged:
+        gap = 0 if end is None else one.first - end
+        if gap and one.last - one.first + gap <= LARGEST_DELTA:
+            for suffix, layout in INDEXES.items():
+                _shift_index(folder, one.files[suffix], layout, gap)
+            one = one._replace(first=one.first - gap)
+        found.append(one)
+        end = one.last + 1
+    return found
+
+
+def _shift_index(folder: Folder, name: str, layout: np.dtype[Any], by: int) -> None:
+    entries = np.frombuffer(folder.read(name) or b"", layout).copy()
+    entries["offset"] += by
+    with folder.create(name) as stream:
+        stream.write(entries.tobytes())
+
+
 def _shift(folder: Folder, name: str, shift: int) -> None:
     """Add to the offset of each batch of a segment; no checksum covers it, and indexes count from the segment's own."""
+    if folder.is_local:
+        with Path(folder.full(name)).open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            _shift_batches(mapped, shift)
+        return
     data = bytearray(folder.read(name) or b"")
+    _shift_batches(data, shift)
+    with folder.create(name) as stream:
+        stream.write(data)
+
+
+def _shift_batches(data: bytearray | mmap.mmap, shift: int) -> None:
     at, size, width = 0, ENTRY["size"], ENTRY["offset"].end
     while at < len(data):
         base = int.from_bytes(data[at : at + width], "big") + shift
         data[at : at + width] = base.to_bytes(width, "big")
         at += OVERHEAD + int.from_bytes(data[at + size.offset : at + size.end], "big")
-    with folder.create(name) as stream:
-        stream.write(data)

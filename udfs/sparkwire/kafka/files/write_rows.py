@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.core.coerce import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.write_options import Write, is_topic
@@ -83,32 +84,36 @@ def _appended(write: Write, given: dict[str, pa.Array], count: int) -> pa.Array:
 
 
 def _headers(given: dict[str, pa.Array], count: int) -> pa.Array:
-    return given["headers"].cast(HEADERS) if "headers" in given else pa.nulls(count, HEADERS)
+    return coerce(given["headers"], HEADERS, NAME, "headers") if "headers" in given else pa.nulls(count, HEADERS)
+
+
+_RANGES: Final = (
+    ("partition", 0, _LARGEST_PARTITION),
+    ("offset", 0, 2**63 - 2),
+    ("timestamp", NO_TIMESTAMP, 2**63 - 1),
+    ("epoch", -1, 2**31 - 1),
+)
 
 
 def _check(rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
     """ValueError for the first row that cannot be written."""
-    header_keys = rows.column("headers").flatten().field("key")
-    ranges: Sequence[tuple[str, int, int]] = (
-        ("partition", 0, _LARGEST_PARTITION),
-        ("offset", 0, 2**63 - 2),
-        ("timestamp", NO_TIMESTAMP, 2**63 - 1),
-        ("epoch", -1, 2**31 - 1),
-    )
     _refuse_first(rows, rows.column("topic").is_null(), "topic is NULL")
-    for name, least, most in ranges:
+    for name, least, most in _RANGES:
         numbers = rows.column(name)
-        _refuse_first(rows, numbers.is_null(), f"{name} is NULL")
-        _refuse_first(
-            rows,
-            pc.or_(pc.less(numbers, least), pc.greater(numbers, most)),
-            f"{name} has to be from {least} to {most}",
-        )
-    if header_keys.null_count:
-        at = next(
-            k for k, some in enumerate(rows.column("headers").to_pylist()) for one in some or () if one["key"] is None
-        )
-        refuse_row(rows, at, "a header without a key")
+        if numbers.null_count:
+            _refuse_first(rows, numbers.is_null(), f"{name} is NULL")
+        found = pc.min_max(numbers)
+        if rows.num_rows and (found["min"].as_py() < least or found["max"].as_py() > most):
+            wrong = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
+            _refuse_first(rows, wrong, f"{name} has to be from {least} to {most}")
+    headers = rows.column("headers")
+    if headers.flatten().flatten()[0].null_count:
+        keys = ((k, some.values.flatten()[0]) for k, some in enumerate(headers) if some.is_valid)
+        refuse_row(rows, next(k for k, some in keys if some.null_count), "a header without a key")
+    if "timestamp_type" in given:
+        types = given["timestamp_type"].cast(pa.string())
+        unknown = pc.and_(types.is_valid(), pc.invert(pc.is_in(types, pa.array(TIMESTAMP_TYPES))))
+        _refuse_first(rows, unknown, f"timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}")
     if "error" in given:
         _refuse_first(rows, given["error"].is_valid(), "a row with an error is no record: leave it out")
     if "is_control" in given:
