@@ -41,18 +41,30 @@ class Broker(NamedTuple):
     """its log directory: a folder for each partition"""
     output: Path
     """what it prints"""
+    controller_port: int
+    """that of its cluster's controller"""
 
 
 @contextmanager
 def running(
-    workspace: Path, kafka: str = KAFKA, killed: bool = False, settings: Mapping[str, object] | None = None
+    workspace: Path,
+    kafka: str = KAFKA,
+    killed: bool = False,
+    settings: Mapping[str, object] | None = None,
+    joins: Broker | None = None,
 ) -> Iterator[Broker]:
     """A broker with its files in ``workspace``, until the context ends; it goes on with files that are there.
 
     ``killed``: it is not shut down in order at the end. ``settings``: properties beside those of all.
+    ``joins``: a broker of whose cluster it is the second one.
     """
     port, controller_port = _free_ports()
-    broker = Broker(f"127.0.0.1:{port}", workspace / "logs", workspace / "broker.log")
+    if joins:
+        controller_port = joins.controller_port
+        settings = {"process.roles": "broker", "node.id": 2, "listeners": f"PLAINTEXT://127.0.0.1:{port}"} | {
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}"
+        }
+    broker = Broker(f"127.0.0.1:{port}", workspace / "logs", workspace / "broker.log", controller_port)
     properties = workspace / "server.properties"
     filled = Template(PROPERTIES.read_text("utf-8")).substitute(
         directory=broker.directory, port=port, controller_port=controller_port

@@ -19,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from tests.docs import test_way_back_page as guide
 from tests.integration.broker import KAFKA, NEWEST, Broker, dump, running, segments
 from tests.integration.consumers import Record, consume
 from tests.integration.jars import jar_of_tests
@@ -32,9 +33,13 @@ _TROUBLE = re.compile(r"truncat|corrupt|invalid|stray|recovering unflushed segme
 brokers = pytest.mark.parametrize("kafka", [KAFKA, NEWEST], ids=["3.9", "4"])
 
 
-def create(broker: Broker, topic: str, partitions: int = 2, **config: str) -> None:
+def create(
+    broker: Broker, topic: str, partitions: int = 2, replicas: int = 1, config: Mapping[str, str] | None = None
+) -> None:
     admin = AdminClient({"bootstrap.servers": broker.address})
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config={"retention.ms": "-1"} | config)
+    new = NewTopic(
+        topic, num_partitions=partitions, replication_factor=replicas, config={"retention.ms": "-1", **(config or {})}
+    )
     admin.create_topics([new])[topic].result()
     # The controller has the topic before the broker has its directories.
     wait_for(
@@ -241,7 +246,7 @@ def test_tiered_storage_copies_it(spark: SparkSession, tmp_path: Path) -> None:
             broker,
             "restored",
             2,
-            **{"remote.storage.enable": "true", "local.retention.bytes": "1", "retention.bytes": "-1"},
+            config={"remote.storage.enable": "true", "local.retention.bytes": "1"},
         )
     df = rows(spark, 0)
     sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
@@ -281,6 +286,78 @@ def test_groups_go_on_where_they_were(spark: SparkSession, tmp_path: Path, kafka
         [committed] = group.committed([TopicPartition("orders", 0)], timeout=30)
         assert committed.offset == 417
         group.close()
+
+
+def test_a_topic_is_cloned_to_two_brokers(spark: SparkSession, tmp_path: Path) -> None:
+    """Out of one broker's files, with a transaction, into those of a cluster of two, each of which has every partition."""
+    for name in ("old", "one", "two"):
+        (tmp_path / name).mkdir()
+    with running(tmp_path / "old") as old:
+        create(old, "restored")
+        producer = Producer({"bootstrap.servers": old.address, "transactional.id": "t"})
+        producer.init_transactions()
+        for ending in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
+            producer.begin_transaction()
+            for k in range(500):
+                producer.produce("restored", f"{k}".encode(), f"{k % 10}".encode())
+            ending()
+        before = consume(old.address, "restored", "read_committed").records
+    assert len(before) == 1000
+    with running(tmp_path / "one", NEWEST) as one, running(tmp_path / "two", NEWEST, joins=one) as two:
+        wait_for(lambda: len(AdminClient({"bootstrap.servers": one.address}).list_topics().brokers) == 2)
+        create(one, "restored", 2, replicas=2)
+        wait_for(lambda: all((two.directory / f"restored-{k}" / "partition.metadata").exists() for k in range(2)))
+    committed = (
+        spark.read.format("kafka_log").option("isolationLevel", "read_committed").load(f"{old.directory}/restored-*")
+    )
+    for broker in (one, two):
+        sparkwire.kafka.write(committed, str(broker.directory), mode="overwrite", leaderEpoch=0, compression="snappy")
+    assert hashes(one, "*") == hashes(two, "*")
+    with running(tmp_path / "one", NEWEST) as one, running(tmp_path / "two", NEWEST, joins=one) as two:
+        admin = AdminClient({"bootstrap.servers": one.address})
+        wait_for(
+            lambda: all(len(p.isrs) == 2 for p in admin.list_topics("restored").topics["restored"].partitions.values())
+        )
+        for address in (one.address, two.address):
+            assert consume(address, "restored", "read_uncommitted").records == before
+
+
+def test_recipes(spark: SparkSession, tmp_path: Path) -> None:
+    """Those of the guide that change a topic, over a broker's files and into another's, as its consumers see it."""
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    with running(tmp_path / "old") as old:
+        create(old, "orders")
+        producer = Producer({"bootstrap.servers": old.address})
+        for k in range(600):
+            value = None if k % 90 == 3 else f'{{"id":{k},"email":"a{k}@b.c"}}'.encode()
+            producer.produce("orders", value, f"user-{k % 40}".encode(), partition=k % 2, headers=[("h", b"1")])
+        producer.flush()
+        before = consume(old.address, "orders", "read_uncommitted").records
+    with running(tmp_path / "new", NEWEST) as new:
+        create(new, "orders")
+        create(new, "load-test", 8)
+    disk = tmp_path / "guide"
+    disk.mkdir()
+    (disk / "kafka").symlink_to(old.directory)
+    erase, prove, thin, load = 3, 4, 5, 6
+    names = guide.run(spark, disk, new.directory, erase)
+    guide.run(spark, disk, new.directory, prove, names)
+    with running(tmp_path / "new", NEWEST) as new:
+        after = consume(new.address, "orders", "read_uncommitted").records
+    kept = {record for record in before if record.key not in (b"user-17", b"user-18")}
+    assert after == {
+        record._replace(value=record.value and re.sub(rb'"email":"[^"]*"', b'"email":null', record.value))
+        for record in kept
+    }
+    guide.run(spark, disk, new.directory, thin)
+    guide.run(spark, disk, new.directory, load)
+    with running(tmp_path / "new", NEWEST) as new:
+        latest = {(record.partition, record.key): record for record in sorted(before, key=lambda record: record.offset)}
+        assert consume(new.address, "orders", "read_uncommitted").records == {
+            record for record in latest.values() if record.value is not None
+        }
+        assert len(consume(new.address, "load-test", "read_uncommitted").records) == 10_000
 
 
 def test_ten_million_records(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

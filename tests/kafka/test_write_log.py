@@ -233,7 +233,7 @@ def test_append_and_overwrite(tmp_path: Path) -> None:
         ValueError, match=r"orders-0 goes up to offset 29, and rows to be appended begin with 29: write those"
     ):
         write(tmp_path, rows_of(10, first=29))
-    with pytest.raises(ValueError, match=r"orders-0 has segments: append to them, overwrite them, or write elsewhere$"):
+    with pytest.raises(ValueError, match=r"orders-0 has records: append to them, overwrite them, or write elsewhere$"):
         write(tmp_path, rows_of(10, first=40), ifExists="error")
     with pytest.raises(ValueError, match=r"leader epoch 2 at offset 40 comes after 3: leader epochs never decrease"):
         write(tmp_path, rows_of(10, first=40), leaderEpoch=2)
@@ -257,6 +257,14 @@ def test_a_brokers_empty_active_segment_makes_way(tmp_path: Path) -> None:
     write(tmp_path, rows_of(5, first=10))
     assert [row["offset"] for row in read(tmp_path)] == list(range(15))
     assert entries(tmp_path / "orders-0" / f"{10:020}.log", ".index", ">i4,>i4") == []
+
+
+def test_a_topic_that_was_just_created_has_no_records(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(b"")
+    write(tmp_path, rows_of(5, first=3), ifExists="error")
+    assert [row["offset"] for row in read(tmp_path)] == [3, 4, 5, 6, 7]
 
 
 def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:

@@ -119,7 +119,10 @@ def test_nested_arrays_by_declared_type() -> None:
     ("records", "sentence"),
     [
         ([{"key": "text"}], r"to_kafka_records takes records\.key BINARY, got STRING"),
-        ([{"kex": b""}], r"to_kafka_records takes records with the fields key, value, timestamp_ms, headers, got kex"),
+        (
+            [{"kex": b""}],
+            r"to_kafka_records takes records with the fields key, value, timestamp_ms, headers, offset, got kex",
+        ),
         ([{"timestamp_ms": 1.5}], r"to_kafka_records takes records\.timestamp_ms BIGINT, got DOUBLE"),
         ([{"headers": [{"key": 1}]}], r"to_kafka_records takes records\.headers\.key STRING, got BIGINT"),
     ],

@@ -57,7 +57,7 @@ def test_write_puts_rows_in_order(spark: SparkSession, tmp_path: Path) -> None:
     sparkwire.kafka.write(df.orderBy("value"), str(tmp_path), compression="lz4", tasks=4)
     assert same(df, tmp_path)
     assert len(list(tmp_path.rglob("*.log"))) in (4, 5)  # two partitions in four ranges
-    with pytest.raises(Exception, match="orders-0 has segments: append to them, overwrite them, or write elsewhere"):
+    with pytest.raises(Exception, match="orders-0 has records: append to them, overwrite them, or write elsewhere"):
         sparkwire.kafka.write(df, str(tmp_path))
     sparkwire.kafka.write(df, str(tmp_path), mode="overwrite")
     assert same(df, tmp_path)

@@ -45,7 +45,7 @@ def write(
         the directory, local or by URI
     mode
         ``append`` writes after the last offset that a partition has, ``overwrite`` replaces each partition that the rows have,
-        as a whole, ``errorifexists`` refuses partitions that have segments
+        as a whole, ``errorifexists`` refuses partitions that have records
     order_by
         with ``offsets="assign"`` the columns by which rows are numbered in their partition: by default the timestamp
     tasks

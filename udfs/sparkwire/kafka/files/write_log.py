@@ -188,8 +188,6 @@ def _order(staged: Staged) -> tuple[Any, ...]:
 
 def _change(write: Write, folder: Folder, job: str, name: str, staged: list[Staged]) -> Change:
     standing = _standing(write, folder, name)
-    if standing.next is not None and write.if_exists == ERROR:
-        raise ValueError(f"{folder.shown(name)} has segments: append to them, overwrite them, or write elsewhere")
     if write.assign:
         first = write.starting_offset if standing.next is None else standing.next
         staged = _numbered(folder, staged, first)
@@ -234,6 +232,8 @@ def _standing(write: Write, folder: Folder, name: str) -> Standing:
                 f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete what comes "
                 "after it: sparkwire.kafka.check tells more, and mode overwrite replaces the partition"
             )
+    if write.if_exists == ERROR and (entry or len(logs) > 1):
+        raise ValueError(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
     stem = logs[-1].removesuffix("log")
     gone = [path for path in paths if entry is None and path.startswith(stem) and not path.endswith(".deleted")]
     after = entry.last + 1 if entry else last

@@ -73,7 +73,7 @@ WRITE_OPTIONS: Final = (
         "ifExists",
         options.choice(APPEND, ERROR),
         APPEND,
-        "`error` refuses partitions that have segments; Spark's mode `overwrite` replaces them",
+        "`error` refuses partitions that have records; Spark's mode `overwrite` replaces them",
     ),
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
 )  # fmt: skip
