@@ -9,12 +9,18 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit integration matrix bench docs site wheel wheels clean java
+.PHONY: demo test lint types imports unit integration matrix bench docs site wheel wheels kernels clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
 
-test: lint types imports site unit
+# Kernels are compiled while the other core checks types, so that no two processes of the tests compile the same one.
+test: $(READY) java
+	@$(MAKE) --no-print-directory --jobs=2 types kernels lint imports site
+	@$(MAKE) --no-print-directory unit
+
+kernels: $(READY)
+	$(BIN)/python -m sparkwire warm
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,8 +2,8 @@
 
     python -m tools.wheels [DIRECTORY]
 
-Kernels are compiled by this Python and its Numba, for this architecture: run it once with each Python that is supported, and on
-an aarch64 machine for aarch64.
+For each supported Python that is on this machine, and for this machine's architecture: on aarch64 the same command builds the
+wheels for aarch64.
 """
 
 from __future__ import annotations
@@ -14,39 +14,73 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from sparkwire.kernels.ready import LEVELS, Level, lacking, versions
+from sparkwire.kernels.ready import LEVELS, Level, lacking
+from tools.pythons import ROOT, SUPPORTED, pythons
 
-ROOT: Final = Path(__file__).parents[1]
-_TAG: Final = f"cp{sys.version_info.major}{sys.version_info.minor}"
 _PLATFORM: Final = "manylinux2014"
 """kernels call nothing of the C library that is not in Python itself"""
 
 
 def main() -> int:
-    """Build both wheels; what was built, and its size."""
+    """Build all of them; what was built, and its size, and what could not be."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve()
     out.mkdir(parents=True, exist_ok=True)
     levels = [level for level in LEVELS if level.architecture == platform.machine()]
+    if not levels:
+        sys.stdout.write(
+            f"No level of processors is known for {platform.machine()}: add one to sparkwire/kernels/ready.py.\n"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         pure = _pure(Path(scratch))
         _told(Path(shutil.copy(pure, str(out))))
-        _run(sys.executable, "-m", "wheel", "unpack", "--dest", f"{scratch}/tree", str(pure))
-        [tree] = Path(scratch, "tree").iterdir()
-        built = sum(_compile(level, tree) for level in levels if not _refused(level))
-        if not built:
-            sys.stdout.write(
-                f"No level of processors is known for {platform.machine()}: add one to sparkwire/kernels/ready.py.\n"
-            )
-            return 0
-        _run(sys.executable, "-m", "wheel", "pack", "--dest-dir", scratch, str(tree), environment=_DATED)
-        tags = ("--python-tag", _TAG, "--abi-tag", "none", "--platform-tag", f"{_PLATFORM}_{platform.machine()}")
-        name = _run(sys.executable, "-m", "wheel", "tags", *tags, str(pure), environment=_DATED).split()[-1]
-        _told(Path(shutil.copy(Path(scratch, name), str(out))))
+        levels = [level for level in levels if not _refused(level)]
+        for version in SUPPORTED if levels else ():
+            python = _python(version, pure)
+            if python is None:
+                sys.stdout.write(f"There is no Python {version} here: no wheel with ready kernels for it.\n")
+            else:
+                _told(Path(shutil.copy(_with_kernels(python, version, pure, levels), str(out))))
     return 0
+
+
+def _python(version: str, pure: Path) -> Path | None:
+    """A Python of a version, with the libraries of a release; it is made once."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return Path(sys.executable)
+    if version not in pythons():
+        return None
+    place = ROOT / ".venv" / "wheels" / version
+    if not (place / ".ready").exists():
+        _run(str(pythons()[version]), "-m", "venv", "--clear", str(place))
+        _run(
+            str(place / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            f"{pure}[ready]",
+        )
+        (place / ".ready").touch()
+    return place / "bin" / "python"
+
+
+def _with_kernels(python: Path, version: str, pure: Path, levels: Sequence[Level]) -> Path:
+    """A wheel like ``pure``, with kernels that ``python`` has compiled."""
+    folder = pure.parent / version
+    _run(sys.executable, "-m", "wheel", "unpack", "--dest", f"{folder}/tree", str(pure))
+    [tree] = (folder / "tree").iterdir()
+    for level in levels:
+        _compile(python, level, tree)
+    _run(sys.executable, "-m", "wheel", "pack", "--dest-dir", str(folder), str(tree), environment=_DATED)
+    tags = {"python": f"cp{version.replace('.', '')}", "abi": "none", "platform": f"{_PLATFORM}_{platform.machine()}"}
+    chosen = [f"--{name}-tag={tag}" for name, tag in tags.items()]
+    named = _run(sys.executable, "-m", "wheel", "tags", *chosen, str(folder / pure.name), environment=_DATED)
+    return folder / named.split()[-1]
 
 
 def _told(path: Path) -> None:
@@ -95,23 +129,23 @@ def _refused(level: Level) -> bool:
     return bool(missing)
 
 
-def _compile(level: Level, tree: Path) -> int:
-    """Compile all kernels of the unpacked wheel for a level, into it; how many."""
+def _compile(python: Path, level: Level, tree: Path) -> None:
+    """Compile all kernels of the unpacked wheel for a level, into it."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = {
+        environment = _DATED | {
             "PYTHONPATH": str(tree),
             "NUMBA_CPU_NAME": level.cpu,
             "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in sorted(level.features)),
         }
-        _run(sys.executable, "-P", "-m", "sparkwire", "warm", cache, environment=_DATED | environment)
-        ready = tree / "sparkwire" / "ready" / f"{level.name}-{versions()}"
+        _run(str(python), "-P", "-m", "sparkwire", "warm", cache, environment=environment)
+        versions = "from sparkwire.kernels.ready import versions; print(versions())"
+        name = _run(str(python), "-P", "-c", versions, environment=environment).strip()
+        ready = tree / "sparkwire" / "ready" / f"{level.name}-{name}"
         ready.mkdir(parents=True)
-        files = sorted(Path(cache).glob("*/*.bin"))
-        for file in files:
+        for file in sorted(Path(cache).glob("*/*.bin")):
             shutil.copy(file, ready)
         for left in tree.glob("sparkwire/**/__pycache__"):
             shutil.rmtree(left)
-        return len(files)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from sparkwire.kernels import ready
 from sparkwire.kernels.ready import LEVELS, lacking, state, versions
 from tests.support import ROOT
 
-[LEVEL] = LEVELS
+LEVEL = next((level for level in LEVELS if level.architecture == platform.machine()), LEVELS[0])
 needs_level = pytest.mark.skipif(bool(lacking(LEVEL)), reason=f"this processor is none of {LEVEL.name}")
 FIRST_CALL = """
 import json, pyarrow as pa

@@ -12,8 +12,12 @@ from elftools.elf.elffile import ELFFile
 from llvmlite import ir
 from unicorn import UC_ARCH_ARM64, UC_MODE_ARM, Uc, arm64_const
 
+from sparkwire.kernels.ready import LEVELS
+
 TRIPLE = "aarch64-unknown-linux-gnu"
-FEATURES = "+neon,+aes"
+FEATURES = ",".join(
+    f"+{feature}" for level in LEVELS if level.architecture == "aarch64" for feature in sorted(level.features)
+)
 
 _CODE, _DATA, _STACK = 0x100000, 0x4000000, 0x8000000  # where things are in the emulator
 _ROOM = 1 << 20  # [bytes]

@@ -3,6 +3,7 @@
     make matrix                      all of them
     make matrix MATRIX=ends          the oldest, and the Spark of this environment with Arrow: what CI runs at every push
     make matrix MATRIX="4.1 4.2"     those versions
+    make matrix MATRIX=numba         every minor version of Numba
 
 Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
 rest goes on. Prints README's table of versions; exits with 1 where an answer is wrong, or nothing was there to ask.
@@ -10,11 +11,9 @@ rest goes on. Prints README's table of versions; exits with 1 where an answer is
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tests.support import ROOT
 from tests.support.child import one_at_a_time
+from tools.pythons import pythons, run
 
 PLACE = ROOT / ".venv" / "matrix"
 
@@ -32,21 +32,32 @@ class Environment(NamedTuple):
     spark: str
     python: str
     requirements: tuple[str, ...] = ()
+    numba: str = ""
+    """a minor version, where it is another one than pip would take"""
 
     @property
     def path(self) -> Path:
-        return PLACE / f"spark-{self.spark}-python{self.python}"
+        return PLACE / f"spark-{self.spark}-python{self.python}{self.numba and f'-numba{self.numba}'}"
 
     @property
     def title(self) -> str:
-        return f"Spark {self.spark} on Python {self.python}"
+        return f"Spark {self.spark} on Python {self.python}{self.numba and f' with Numba {self.numba}'}"
+
+    def chosen_by(self, arguments: Sequence[str]) -> bool:
+        return not arguments or self.spark.startswith(tuple(arguments)) or ("numba" in arguments and bool(self.numba))
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What pip is asked for."""
+        numba = (f"numba=={self.numba}.*",) if self.numba else ()
+        return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 
 
 # The oracles' own, which the golden cases are made with.
 ORACLES = ("xxhash", "zstandard")
 # With the oldest of everything that pyproject.toml allows.
 OLDEST = Environment(
-    "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "numba==0.62.*", "cramjam==2.11.*")
+    "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "cramjam==2.11.*"), numba="0.62"
 )
 ENVIRONMENTS = (
     OLDEST,
@@ -58,30 +69,9 @@ ENVIRONMENTS = (
     Environment("4.3.0", "3.11"),
     Environment("4.3.0", "3.12"),
     Environment("4.3.0", "3.13"),
+    # The compile cache leans on Numba's internals; 0.62 is the oldest's, and what pip takes is the others'.
+    *(Environment("4.3.0", "3.11", numba=minor) for minor in ("0.63", "0.64", "0.65", "0.66", "0.67")),
 )
-
-
-@functools.cache
-def pythons() -> dict[str, Path]:
-    """The Pythons of this machine that run, by version: on the path, or where pyenv keeps them."""
-    found: dict[str, Path] = {}
-    for version in ("3.11", "3.12", "3.13"):
-        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-        for python in (f"python{version}", *map(str, kept)):
-            said = run([python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"])
-            if said is not None and said.stdout.strip() == version:
-                found.setdefault(version, Path(python))
-    return found
-
-
-def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str] | None:
-    """None where there is no such program."""
-    try:
-        return subprocess.run(
-            command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        return None
 
 
 def install(environment: Environment) -> str | None:
@@ -97,10 +87,9 @@ def _install(environment: Environment) -> str | None:
     if environment.python not in pythons():
         return f"there is no Python {environment.python} here"
     python = str(environment.path / "bin" / "python")
-    wanted = [".", *ORACLES, f"pyspark[connect]=={environment.spark}", *environment.requirements]
     for step in (
         [str(pythons()[environment.python]), "-m", "venv", str(environment.path)],
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *environment.packages],
     ):
         done = run(step)
         if done is None or done.returncode:
@@ -133,8 +122,8 @@ def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
 def main(arguments: Sequence[str]) -> int:
     """Print the table row by row; the exit status."""
     ends = list(arguments) == ["ends"]
-    chosen = [OLDEST] if ends else [e for e in ENVIRONMENTS if not arguments or e.spark.startswith(tuple(arguments))]
-    print("| Spark | Python | numpy, pandas, pyarrow | interface | examples | golden checks | what differs |")
+    chosen = [OLDEST] if ends else [e for e in ENVIRONMENTS if e.chosen_by(arguments)]
+    print("| Spark | Python | numpy, pandas, pyarrow, numba | interface | examples | golden checks | what differs |")
     print("|---|---|---|---|---|---|---|", flush=True)
     right: list[bool] = []
     for environment in chosen:

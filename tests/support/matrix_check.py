@@ -126,7 +126,7 @@ def is_struct_of_nulls(expected: Any, got: Any) -> bool:
 def main() -> None:
     """Print the counts."""
     spark = session()
-    libraries = ", ".join(importlib.metadata.version(name) for name in ("numpy", "pandas", "pyarrow"))
+    libraries = ", ".join(importlib.metadata.version(name) for name in ("numpy", "pandas", "pyarrow", "numba"))
     interfaces: Any = sys.argv[1:] or (("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",))
     for interface in interfaces:
         sparkwire.register(spark, interface=interface)

@@ -45,8 +45,10 @@ LEVELS: Final = (
             "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe pclmul popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()  # noqa: SIM905
         ),
     ),
+    # AWS's, Ampere's and NVIDIA's servers have both; Apple's call their architecture arm64, and compile.
+    Level("aarch64", "aarch64", "generic", frozenset({"aes", "neon"})),
 )
-"""best first"""
+"""best first, of each architecture"""
 
 
 def versions() -> str:

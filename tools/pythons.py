@@ -1,0 +1,35 @@
+"""The Pythons of this machine, for what is done with each that is supported."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+SUPPORTED: Final = ("3.11", "3.12", "3.13")
+
+
+@functools.cache
+def pythons() -> dict[str, Path]:
+    """The Pythons of this machine that run, by version: on the path, or where pyenv keeps them."""
+    found: dict[str, Path] = {}
+    for version in SUPPORTED:
+        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+        for python in (f"python{version}", *map(str, kept)):
+            said = run([python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"])
+            if said is not None and said.stdout.strip() == version:
+                found.setdefault(version, Path(python))
+    return found
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str] | None:
+    """None where there is no such program."""
+    try:
+        return subprocess.run(
+            command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return None
