@@ -2,14 +2,18 @@
 # PYTHON is any Python from 3.11 on; Spark needs Java 17 or 21.
 
 PYTHON ?= python3
+ACTIONLINT ?= actionlint
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# A file's tests stay in one process: they share what is slow to make. A process that ends, as pytest lets it where a test
+# hangs, ends the run.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit integration matrix bench docs site wheel wheels kernels clean java
+.PHONY: demo test lint types imports unit spark integration matrix bench docs site wheel wheels distributions kernels clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -17,14 +21,19 @@ demo: $(READY) java
 # Kernels are compiled while the other core checks types, so that no two processes of the tests compile the same one.
 test: $(READY) java
 	@$(MAKE) --no-print-directory --jobs=2 types kernels lint imports site
-	@$(MAKE) --no-print-directory unit
-
-kernels: $(READY)
-	$(BIN)/python -m sparkwire warm
+	$(PYTEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell *.md .github docs udfs tests tools benchmarks sql
+	$(BIN)/yamllint .github mkdocs.yml .pre-commit-config.yaml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	@if command -v $(ACTIONLINT); then $(ACTIONLINT); else echo "actionlint is not here: what it says of .github is said in CI."; fi
 
 types: $(READY)
 	$(BIN)/mypy
@@ -32,14 +41,17 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# A file's tests stay in one process: they share what is slow to make. A process that ends, as pytest lets it where a test
-# hangs, ends the run.
-unit: $(READY) java
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0
+# Those that need neither Java nor processes of their own.
+unit: $(READY)
+	$(PYTEST) -m "not jvm and not process"
+
+# The others.
+spark: $(READY) java
+	$(PYTEST) -m "jvm or process"
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through.
 integration: $(READY) java
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0 -o faulthandler_timeout=1800 -rP --durations=10 tests/integration
+	$(PYTEST) -o faulthandler_timeout=1800 -rP --durations=10 tests/integration
 
 # MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java
@@ -61,6 +73,13 @@ wheel: $(READY)
 # Beside it one with machine code for this Python and the Numba in .venv, so that nobody waits for a compiler.
 wheels: $(READY)
 	$(BIN)/python -m tools.wheels
+
+# What a release publishes, as PyPI would take it.
+distributions: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --sdist --outdir dist .
+	$(BIN)/python -m tools.wheels
+	$(BIN)/twine check --strict dist/*
 
 clean:
 	rm -rf $(VENV) build dist

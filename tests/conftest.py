@@ -10,6 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
+from tests.support import ROOT
+
+_WITH_A_JVM = {"docs", "integration", "spark"}
 
 # Workers have to be the Python that has the package.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -32,3 +35,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     sparkwire.register(session)
     yield session
     session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a JVM is marked so; what starts processes of its own, in which kernels are compiled anew, says so itself."""
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        if folder in _WITH_A_JVM or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("jvm")

@@ -166,6 +166,7 @@ def test_damaged_data_beside_a_guard_page() -> None:
     assert run_python("-c", script) == "3000\n"
 
 
+@pytest.mark.process
 def test_damaged_data_in_the_checked_build() -> None:
     script = "from tests.avro.test_damage import run_damaged; print(run_damaged(range(500, 530)))"
     assert run_python("-c", script, environment={"SPARKWIRE_CHECKED": "1"}) == "600\n"

@@ -38,6 +38,7 @@ def test_neighbours_do_not_matter(function: str) -> None:
     assert alone == (expected if name == "event" else [answers[name] for answers in expected])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("at_end", [True, False])
 def test_guard_pages(at_end: bool) -> None:
     run_python("-c", f"from tests.databus.test_memory import read_beside_guard_pages as f; f(at_end={at_end})")
@@ -55,6 +56,7 @@ def read_beside_guard_pages(*, at_end: bool) -> None:
         assert plain(FUNCTIONS[function].decode(guarded_column([row], at_end=at_end))) == ask(function, [row])
 
 
+@pytest.mark.process
 def test_checked_build() -> None:
     """The same kernels with every load checked: a read outside the column would be an IndexError."""
     environment = {"SPARKWIRE_CHECKED": "1"}

@@ -16,6 +16,8 @@ import pytest
 
 import sparkwire
 
+pytestmark = pytest.mark.process
+
 LAYOUT = """\
     Field("key_long", "i64", "The key, if it is a LONG"),"""
 FUNCTIONS = """\

@@ -462,6 +462,7 @@ def write_beside_guard_pages() -> None:
         assert WRITE.decode(guarded).equals(WRITE.decode(whole))
 
 
+@pytest.mark.process
 def test_checked_build() -> None:
     """Every load, store and copy checked: one outside of its array would be an IndexError."""
     environment = {"SPARKWIRE_CHECKED": "1"}

@@ -340,6 +340,7 @@ def test_half_pairs_wherever_they_stand() -> None:
 # ---------------------------------------------------------------- the checked build
 
 
+@pytest.mark.process
 def test_checked_build() -> None:
     """The same with every load checked: a read outside the column would be an IndexError."""
     environment = {"SPARKWIRE_CHECKED": "1"}

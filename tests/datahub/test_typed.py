@@ -275,6 +275,7 @@ def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
     assert rows(stream, table="t", columns={"id": "LONG"}).isStreaming
 
 
+@pytest.mark.process
 def test_connect() -> None:
     """The same on Spark Connect, which needs a process of its own."""
     command = [sys.executable, "-m", "tests.support.datahub_connect"]

@@ -1,4 +1,4 @@
-"""Everything in the README that can be run runs, from any directory, and answers what is printed below it."""
+"""What README and the first page of the site can run runs, from any directory, and answers what is printed below it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,29 @@ TEXT = (ROOT / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"```(python|sql)\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
 
 
+@pytest.mark.parametrize(("page", "blocks"), [("README.md", 4), ("docs/index.md", 1)])
 def test_blocks(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    page: str,
+    blocks: int,
 ) -> None:
     """One after the other, in one session, as somebody pastes them into a notebook."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"spark": spark, "sparkwire": sparkwire}
     ran = 0
-    for language, code, answer in BLOCK.findall(TEXT):
+    for language, code, answer in BLOCK.findall((ROOT / page).read_text("utf-8")):
         if language == "python":
-            exec(compile(code, "README.md", "exec"), names)
+            exec(compile(code, page, "exec"), names)
         else:
             spark.sql(code.strip().removesuffix(";")).show(truncate=False)
         shown = capsys.readouterr().out
         if answer:
             assert plain(shown) == plain(answer)
         ran += 1
-    assert ran >= 4
+    assert ran >= blocks
 
 
 def plain(text: str) -> list[str]:

@@ -197,6 +197,7 @@ except MemoryError as refused:
 """
 
 
+@pytest.mark.process
 def test_refused_memory_is_no_damage() -> None:
     """In a process of its own: it is the process that gets no more."""
     sentence = run_python("-c", REFUSED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()

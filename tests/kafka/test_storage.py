@@ -303,6 +303,7 @@ def test_counts_that_lie_end_with_the_bytes() -> None:
     assert (len(row["partitions"]), row["error"]) == ((1 << 26) // 32767, "TOO_LARGE")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("at_end", [True, False])
 def test_guard_pages(at_end: bool) -> None:
     run_python("-c", f"from tests.kafka.test_storage import read_beside_guard_pages as f; f(at_end={at_end})")
@@ -324,6 +325,7 @@ def read_beside_guard_pages(*, at_end: bool) -> None:
             assert plain(FUNCTIONS[function].decode(*alone)) == ask_pairs(function, [(key, value)])
 
 
+@pytest.mark.process
 def test_checked_build() -> None:
     """The same kernels with every load checked: a read outside of the column would be an IndexError."""
     run_python(

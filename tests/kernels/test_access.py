@@ -132,6 +132,7 @@ def _expected(content: bytes, place: Place | None, width: int) -> int | bytes:
     return int.from_bytes(content[place.offset : place.end], "little" if place.little else "big", signed=place.signed)
 
 
+@pytest.mark.process
 def test_checked_build_raises_outside_and_only_there() -> None:
     assert run_python("-m", "tests.support.raw_access", environment={"SPARKWIRE_CHECKED": "1"}) == ""
 

@@ -71,6 +71,7 @@ def test_of_a_length_known_when_compiled(n: int) -> None:
     assert answers.tolist() == checksums.expected(content)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("environment", "isa", "host"),
     [

@@ -18,6 +18,8 @@ import sparkwire.kernels.cache
 from sparkwire.kernels import kernel
 from sparkwire.kernels.cache import KEPT, PREFIX
 
+pytestmark = pytest.mark.process
+
 HELPER = """
 from sparkwire.kernels.jit import kernel
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.child import run_python
+
+pytestmark = pytest.mark.process
 
 FIRST_ANSWER = """
 import sys

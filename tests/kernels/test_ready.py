@@ -17,6 +17,8 @@ from sparkwire.kernels import ready
 from sparkwire.kernels.ready import LEVELS, lacking, state, versions
 from tests.support import ROOT
 
+pytestmark = pytest.mark.process
+
 LEVEL = next((level for level in LEVELS if level.architecture == platform.machine()), LEVELS[0])
 needs_level = pytest.mark.skipif(bool(lacking(LEVEL)), reason=f"this processor is none of {LEVEL.name}")
 FIRST_CALL = """

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.process
+
 RECIPES = re.findall(r"### (.*?)\n.*?```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
 # What each recipe adds: a function, the sample that it reads, and what it answers for it.
 ADDED = {
