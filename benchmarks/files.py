@@ -30,6 +30,8 @@ CELL = 4 << 20  # [bytes]
 CELLS = 256
 TASK = 288 << 20  # what one task reads, whoever reads: of 1 GB four, two for each core [bytes]
 SEGMENTS = 2
+SOUGHT = "key00042"
+"""one record of each cell"""
 CORES = 2
 EVENTS = 250_000  # of a file
 EVENT_FILES = 16  # of one content
@@ -69,6 +71,10 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "value": totals(spark, segments, "offset, key, value", length),
             "key": totals(spark, segments, "offset, key", "sum(length(key))"),
             "batches": totals(spark, segments, "record_count", "sum(record_count)", rows="batches"),
+            "sought": totals(spark, segments, "offset, key, value", length, key=SOUGHT),
+            "filtered": totals(
+                spark, segments, "offset, key, value", length, where=f"key = CAST('{SOUGHT}' AS BINARY)"
+            ),
             "small": totals(spark, small, "offset, key, value", length),
             "constant value": constant(spark, values, ["count(*)", length], count, tasks, batches),
             "constant key": constant(spark, keys, ["count(*)", "sum(length(key))"], count, tasks, batches),
@@ -80,6 +86,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
     value, peer = times["value"], "binaryFile and kafka_records in 4 MB files"
     work = "1 GB of segments of 1 KB records, two cores: "
     rate = Timing(tuple(size / CORES / taken / 1e9 for taken in value.samples))
+    found = Timing(tuple(size / CORES / taken / 1e9 for taken in times["sought"].samples))
     records = Timing(tuple(small_records / CORES / taken / 1e6 for taken in times["small"].samples))
     return [
         faster(f"{work}offset, key, value", value, peer, times["cells"], 3.5, size, "B"),
@@ -88,6 +95,8 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         no_slower(f"{work}offset, key, value", value, "offset, key, value from Parquet", times["parquet"], 3),
         faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
         faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
+        above(f"{work}records of a key, a core", found, "GB/s", 2),
+        faster(f"{work}records of a key", times["sought"], "a filter in Spark", times["filtered"], 4, size, "B"),
         above("100 B records, offset, key, value, a core", records, "M records/s", 3),
         # What is left of a query when nothing is read or decoded: no source in Python can be faster.
         no_slower(f"{work}offset, key, value", value, "as many constant rows", times["constant value"], 1.5),
@@ -140,12 +149,14 @@ def write_parquet(spark: SparkSession, segments: str, folder: Path) -> None:
     frame.write.option("compression", "none").parquet(f"{folder}/parquet")
 
 
-def totals(spark: SparkSession, path: str, columns: str, total: str, **options: str) -> Callable[[], object]:
+def totals(
+    spark: SparkSession, path: str, columns: str, total: str, where: str = "true", **options: str
+) -> Callable[[], object]:
     """A query that looks at every row of the chosen columns."""
 
     def run() -> object:
         reader = spark.read.format("kafka_log").options(columns=columns, maxSplitBytes=str(TASK), **options)
-        return reader.load(path).selectExpr("count(*)", total).collect()
+        return reader.load(path).where(where).selectExpr("count(*)", total).collect()
 
     return run
 

@@ -221,6 +221,28 @@ def test_times_without_a_zone_are_of_the_session(spark: SparkSession, tmp_path: 
     assert {row.offset for row in pushed.collect()} == want
 
 
+def test_records_of_a_key(spark: SparkSession, broker: Path) -> None:
+    session = spark.newSession()
+    sparkwire.register(session)
+    log = session.read.format("kafka_log").load(str(broker))
+    keys = [row.key for row in log.where("key IS NOT NULL").groupBy("key").count().orderBy("key").take(2)]
+    wanted = " OR ".join(f"key = X'{key.hex()}'" for key in keys)
+    want = {(row.topic, row.partition, row.offset) for row in log.where(wanted).collect()}
+    assert len(want) > 1
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    texts = ", ".join(f"X'{key.hex()}'" for key in keys)
+    for condition in (wanted, f"key IN ({texts})"):
+        pushed = session.read.format("kafka_log").load(str(broker)).where(condition)
+        assert {(row.topic, row.partition, row.offset) for row in pushed.collect()} == want
+    found = [
+        (row.topic, row.partition, row.offset)
+        for key in keys
+        for row in session.read.format("kafka_log").option("key", f"0x{key.hex()}").load(str(broker)).collect()
+        if row.error is None
+    ]
+    assert sorted(found) == sorted(want)
+
+
 def test_a_stream_needs_the_zone(spark: SparkSession, broker: Path) -> None:
     stream = spark.readStream.format("kafka_log").option("startingTimestamp", "2020-09-15").load(str(broker))
     with pytest.raises(StreamingQueryException, match="takes startingTimestamp with a time zone in streams"):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from sparkwire.core.column import INT32_MAX, Binary, checked_total, empty
 from sparkwire.kafka.layout import SMALLEST_RECORD
+from sparkwire.kafka.sought import Sought
 from sparkwire.kernels import COPY_SLACK, Ints
 
 Offsets = npt.NDArray[np.int32]
@@ -32,6 +33,8 @@ class Wanted(NamedTuple):
     key: bool
     value: bool
     headers: bool
+    sought: Sought
+    """what a record has to have to be copied at all"""
 
 
 class RecordColumns(NamedTuple):

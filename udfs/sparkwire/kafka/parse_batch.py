@@ -26,6 +26,7 @@ from sparkwire.kafka.columns import (
 )
 from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
 from sparkwire.kafka.parse_messages import NO_CODE, append_row
+from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch
 from sparkwire.kernels.varint import varint, varlong
 
@@ -65,6 +66,7 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
     base_offset, base_time, attributes, base_sequence, missing = batch
     time_type = 1 if attributes & LOG_APPEND_TIME else 0
     begin = pos
+    sought = wanted.sought.active and not attributes & CONTROL
     # No call in the loop takes `out`: handing on its arrays costs more than a record.
     first = out.used[RECORDS]
     row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
@@ -121,9 +123,14 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
                 header_count -= 1
             if header_count > 0 or pos != stop:
                 break
-            headers, header_keys, header_values = new_header, new_key, new_value
-        elif pos != stop:
-            break
+        else:
+            new_header, new_key, new_value = headers, header_keys, header_values
+            if pos != stop:
+                break
+        missing -= 1
+        if sought and not has_sought(source, key, key_size, value, value_size, wanted.sought):
+            continue
+        headers, header_keys, header_values = new_header, new_key, new_value
         time = base_time if time_type else base_time + time_delta
         present = HAS_OFFSET | HAS_SEQUENCE | HAS_HEADERS
         present |= (HAS_TIME if time != NO_TIMESTAMP else 0) | (HAS_KEY if key_size >= 0 else 0)
@@ -146,7 +153,6 @@ def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Want
         out.value_ends[at] = values
         out.header_ends[at] = headers
         common &= present
-        missing -= 1
     # What the batch says of all its records goes in here, by loops that become a few wide stores.
     for i in range(first, row):
         out.timestamp_type[i] = time_type

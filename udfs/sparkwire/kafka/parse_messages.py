@@ -18,6 +18,7 @@ from sparkwire.kafka.columns import (
 )
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
+from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
 
 NO_CODE = -1
@@ -66,6 +67,9 @@ def parse_message(
     present = HAS_OFFSET | HAS_TIME
     found = content(source, pos, end)
     has_key, has_value = within(found.key, found.key_size, end), within(found.value, found.value_size, end)
+    sought = wanted.sought.active and crc_ok and has_key and has_value
+    if sought and not has_sought(source, found.key, found.key_size, found.value, found.value_size, wanted.sought):
+        return
     if found.key_size >= 0 and has_key:
         present |= HAS_KEY
         if wanted.key:

@@ -39,6 +39,7 @@ from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
 from sparkwire.kafka.payloads import EVERY_OFFSET, OffsetRange
+from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
@@ -269,13 +270,15 @@ def records_of(
     columns: Collection[str],
     offsets: OffsetRange,
     piece: int = EVERYTHING,
+    sought: Sought = ANYTHING,
 ) -> Iterator[Records]:
     """The records of a column of log bytes, by pieces that come to about ``piece`` bytes; the last may have none.
 
-    ``offsets``: entries without a record in this range are not opened, and give no row. A piece is valid until the next is
+    ``offsets``: entries without a record in this range are not opened, and give no row. ``sought``: nor do records without it,
+    but for those that a broker wrote. A piece is valid until the next is
     asked for.
     """
-    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns)
+    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns, sought)
     growing = GrowingColumns(source)
     parsed = parse_log(source, framing, verify_crc, inflater, wanted, offsets, growing, piece)
     while True:

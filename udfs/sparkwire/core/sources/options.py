@@ -56,6 +56,14 @@ def text(value: str) -> str:
     return value
 
 
+def content(value: str) -> bytes:
+    """Text in UTF-8, or ``0x`` and hexadecimal digits."""
+    try:
+        return bytes.fromhex(value[2:]) if value[:2] in ("0x", "0X") else value.encode()
+    except ValueError:
+        raise ValueError("text, or bytes as 0x and pairs of hexadecimal digits") from None
+
+
 def one_path(value: str) -> tuple[str, ...]:
     return (value,)
 

@@ -26,6 +26,7 @@ from sparkwire.kafka.inflate import Inflater
 from sparkwire.kafka.layout import LEAST_SIZE, OVERHEAD
 from sparkwire.kafka.payloads import OffsetRange
 from sparkwire.kafka.records import Records, records_of
+from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 DECODED = 8 << 20
@@ -86,13 +87,13 @@ def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterat
 
 
 def record_decoder(
-    verify: bool, max_batch_bytes: int, columns: Collection[str], offsets: OffsetRange
+    verify: bool, max_batch_bytes: int, columns: Collection[str], offsets: OffsetRange, sought: Sought = ANYTHING
 ) -> Decoder[Records]:
-    """Entries become their records, as ``kafka_records`` reads them; see `scan_records`."""
+    """Entries become their records, as ``kafka_records`` reads them; see `records_of`."""
 
     def scans(source: Binary, framing: Framing) -> Iterator[Records]:
         inflater = Inflater(max_batch_bytes, _UNBOUNDED)
-        return records_of(source, framing, verify, inflater, columns, offsets, piece=DECODED)
+        return records_of(source, framing, verify, inflater, columns, offsets, DECODED, sought)
 
     return scans
 

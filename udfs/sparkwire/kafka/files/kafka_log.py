@@ -26,6 +26,7 @@ from sparkwire.kafka.files.plan import Bounds, Part, Transacted, Wanted, in_zone
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
+from sparkwire.kafka.sought import Search
 
 NAME: Final = "kafka_log"
 RECORDS, BATCHES = "records", "batches"
@@ -58,6 +59,11 @@ OPTIONS: Final = (
         UNCOMMITTED,
         "`read_committed`: without aborted transactions, and nothing from the first open one on",
     ),
+    Option(
+        "key", options.content, None, "only records with this key: text, or bytes as `0x…`; rows of corruption stay"
+    ),
+    Option("keyPrefix", options.content, None, "only records whose key begins so; the same"),
+    Option("valueContains", options.content, None, "only records whose value holds this; the same"),
     Option("controlRecords", options.boolean, False, "whether control records are rows"),
     Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
     Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
@@ -74,6 +80,9 @@ def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa
     types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | OF_FILE
     return {name: types[name] for name in [*first, *(name for name in types if name not in first)]}
 
+
+_MOST_KEYS: Final = 64
+"""that records are compared with one by one"""
 
 COLUMNS: Final = {
     RECORDS: _ordered(RECORDS_TABLE, _FIRST),
@@ -128,6 +137,7 @@ class Query(NamedTuple):
     max_split_bytes: int
     max_bytes_per_trigger: int | None
     fail_on_data_loss: bool
+    search: Search = Search()
     filtered: Filtered = Filtered()
 
 
@@ -137,7 +147,7 @@ def query(given: Mapping[str, str]) -> Query:
     Raises
     ------
     ValueError
-        where one is wrong, or path is missing.
+        where one is wrong, or contradicts another, or path is missing.
     """
     o = options.parsed(NAME, OPTIONS, given)
     paths = asked_paths(NAME, o)
@@ -145,8 +155,18 @@ def query(given: Mapping[str, str]) -> Query:
     return Query(
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
-        o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
+        o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"], _search(o),
     )  # fmt: skip
+
+
+def _search(o: Mapping[str, Any]) -> Search:
+    key, prefix, within = o["key"], o["keyPrefix"], o["valueContains"]
+    if key is not None and prefix is not None:
+        raise ValueError(f"{NAME} takes key or keyPrefix, got both")
+    if o["rows"] == BATCHES and (key, prefix, within) != (None, None, None):
+        raise ValueError(f"{NAME} looks for keys and values in records, and rows are batches")
+    keys = None if (one := prefix if key is None else key) is None else (one,)
+    return Search(keys, prefix is not None, within or b"")
 
 
 def find(paths: Sequence[str]) -> list[Segment]:
@@ -228,6 +248,8 @@ def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
             its = its._replace(topics=options.within(its.topics, values))
         elif column == "partition" and operator in ("=", "in"):
             its = its._replace(partitions=options.within(its.partitions, values))
+        elif column == "key" and operator in ("=", "in") and asked.search.keys is None and len(values) <= _MOST_KEYS:
+            asked = asked._replace(search=asked.search._replace(keys=tuple(map(bytes, values))))
     return asked._replace(filtered=its)
 
 

@@ -24,6 +24,7 @@ from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
 from sparkwire.kafka.payloads import OffsetRange
 from sparkwire.kafka.records import RECORDS_TABLE, Records
+from sparkwire.kafka.sought import ANYTHING
 
 if TYPE_CHECKING:
     from sparkwire.kafka.files.kafka_log import Query
@@ -39,7 +40,9 @@ def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The records of a part, a piece at a time."""
     names = _decoded(asked)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
-    decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets)
+    # What is lost around a record that cannot be read is between its neighbours, whatever they have.
+    sought = ANYTHING if _asks_for_losses(asked) else asked.search.sought()
+    decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets, sought)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with Source(part.segment.file) as source:
         log = Log(source, asked.verify)
@@ -90,7 +93,9 @@ def is_checked(asked: Query) -> bool:
 
 def _decoded(asked: Query) -> tuple[str, ...]:
     """The columns that a decoder has to give."""
-    needed = ("error", "position") if asked.mode == FAILFAST else ()
+    needed: tuple[str, ...] = ("error", "position") if asked.mode == FAILFAST else ()
+    if asked.search.active and _asks_for_losses(asked):
+        needed += ("key", "value")
     return tuple(dict.fromkeys([*(name for name in asked.columns if name not in OF_FILE), *needed]))
 
 
@@ -120,6 +125,9 @@ def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
+    if asked.search.active and _asks_for_losses(asked):
+        others = pc.or_(_is_bad(records), pc.fill_null(records.is_control(), False))
+        masks.append(pc.or_(asked.search.mask(records.key(), records.value()), others))
     if asked.mode == DROPMALFORMED:
         masks.append(pc.invert(_is_bad(records)))
     if not asked.control_records and records.entries.may_have(CONTROL):

@@ -1,0 +1,117 @@
+"""What a query looks for in records: their keys, or bytes within their values. Who does not have it becomes no row."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core.column import read_only
+from sparkwire.kernels import Bytes, Ints, i64, int64, kernel, u8
+
+_ONES: Final = int64(0x0101010101010101)
+
+
+class Sought(NamedTuple):
+    """The same for kernels."""
+
+    active: bool
+    keys: Bytes
+    """one after the other"""
+    key_ends: Ints
+    """item 0 is 0"""
+    prefixes: bool
+    within: Bytes
+    within_size: int
+
+
+class Search(NamedTuple):
+    """What is looked for; a null key or value has none of it."""
+
+    keys: tuple[bytes, ...] | None = None
+    """of which a record has one; None where any will do"""
+    prefixes: bool = False
+    """whether a key may go on after one of them"""
+    within: bytes = b""
+    """what a value holds"""
+
+    @property
+    def active(self) -> bool:
+        return self.keys is not None or bool(self.within)
+
+    def sought(self) -> Sought:
+        keys = self.keys or ()
+        ends = np.cumsum([0, *map(len, keys)], dtype=np.int64)
+        # No keys at all, as of two filters that exclude each other, are one that nobody has.
+        ends = np.array([0, 2**62]) if self.keys == () else ends
+        return Sought(
+            self.active, _bytes(b"".join(keys)), read_only(ends), self.prefixes, _bytes(self.within), len(self.within)
+        )
+
+    def mask(self, key: pa.Array, value: pa.Array) -> pa.Array:
+        """Which of some records have it."""
+        found = pa.repeat(True, len(key))
+        if self.keys is not None and self.prefixes:
+            found = functools.reduce(pc.or_, (pc.starts_with(key, one) for one in self.keys))
+        elif self.keys is not None:
+            found = pc.is_in(key, pa.array(self.keys, pa.binary()))
+        if self.within:
+            found = pc.and_(found, pc.match_substring(value, self.within))
+        return pc.fill_null(found, False)
+
+
+def _bytes(content: bytes) -> Bytes:
+    return read_only(np.frombuffer(content or b"\0", np.uint8))
+
+
+ANYTHING: Final = Search().sought()
+
+
+@kernel
+def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, wanted: Sought) -> bool:
+    """Whether a record has what is looked for; sizes are negative for null."""
+    count = wanted.key_ends.size - 1
+    found = count == 0
+    for k in range(count):
+        first = wanted.key_ends[k]
+        size = wanted.key_ends[k + 1] - first
+        if key_size == size or (wanted.prefixes and key_size > size):
+            found |= _same(data, key, wanted.keys, first, size)
+    return bool(
+        found and (wanted.within_size == 0 or _holds(data, value, value_size, wanted.within, wanted.within_size))
+    )
+
+
+@kernel
+def _same(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
+    done = int64(0)
+    while size - done >= 8:
+        if i64(a, at + done, True) != i64(b, start + done, True):
+            return False
+        done += 8
+    while done < size:
+        if u8(a, at + done) != u8(b, start + done):
+            return False
+        done += 1
+    return True
+
+
+@kernel
+def _holds(data: Bytes, start: int, size: int, within: Bytes, within_size: int) -> bool:
+    """Whether ``data[start : start + size]`` has all of ``within``, one after the other."""
+    pos, last = int64(start), int64(start + size - within_size)
+    lead = int64(u8(within, 0)) * _ONES
+    while pos <= last:
+        if last - pos >= 8:
+            # A byte that is zero borrows from its high bit; a false alarm costs a look.
+            differs = i64(data, pos, True) ^ lead
+            if (differs - _ONES) & ~differs & (_ONES << 7) == 0:
+                pos += 8
+                continue
+        if u8(data, pos) == u8(within, 0) and _same(data, pos, within, 0, within_size):
+            return True
+        pos += 1
+    return False
