@@ -199,7 +199,7 @@ def by_us(config: Json, rules: list[Json], stages: list[list[bytes]]) -> tuple[l
 
 
 # The last two: a checkpoint event in a window that has begun after a regress.
-@pytest.mark.parametrize("seed", [*range(400), 4771, 10240])
+@pytest.mark.parametrize("seed", [*range(150), 4771, 10240])
 def test_random_scenarios_like_the_originals_source(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     random = Random(seed)

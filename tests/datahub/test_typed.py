@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import subprocess
-import sys
 from random import Random
 from typing import Any
 
@@ -17,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from sparkwire.datahub.tables import Table, declarations, latest_columns, table_of
 from sparkwire.datahub.typed import row_schema, typed_rows
-from tests.support import ROOT, datahub_cases
+from tests.support import datahub_cases
 from tests.support.oracles import datahub as oracle
 
 COLUMNS = {"id": "LONG", "d": "DOUBLE", "b": "BOOLEAN", "s": "STRING", "t": "DATE", "x": "BYTES", "y": "DECIMAL"}
@@ -273,12 +271,3 @@ def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
     with pytest.raises(ValueError, match="rows takes columns for a stream: it cannot be read ahead"):
         rows(stream, table="t")
     assert rows(stream, table="t", columns={"id": "LONG"}).isStreaming
-
-
-@pytest.mark.process
-def test_connect() -> None:
-    """The same on Spark Connect, which needs a process of its own."""
-    command = [sys.executable, "-m", "tests.support.datahub_connect"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    assert run.stdout.splitlines() == ["I N Y 1 comment", "U Y N 1 comment", "U N Y 1 com1", "D Y N 1 com1"]

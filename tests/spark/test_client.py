@@ -18,7 +18,6 @@ from sparkwire.catalogue import FUNCTIONS
 from sparkwire.databus import Consumer, DataEvent, Result, Settings, Source, callbacks, consume
 from sparkwire.databus.client.buffer import split
 from tests.databus.test_client_rows import listened
-from tests.support.child import run_python
 from tests.support.client_frames import SCHEMA, frame
 from tests.support.client_streams import end, event, random_stream, regress, window
 from tests.support.dispatch_replay import golden_sources
@@ -205,15 +204,3 @@ def test_callbacks_are_rows(spark: SparkSession) -> None:
         shown = [(*r[:4], None if r[1] == "on_error" else r[4]) for r in ours]
         expected = [(*r[:3], "Person" if r[3] == "40" else r[3], r[4]) for r in listened(split(data).events, 500)]
         assert shown == expected
-
-
-def test_on_connect() -> None:
-    """In a process of its own: one process has either a classic session or one of Connect."""
-    lines = run_python("-m", "tests.support.client_connect").splitlines()
-    assert lines[:4] == ["s 0 1 1", "s 0 2 1", "s 1 1 1", "s 1 2 0"]
-    assert lines[4].split()[:4] == [
-        "on_start_consumption",
-        "on_start_data_event_sequence",
-        "on_start_source",
-        "on_data_event",
-    ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -18,7 +16,6 @@ from sparkwire import FUNCTIONS, Function
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
 from sparkwire.spark.udf import best_interface
-from tests.kafka.test_files import rows as segment_rows
 from tests.support import ROOT, databus_cases
 from tests.support.arrow import whole
 from tests.support.cases import Case, cases_of
@@ -187,21 +184,6 @@ def test_the_server_chooses_the_interface(server: str, interface: str) -> None:
 def test_interface_is_one_of_two(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match="interface is 'arrow' or 'pandas', got 'rdd'"):
         sparkwire.register(spark, interface="rdd")  # type: ignore[arg-type]
-
-
-def test_connect() -> None:
-    """Registration, SQL, column functions and data sources on Spark Connect, which needs a process of its own."""
-    command = [sys.executable, "-m", "tests.support.connect_session"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    orders = sparkwire.samples() / "kafka" / "orders-0"
-    records, committed = (
-        len(segment_rows(orders, isolationLevel=f"read_{view}")) for view in ("uncommitted", "committed")
-    )
-    data_events = sum(java["sourceId"] > 0 for java, _ in databus_cases.golden_events("window_stream"))
-    counts = [records, committed, records, data_events]
-    assert run.stdout.split() == ["UPSERT", "77", "4", str(len(FUNCTIONS)), *map(str, counts)]
-    assert committed < records
 
 
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])

@@ -1,10 +1,12 @@
-"""What a user does on Spark Connect; run by test_spark as a process of its own."""
+"""What a user does on Spark Connect; run by test_connect as a process of its own, which prints what it saw as JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
+from typing import Any
 
 import pytest
 from pyspark.errors import PythonException
@@ -13,9 +15,34 @@ from pyspark.sql import SparkSession
 import sparkwire
 from sparkwire import avro
 from sparkwire import sql_functions as W
+from sparkwire.databus import Consumer, DataEvent, Result, callbacks, consume
+from tests.support import datahub_cases
+from tests.support.client_frames import SCHEMA, rows
+from tests.support.client_streams import window
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_TESTING"] = "1"  # PySpark then takes any free port: tests run in two processes
+
+RECORD = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+
+
+class Local(Consumer):
+    """Of the main module, as in a notebook: pickled by value."""
+
+    def on_data_event(self, event: DataEvent) -> Result:
+        return Result.SUCCESS
+
+
+def functions(spark: SparkSession) -> list[Any]:
+    """In SQL, as column functions, on a view, and the view of all of them."""
+    samples = spark.table("sparkwire_samples")
+    frames = [
+        spark.sql("SELECT dbus_opcode(event) FROM sparkwire_samples"),
+        samples.select(W.dbus_sequence("event")),
+        samples.selectExpr("size(dbus_events(stream))"),
+        spark.sql("SELECT count(*) FROM sparkwire_functions"),
+    ]
+    return [frame.collect()[0][0] for frame in frames]
 
 
 def sources(spark: SparkSession) -> list[int]:
@@ -33,39 +60,46 @@ def sources(spark: SparkSession) -> list[int]:
     return [records.count(), spark.table("committed").count(), streamed, events.where("event_type = 'DATA'").count()]
 
 
-def main() -> None:
-    spark = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
-    sparkwire.register(spark)
-    sparkwire.register(spark)
-    samples = spark.table("sparkwire_samples")
-    answers = [
-        spark.sql("SELECT dbus_opcode(event) FROM sparkwire_samples").first(),
-        samples.select(W.dbus_sequence("event")).first(),
-        samples.selectExpr("size(dbus_events(stream))").first(),
-        spark.sql("SELECT count(*) FROM sparkwire_functions").first(),
-    ]
-    for row in answers:
-        assert row is not None
-        print(row[0])
-    for count in sources(spark):
-        print(count)
-    record = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
-    avro.register(spark, "record_of", record)
-    data = spark.sql("SELECT named_struct('a', 21) AS r").select(avro.encode("r", record).alias("value"))
+def typed_payloads(spark: SparkSession) -> dict[str, Any]:
+    avro.register(spark, "record_of", RECORD)
+    data = spark.sql("SELECT named_struct('a', 21) AS r").select(avro.encode("r", RECORD).alias("value"))
     typed = data.selectExpr("value", "record_of(value).a AS given")
-    answered = avro.rows(typed.selectExpr("*", "1 AS id"), "value", {1: record}, by="id", keep_payload=False).first()
-    assert answered is not None
-    assert answered.asDict() == {"given": 21, "id": 1, "a": 21, "_error_": None}
+    rows_of = avro.rows(typed.selectExpr("*", "1 AS id"), "value", {1: RECORD}, by="id", keep_payload=False)
+    found: dict[str, Any] = rows_of.collect()[0].asDict()
+    return found
+
+
+def refusal(spark: SparkSession) -> str:
+    """The last line of a wrong use, after which Connect adds Spark's own code."""
     with pytest.raises(PythonException) as refused:
         spark.sql("SELECT dbus_opcode('text')").collect()
-    # The sentence is the last line, after which Connect adds Spark's own code.
-    message = str(refused.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip()
-    assert message.splitlines()[-1] == "TypeError: dbus_opcode takes (event BINARY), got (STRING)", message
+    return str(refused.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip().splitlines()[-1]
+
+
+def consumers(spark: SparkSession) -> dict[str, Any]:
+    events = spark.createDataFrame(rows({"s": window(1, 40, 41) + window(2, 42)}), SCHEMA)
+    report = consume(events.repartition(2), Local(), partitions=2, source_order=[41, 40])
+    told = report.orderBy("partition", "scn").select("stream", "partition", "scn", "events").collect()
+    return {
+        "report": [list(row) for row in told],
+        "callbacks": [row["callback"] for row in callbacks(events).orderBy("n").collect()],
+    }
+
+
+def changes(spark: SparkSession) -> list[list[Any]]:
+    messages = spark.createDataFrame([(case.data,) for case in datahub_cases.samples()], "value BINARY")
+    typed = sparkwire.datahub.rows(messages, "value", table="example_db.example_table_pk")
+    shown = typed.select("_operation_type_", "_before_image_", "_after_image_", "id", "comment", "_sequence_id_")
+    return [list(row)[:5] for row in shown.orderBy("_sequence_id_", "_after_image_").collect()]
+
+
+def main() -> None:
+    builder = SparkSession.builder.remote("local[2]").config("spark.log.level", "OFF")
+    spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    sparkwire.register(spark)
+    sparkwire.register(spark)
+    asked = (functions, sources, typed_payloads, refusal, consumers, changes)
+    print(json.dumps({ask.__name__: ask(spark) for ask in asked}))
     spark.stop()
 
 

@@ -1,0 +1,54 @@
+"""Everything that a user does, on Spark Connect: one process has either a classic session or one of Connect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import sparkwire
+from sparkwire import FUNCTIONS
+from tests.kafka.test_files import rows as segment_rows
+from tests.support import databus_cases
+from tests.support.child import run_python
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run_python("-m", "tests.support.connect_session"))
+    return found
+
+
+def test_functions(seen: dict[str, Any]) -> None:
+    assert seen["functions"] == ["UPSERT", 77, 4, len(FUNCTIONS)]
+
+
+def test_data_sources(seen: dict[str, Any]) -> None:
+    orders = sparkwire.samples() / "kafka" / "orders-0"
+    records, committed = (
+        len(segment_rows(orders, isolationLevel=f"read_{view}")) for view in ("uncommitted", "committed")
+    )
+    data_events = sum(java["sourceId"] > 0 for java, _ in databus_cases.golden_events("window_stream"))
+    assert seen["sources"] == [records, committed, records, data_events]
+    assert committed < records
+
+
+def test_typed_payloads(seen: dict[str, Any]) -> None:
+    assert seen["typed_payloads"] == {"given": 21, "id": 1, "a": 21, "_error_": None}
+
+
+def test_wrong_use_is_one_sentence(seen: dict[str, Any]) -> None:
+    assert seen["refusal"] == "TypeError: dbus_opcode takes (event BINARY), got (STRING)"
+
+
+def test_consumers(seen: dict[str, Any]) -> None:
+    assert seen["consumers"]["report"] == [["s", 0, 1, 1], ["s", 0, 2, 1], ["s", 1, 1, 1], ["s", 1, 2, 0]]
+    told = ["on_start_consumption", "on_start_data_event_sequence", "on_start_source", "on_data_event"]
+    assert seen["consumers"]["callbacks"][:4] == told
+
+
+def test_typed_rows_of_changes(seen: dict[str, Any]) -> None:
+    assert [" ".join(map(str, row)) for row in seen["changes"]] == [
+        "I N Y 1 comment", "U Y N 1 comment", "U N Y 1 com1", "D Y N 1 com1",
+    ]  # fmt: skip
