@@ -151,7 +151,7 @@ def test_recovery_differs_where_the_page_says() -> None:
         for log in logs
         if ask("kafka_valid_bytes", [log.data]) != [log.java["logSegmentRecover"]["sizeAfter"]]
     ]
-    assert f"Of {len(logs)} damaged logs `kafka_valid_bytes` differs" in page
+    assert f"Of {len(logs)} corrupt logs `kafka_valid_bytes` differs" in page
     assert f"| a magic of 3 or more in an entry | {sum(differing)} |" in page
     assert all(differing)
 

@@ -102,7 +102,7 @@ def test_damaged_files_are_compiled(built: Path, tmp_path: Path, damage: Callabl
     damage(files)
     loaded, compiled, said = first_call(package, tmp_path / "home")
     assert (loaded, compiled > 0) == (0, True)
-    assert said == f"{len(files)} kernels for {LEVEL.name}, {len(files)} of them damaged: install the wheel again"
+    assert said == f"{len(files)} kernels for {LEVEL.name}, {len(files)} of them corrupt: install the wheel again"
 
 
 @needs_level

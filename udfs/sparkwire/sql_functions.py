@@ -376,7 +376,7 @@ def dbus_status(event: Column | str | bytes) -> Column:
 
 
 def dbus_error(event: Column | str | bytes) -> Column:
-    """The first thing wrong, reading from the front; NULL for an intact event.
+    """The first thing wrong, reading from the front; NULL for a valid event.
 
     dbus_error(event BINARY) -> STRING
 
@@ -437,7 +437,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
         key_schema_id: Digest of a SCHEMA key's schema, 16 or 4 bytes.
         key_schema_version: Version of a SCHEMA key's schema.
         status: OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
-        error: The first thing wrong, reading from the front; NULL for an intact event.
+        error: The first thing wrong, reading from the front; NULL for a valid event.
         is_valid: Whether nothing is wrong.
 
     Example: dbus_event(event).sequence -> 77
@@ -446,7 +446,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Events as they lie one after the other on the wire, V1 and V2 mixed. After damage it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
+    """Events as they lie one after the other on the wire, V1 and V2 mixed. After corruption it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
 
     dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
 
@@ -454,7 +454,7 @@ def dbus_events(stream: Column | str | bytes) -> Column:
         position: Where the row begins in the stream [bytes].
         event: Its bytes: an event, a torn one, or what was skipped.
         status: OK, PARTIAL (bytes are missing) or ERR, as dbus_status.
-        error: The first thing wrong, as dbus_error; NULL for an intact event.
+        error: The first thing wrong, as dbus_error; NULL for a valid event.
 
     Example: transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]
     """
@@ -520,7 +520,7 @@ def to_dbus_event(event: Column | str) -> Column:
 
 
 def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_cell_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
+    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
     kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_cell_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
 
@@ -575,7 +575,7 @@ def kafka_batches(data: Column | str | bytes) -> Column:
         is_transactional: Whether it belongs to a transaction.
         is_control: Whether its records are written by brokers, such as a transaction's end.
         delete_horizon_ms: From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].
-        error: Why the entry cannot be read; NULL for an intact one.
+        error: Why the entry cannot be read; NULL for a valid one.
 
     Example: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
     """
@@ -679,7 +679,7 @@ def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
 
 
 def kafka_leader_epochs(text: Column | str | bytes) -> Column:
-    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs CAST(text AS BINARY).
+    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs CAST(text AS BINARY).
 
     kafka_leader_epochs(text BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
 
@@ -905,7 +905,7 @@ def kafka_value_size(msg: Column | str | bytes) -> Column:
 
 
 def kafka_error(msg: Column | str | bytes) -> Column:
-    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
 
     kafka_error(msg BINARY) -> STRING
 
@@ -943,7 +943,7 @@ def kafka_message(msg: Column | str | bytes) -> Column:
         key_size: The key's size as stored, -1 for null [bytes].
         value: The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
         value_size: The value's size as stored, -1 for null [bytes].
-        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.
+        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
         is_valid: Whether kafka_error is NULL.
 
     Example: kafka_message(message).key_size -> 9

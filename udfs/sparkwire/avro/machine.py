@@ -1,7 +1,7 @@
 """The machine that fills columns: it runs a program over each row's datum and puts every value into its column.
 
 A *slot* is a buffer of one level. Level 0 has an item for each row; each array or map of the schema has a level of its
-own, with an item for each of its items in all rows. A row is read to its end or not at all: what a damaged one, or one for
+own, with an item for each of its items in all rows. A row is read to its end or not at all: what a corrupt one, or one for
 which a buffer is too small, has left in the levels is taken back.
 
 `run` is one function, and a long one, on purpose: a call that hands on all these arrays costs more than reading a field.

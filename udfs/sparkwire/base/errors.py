@@ -1,6 +1,6 @@
 """Why bytes cannot be read: one list of codes for every format.
 
-Kernels write the small integers, analysts read the words: ``ERRORS[code]``. Intact bytes have no
+Kernels write the small integers, analysts read the words: ``ERRORS[code]``. Valid bytes have no
 code at all (``OK``), which the functions answer as NULL.
 """
 

@@ -117,10 +117,10 @@ def _as_databus(data: bytes) -> _Guess:
     if event["is_valid"] and event["length"] == len(data):
         return _Guess(_SURE, name, "its checksums are right", databus.explain)
     found = _ask("dbus_events", data)
-    intact = [row for row in found if row["status"] == "OK"]
-    if len(found) > 1 and intact:
-        why = f"{len(intact)} of {len(found)} have right checksums"
-        return _Guess(_SURE if len(intact) == len(found) else _LIKELY, "events of Databus", why, _stream)
+    valid = [row for row in found if row["status"] == "OK"]
+    if len(found) > 1 and valid:
+        why = f"{len(valid)} of {len(found)} have right checksums"
+        return _Guess(_SURE if len(valid) == len(found) else _LIKELY, "events of Databus", why, _stream)
     if event["header_crc_valid"] and any(data):
         return _Guess(_LIKELY, name, "its header's checksum is right", databus.explain)
     if event["error"] != "BAD_MAGIC" and event["length"] == len(data):

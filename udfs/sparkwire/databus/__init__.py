@@ -27,11 +27,11 @@ Where this reader is stricter than Databus's own scan, which is unsafe there:
   digest has to be known (`BAD_LENGTH`): Databus throws when the key or the part is asked for, or reads a
   neighbour's bytes.
 
-What the original leaves open: of a row whose version is unknown only the version is answered, it is `BAD_MAGIC`.
-A V2 key type of 0 is no error, such an event has no key. Resuming in a damaged stream (`dbus_events`) believes only
+What Databus leaves open: of a row whose version is unknown only the version is answered, it is `BAD_MAGIC`.
+A V2 key type of 0 is no error, such an event has no key. Resuming in a corrupt stream (`dbus_events`) believes only
 headers of up to 64 KiB.
 
-The way back, and what it does where the original is silent or unsafe: `writer`, `to_json`, `from_json`.
+The way back, and what it does where Databus is silent or unsafe: `writer`, `to_json`, `from_json`.
 
 Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
 """

@@ -98,13 +98,13 @@ def consume(
         (`dbus_key_partition`). Each has consumers of its own.
     sources
         the sources with their schemas. Data events of other sources, or with a schema id that none of them has, then fail, as in
-        the original. By default any source is known, by its id as its name.
+        Databus. By default any source is known, by its id as its name.
     only_sources, logical_partitions
         ids: other data events are left out, as a relay's filters do. Windows always come.
     order
         the columns that order a stream's events; by default ``file`` and ``position``, those of them that are there.
     settings
-        sizes and retries; by default those of the original, but with 10 retries.
+        sizes and retries; by default those of Databus, but with 10 retries.
     tasks
         among how many tasks the streams are spread; by default ``spark.sql.shuffle.partitions``.
 
@@ -122,7 +122,7 @@ def consume(
         where an argument is wrong.
     pyspark.errors.PythonException
         where the consumer has failed as often as it may (its last line is one sentence that names stream, window, callback and
-        error), or an event is damaged.
+        error), or an event is corrupt.
     """
     from sparkwire.spark import databus
 
@@ -154,7 +154,7 @@ def callbacks(
     Parameters
     ----------
     df, order, tasks
-        as for `consume`; damaged events are left out.
+        as for `consume`; corrupt events are left out.
     sources
         what names the sources; by default their ids.
     threshold

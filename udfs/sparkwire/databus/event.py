@@ -1,4 +1,4 @@
-"""Kernels for one serialized event: which variant it is, where its header ends, whether it is intact.
+"""Kernels for one serialized event: which variant it is, where its header ends, whether it is valid.
 
 An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
 field is read only after its own bytes have been proved to lie inside the row.
@@ -229,7 +229,7 @@ def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) 
 
 @kernel
 def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
-    """The first thing wrong after an intact header."""
+    """The first thing wrong after a valid header."""
     if length > size:
         return TRUNCATED
     if not bounded:

@@ -207,7 +207,7 @@ FIELDS: Final = (
     Column(
         "error",
         "STRING",
-        "The first thing wrong, reading from the front; NULL for an intact event.",
+        "The first thing wrong, reading from the front; NULL for a valid event.",
         accessors.error,
         "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
     ),

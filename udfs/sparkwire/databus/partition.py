@@ -3,7 +3,7 @@
 The filter takes ``abs(key) % n``. A LONG is its own number. Any other key is text: a decimal number is that number, as
 ``Long.parseLong`` reads it (digits of any script, a sign, nothing around them), and other text is its ``String.hashCode``.
 
-Java's ``abs(-2^63)`` is negative, and an event with that key reaches no client of the original; here the magnitude counts,
+Java's ``abs(-2^63)`` is negative, and an event with that key reaches no client of Databus; here the magnitude counts,
 and it reaches one.
 
 Source: `com.linkedin.databus2.core.filter.KeyModFilter` of linkedin/databus.

@@ -184,7 +184,7 @@ def split_events(
 
 @kernel
 def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSpans) -> int:
-    """The first thing wrong after the intact header of the event at ``start``."""
+    """The first thing wrong after the valid header of the event at ``start``."""
     length = event.total_length(data, start, size, variant)
     clear_row(scratch, 0)
     bounded = read_parts(data, start, size, variant, 0, scratch)
@@ -195,7 +195,7 @@ def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSp
 
 
 def most_rows(sizes: Ints) -> int:
-    """How many rows streams can have: an intact header takes V2_KEY bytes, and between two of them is one other row."""
+    """How many rows streams can have: a valid header takes V2_KEY bytes, and between two of them is one other row."""
     return int((2 * (sizes // V2_KEY) + 1)[sizes > 0].sum())
 
 
@@ -240,7 +240,7 @@ TABLE: Final[Sequence[Column[Stream]]] = (
     Column(
         "error",
         "STRING",
-        "The first thing wrong, as dbus_error; NULL for an intact event.",
+        "The first thing wrong, as dbus_error; NULL for a valid event.",
         lambda stream: from_codes(stream.rows.errors, ERRORS),
     ),
 )

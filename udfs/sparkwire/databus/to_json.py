@@ -3,7 +3,7 @@
 The bytes of a value are in Base64 with line breaks (encoding `JSON`) or as text (`JSON_PLAIN_VALUE`); keys of bytes
 and schema ids are in Base64 in both. The text ends with a line feed.
 
-An event whose bytes are damaged has a text as long as every field that the text names can be read; checksums do not
+An event whose bytes are corrupt has a text as long as every field that the text names can be read; checksums do not
 matter. It is NULL where Java throws: an unknown version, a V2 event without a kind of key or with opcode 3.
 """
 

@@ -14,8 +14,8 @@ What an event cannot hold is refused with one sentence, not cut or dropped: numb
 source id, a part has 14 bits of version), metadata or a SCHEMA key in V1, two partition ids in V2, a schema id of
 another size than 16 (or 4 in V2), a key field that does not fit the kind of key.
 
-`to_dbus_event(dbus_event(x))` is `x` for every intact event but those with bytes that no field shows: after the key in
-V2's header, after the announced parts, after the event. Of a damaged event it makes an intact one out of what can be
+`to_dbus_event(dbus_event(x))` is `x` for every valid event but those with bytes that no field shows: after the key in
+V2's header, after the announced parts, after the event. Of a corrupt event it makes a valid one out of what can be
 read, unless its version is unknown, which is refused.
 """
 

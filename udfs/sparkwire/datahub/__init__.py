@@ -20,7 +20,7 @@ source leaves open is answered so:
 - JSON is RFC 8259 to the letter: NaN, comments and trailing commas are `BAD_JSON`, so are bytes that are not UTF-8.
   Nesting has no limit;
 - if a key repeats in an object, the last wins, whatever the first had;
-- of a message that is `BAD_JSON` the fields are answered that are whole before the damage;
+- of a message that is `BAD_JSON` the fields are answered that are whole before the corruption;
 - half a surrogate pair, escaped, reads as U+FFFD, and is that in the text of an image;
 - JSON null is absent, but for the values of an image, where a map has the key with NULL;
 - a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer

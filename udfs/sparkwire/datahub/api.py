@@ -47,7 +47,7 @@ def rows(
         - ``_unexpected_`` MAP<STRING, STRING>: the text of columns that are not in the schema, of those that the message
           declares with another type, and of values that are not of the column's type, which is NULL then. NULL where
           everything is as expected: a changed table is never overlooked, and nothing of it is lost;
-        - ``_error_``: ``datahub_error``. A damaged message that may be of this table has a row, with what can be read.
+        - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row, with what can be read.
 
         DDL, heartbeats and transaction marks have none. The plan crosses to Python once.
 

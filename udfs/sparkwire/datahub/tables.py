@@ -44,7 +44,7 @@ def table_of(text: str) -> Table:
 
 
 def of_table(messages: Messages, table: Table) -> Bools:
-    """Messages of the table, no NULLs; of damaged ones also those that may be, their names being lost."""
+    """Messages of the table, no NULLs; of corrupt ones also those that may be, their names being lost."""
     damaged = ~messages.documents.intact
     valid = messages.source.valid
     chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()

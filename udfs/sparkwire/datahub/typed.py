@@ -69,7 +69,7 @@ def typed_rows(
     """A row for each change of the table, in the order of the messages, after its message's row of ``others``.
 
     An UPDATE with both images gives two rows, the before image first. Messages of other tables, DDL, heartbeats and
-    transaction marks give none. A damaged message gives one with its ``_error_``, unless what can be read of it says that
+    transaction marks give none. A corrupt message gives one with its ``_error_``, unless what can be read of it says that
     it is of another table or no row.
     """
     messages = Messages(blobs)

@@ -36,7 +36,7 @@ Readable is what Kafka 3.8 reads from a file. Stricter are
 
 Laxer are
 
-- damage: Kafka stops at it, in some cases without a word. Here one row says what is wrong, and reading goes on as
+- corruption: Kafka stops at it, in some cases without a word. Here one row says what is wrong, and reading goes on as
   `framing` describes. Torn and zeroed tails are such a row, too;
 - a batch in which a record cannot be read gives the records before it, and one row `BAD_RECORD`, compressed or not: Kafka's
   consumer does the same, its file reader gives none of a compressed one. As in Kafka, when the count is too small the

@@ -18,7 +18,7 @@ _NO_SEQUENCE = -1
 
 
 class Batches(BatchHeaders):
-    """The entries of a column of log bytes, and whether each is intact."""
+    """The entries of a column of log bytes, and whether each is valid."""
 
     def lists(self, found: pa.Array) -> pa.Array:
         ends = np.searchsorted(self.frames.row, np.arange(self.source.rows + 1)).astype(np.int32)
@@ -173,6 +173,6 @@ BATCHES: tuple[Column[Batches], ...] = (
         "From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].",
         delete_horizon,
     ),
-    Column("error", "STRING", "Why the entry cannot be read; NULL for an intact one.", error),
+    Column("error", "STRING", "Why the entry cannot be read; NULL for a valid one.", error),
 )
 """The columns of ``kafka_batches``."""

@@ -4,8 +4,8 @@ A row of a column is log bytes; its entries are found by their sizes alone. Wher
 the first position at which a whole entry with a right checksum lies, or there is none. Where only the checksum or the
 magic is wrong, the size is believed, unless
 
-- no intact entry begins where it ends, but one begins before: the size was too large, or
-- nothing like an entry begins where it ends, but an intact entry follows later: the size was too small.
+- no valid entry begins where it ends, but one begins before: the size was too large, or
+- nothing like an entry begins where it ends, but a valid entry follows later: the size was too small.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_cr
 BLOCK_ENTRIES = 1 << 14
 EVERYTHING = 1 << 62  # more bytes than there are
 
-# What a wrong checksum is: not looked for, but to find the way after other damage; an error; none where the size of its
-# entry is right, as one that lies would hide what follows; with any other damage the end. Or the entries have been found before.
+# What a wrong checksum is: not looked for, but to find the way after other corruption; an error; none where the size of its
+# entry is right, as one that lies would hide what follows; with any other corruption the end. Or they have been found before.
 IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
 _SIZE_AT = ENTRY["size"].offset
@@ -64,7 +64,7 @@ class FrameBlock(NamedTuple):
 
 
 class EntrySums(NamedTuple):
-    """What a search for intact entries keeps of the row at hand."""
+    """What a search for valid entries keeps of the row at hand."""
 
     message: RangeSums
     batch: RangeSums
@@ -75,8 +75,8 @@ def entry_sums(row: int, longest: int) -> EntrySums:
     return EntrySums(range_sums(CRC32, row, longest), range_sums(CRC32C, row, longest))
 
 
-# What `Framing.progress` holds: the row, the position in the column's data, where the last search for an intact entry ended
-# and the last row with damage, -1 before any.
+# What `Framing.progress` holds: the row, the position in the column's data, where the last search for a valid entry ended
+# and the last row with corruption, -1 before any.
 _ROW, POSITION, _FOUND, _DAMAGED = range(4)
 
 

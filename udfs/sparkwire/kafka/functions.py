@@ -73,7 +73,7 @@ FUNCTIONS: Final = (
         "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
         "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
         "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes "
-        "what all those of one cell become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
+        "what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
     ),
     rows_function(
@@ -138,7 +138,7 @@ FUNCTIONS: Final = (
         "kafka_leader_epochs(text BINARY)",
         leader_epochs.COLUMNS,
         leader_epochs.Epochs,
-        "A leader-epoch-checkpoint file, whole: where each leader's records begin. Damage is a row of NULLs. A STRING needs "
+        "A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs "
         "CAST(text AS BINARY).",
         "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
     ),

@@ -37,9 +37,9 @@ from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
 MAX_BATCH_BYTES = 268_435_456
 MAX_CELL_BYTES = 2_147_483_648
-"""What a broker holds in a segment is 1 GiB, unless it is configured otherwise: a cell with all of one may become twice that."""
+"""What a broker holds in a segment is 1 GiB, unless it is configured otherwise: a value with all of one may become twice that."""
 MAX_ANSWER_BYTES = 2 * MAX_CELL_BYTES
-"""The same of all cells that Spark hands over at once: what one Arrow column holds, and as much for the other columns."""
+"""The same of all values that Spark hands over at once: what one Arrow column holds, and as much for the other columns."""
 ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 

@@ -5,7 +5,7 @@ r"""``kafka_leader_epochs``: a `leader-epoch-checkpoint` file, where each leader
     0 0         epoch, its first offset
     3 1042
 
-Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Damage is a row of NULLs: a line in the place of an entry
+Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Corruption is a row of NULLs: a line in an entry's place
 that is not two such numbers, a file that has not as many entries as it says (after the last one), and a file
 without the first two lines (its only row). Kafka refuses such a file.
 

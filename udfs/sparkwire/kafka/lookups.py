@@ -1,4 +1,4 @@
-"""How far log bytes are intact, and where an offset is: what needs headers only, and no more of them than the answer takes."""
+"""How far log bytes are valid, and where an offset is: what needs headers only, and no more of them than the answer takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def last_offset(data: Bytes, pos: int) -> int:
 
 @kernel
 def intact_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[np.int32], following: Ints) -> None:
-    """How many bytes from the front are intact entries [bytes], and the offset after the last of them."""
+    """How many bytes from the front are valid entries [bytes], and the offset after the last of them."""
     for row in range(sizes.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         pos = start

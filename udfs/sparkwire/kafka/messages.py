@@ -193,7 +193,7 @@ MESSAGE_COLUMNS: Final = (
         "error",
         "STRING",
         "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
-        "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for intact bytes.",
+        "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.",
         Messages.error,
         "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
     ),

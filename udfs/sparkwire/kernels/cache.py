@@ -12,7 +12,7 @@ file per kernel, key and signature, whose name says all that shapes machine code
 
 Other sources are another file, so nothing old is ever found; of files that differ in nothing else, and of directories, the
 ``KEPT`` last ones remain. A file begins with the digest of its content and gets its name when it is complete: a reader
-sees a whole file or none, and takes a damaged one for none. Every failure of the file system means: no
+sees a whole file or none, and takes a corrupt one for none. Every failure of the file system means: no
 cache, compile.
 
 What came `ready` with the package is read first. The places, all read in this order, the first that can be

@@ -1,6 +1,6 @@
 """JSON as its grammar says: where values end, what their characters are.
 
-What is JSON is RFC 8259 to the letter: NaN, trailing commas, raw control characters, overlong or surrogate UTF-8 are damage.
+What is JSON is RFC 8259 to the letter: NaN, trailing commas, raw control characters, overlong or surrogate UTF-8 are corruption.
 
 A *span* is ``(start, size, kind)``: of a string what is between its quotes, of every other value its whole text.
 """
@@ -227,7 +227,7 @@ def _hexadecimal(data: Bytes, pos: int) -> int:
 
 @kernel
 def character_at(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """What is at ``pos`` of an intact string: the code point of an escape or else a byte, and where the next begins.
+    """What is at ``pos`` of a valid string: the code point of an escape or else a byte, and where the next begins.
 
     Half a surrogate pair is no character: U+FFFD.
     """

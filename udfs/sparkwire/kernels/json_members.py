@@ -1,4 +1,4 @@
-"""The members of JSON objects and arrays that a scan has proved intact."""
+"""The members of JSON objects and arrays that a scan has proved valid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Members(NamedTuple):
 def list_members(
     data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, firsts: NDArray[Any], place: Ints, members: Members
 ) -> None:
-    """Note the members of intact containers, those of row ``i`` having the numbers ``firsts[i]`` to ``firsts[i + 1]``.
+    """Note the members of valid containers, those of row ``i`` having the numbers ``firsts[i]`` to ``firsts[i + 1]``.
 
     They are as many as ``members`` has room for, from ``place`` on: the number of a member, its row, and where its text
     begins if it is not the first of its row. ``place`` becomes that of the next.
@@ -128,7 +128,7 @@ def _other_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple
 
 @kernel
 def _container_end(data: Bytes, pos: int, end: int) -> int:
-    """After the intact object or array at ``pos``."""
+    """After the valid object or array at ``pos``."""
     depth = 0
     while pos < end:
         c = u8(data, pos)
@@ -146,7 +146,7 @@ def _container_end(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Ints, marked: Bools) -> None:
-    """Mark the intact objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
+    """Mark the valid objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
 
     ``keys`` is scratch, 3 times ``MANY`` items.
     """

@@ -1,6 +1,6 @@
 """One pass over JSON documents: it proves that each is JSON and notes where the wanted values are.
 
-A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first damage, and what is
+A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first corruption, and what is
 whole before it has been found.  Of keys that repeat within one object the last one counts.  Nothing recurs and nothing limits
 the nesting: the brackets that are open within an unwanted value lie in ``nest``, a byte each.
 
@@ -146,7 +146,7 @@ def scan_documents(
     starts, sizes, kinds, counts
         one row for each slot of ``tree``, one column for each document; ``sizes`` is -1 and ``kinds`` ABSENT where
         there is no such value; ``counts`` is the number of members of a container that has no slots below it
-    intact
+    valid
         whether the document is one JSON object and nothing else
     """
     found = scratch.found
@@ -183,7 +183,7 @@ def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
 
 @kernel
 def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, marks: int) -> tuple[bool, int]:
-    """Whether the document is intact, and how many marks it has; of those of the document before the first ``marks`` hold."""
+    """Whether the document is valid, and how many marks it has; of those of the document before the first ``marks`` hold."""
     nodes, found = tree.nodes, scratch.found
     node = 0  # the innermost open object, one of the tree
     if marks > 0:
@@ -335,7 +335,7 @@ def _escaped_child(data: Bytes, start: int, end: int, tree: Paths, node: int) ->
 
 @kernel
 def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahead: int) -> tuple[int, int, int, int]:
-    """Behind the object or array at ``pos``, -1 for damage; how many members it has; ``block`` and ``ahead`` there."""
+    """Behind the object or array at ``pos``, -1 for corruption; how many members it has; ``block`` and ``ahead`` there."""
     bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; those around it are nest[:depth]
     pos = blank(data, pos + 1, end)
     if pos < end and u8(data, pos) == bracket + TO_RIGHT:

@@ -60,7 +60,7 @@ def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: N
 
 @kernel
 def text_size(data: Bytes, start: int, size: int) -> int:
-    """What an intact string means, in UTF-8 [bytes]."""
+    """What a valid string means, in UTF-8 [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
@@ -71,7 +71,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write what an intact string means to ``out[at:]``; where it ends."""
+    """Write what a valid string means to ``out[at:]``; where it ends."""
     pos, end = start, start + size
     while pos < end:
         escape = u8(data, pos) == BACKSLASH
@@ -100,7 +100,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write an intact string as JSON, in quotes and with no escape but those that JSON needs; where it ends."""
+    """Write a valid string as JSON, in quotes and with no escape but those that JSON needs; where it ends."""
     pos, end = start, start + size
     store_u8(out, at, np.uint8(QUOTE))
     at += 1
@@ -175,7 +175,7 @@ def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: 
 
 @kernel
 def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
-    """The value of an intact INTEGER; 0 and False beyond an int64."""
+    """The value of a valid INTEGER; 0 and False beyond an int64."""
     negative = u8(data, start) == MINUS
     pos, end = start + (1 if negative else 0), start + size
     if end - pos > 19:
@@ -202,7 +202,7 @@ def _eight_digits(digits: int) -> int:
 
 @kernel
 def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any], out: Bytes) -> None:
-    """Copy intact objects as they are written, but for escapes that are half a surrogate pair."""
+    """Copy valid objects as they are written, but for escapes that are half a surrogate pair."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])

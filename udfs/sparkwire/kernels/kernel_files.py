@@ -1,6 +1,6 @@
 """The files that machine code is kept in: a digest, then the content.
 
-The digest is of the file's name as well: a file that was copied over another one is as damaged as one that was cut.
+The digest is of the file's name as well: a file that was copied over another one is as corrupt as one that was cut.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _DIGEST_SIZE = 32  # [bytes]
 
 
 def read(path: Path) -> bytes | None:
-    """The content written to ``path``; None where there is none or it is damaged."""
+    """The content written to ``path``; None where there is none or it is corrupt."""
     try:
         whole = path.read_bytes()
     except OSError:

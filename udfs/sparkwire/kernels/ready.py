@@ -84,10 +84,10 @@ def state() -> str:
     """Which ready kernels there are for this process, or why there are none."""
     if directories():
         files = list(directories()[0].glob("*.bin"))
-        damaged = sum(kernel_files.read(file) is None for file in files)
+        corrupt = sum(kernel_files.read(file) is None for file in files)
         title = directories()[0].name.removesuffix(f"-{versions()}")
         return f"{len(files)} kernels for {title}" + (
-            f", {damaged} of them damaged: install the wheel again" if damaged else ""
+            f", {corrupt} of them corrupt: install the wheel again" if corrupt else ""
         )
     there = sorted(path.name for path in READY.glob("*-numba-*")) if READY.is_dir() else []
     if not there:

@@ -1,4 +1,4 @@
-"""What both tables share: options, the files at some paths, and what a mode makes of damage."""
+"""What both tables share: options, the files at some paths, and what a mode makes of corruption."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHOICES: Final = (
         "mode",
         options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST),
         PERMISSIVE,
-        "damage is a row with `error`; `DROPMALFORMED` leaves it out; `FAILFAST` fails, naming file and byte",
+        "corruption is a row with `error`; `DROPMALFORMED` leaves it out; `FAILFAST` fails, naming file and byte",
     ),
 )
 TASKS: Final = (
@@ -103,7 +103,7 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
 
 
 def refuse(file: File, position: int, error: str) -> NoReturn:
-    """What mode FAILFAST does about damage."""
+    """What mode FAILFAST does about corruption."""
     raise ValueError(
         f"{file.name} cannot be read at byte {position}: {error}; "
         "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"

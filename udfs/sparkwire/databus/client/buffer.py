@@ -24,7 +24,7 @@ _FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nano
 _PLACES: Final = tuple(
     variant_of(table, _FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)
 )
-_read_columns = field_reader((_PLACES[0], *_PLACES))  # what is intact has a variant, so the first is never used
+_read_columns = field_reader((_PLACES[0], *_PLACES))  # what is valid has a variant, so the first is never used
 
 
 class MissingEnd(NamedTuple):
@@ -56,7 +56,7 @@ class Read(NamedTuple):
 
 
 class EventBuffer:
-    """What the original's `DbusEventBuffer.readEvents` keeps of each response.
+    """What Databus's `DbusEventBuffer.readEvents` keeps of each response.
 
     Of end-of-period events that follow one another in a response only the first is kept: of a run of empty windows in one
     response consumers hear nothing. With ``drop_old_events``, the mode of relays and not of clients, events of windows that have
@@ -70,7 +70,7 @@ class EventBuffer:
         self._seen_window = UNSEEN
 
     def read(self, chunk: bytes | memoryview | pa.Buffer) -> Read:
-        """One response: whole events, one after another. Reading ends at the first that is not intact."""
+        """One response: whole events, one after another. Reading ends at the first that is not valid."""
         events, columns, error = split(chunk)
         kinds = kinds_of(columns.src_ids)
         missing_end = None
@@ -116,7 +116,7 @@ class EventBuffer:
 
 
 class Split(NamedTuple):
-    """The intact events from the front of some bytes."""
+    """The valid events from the front of some bytes."""
 
     events: pa.BinaryArray
     columns: Columns
@@ -141,7 +141,7 @@ def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
 def walk(
     data: Bytes, size: int, ends: Ints, columns: tuple[npt.NDArray[Any], ...], scratch: PartSpans
 ) -> tuple[int, int]:
-    """Where the events end and what the dispatcher needs of them, up to the first that is not intact.
+    """Where the events end and what the dispatcher needs of them, up to the first that is not valid.
 
     Returns how many there are, and what is wrong with the one after them.
     """
@@ -168,7 +168,7 @@ def walk(
 
 @kernel
 def intact_v1(data: Bytes, start: int, size: int, previous: int) -> int:
-    """The length of an intact V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
+    """The length of a valid V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
 
     Nearly all events are such, and the byte order need not be found out again.
     """

@@ -1,4 +1,4 @@
-"""Databus's checkpoint: how far a consumer is, from and to the original's JSON."""
+"""Databus's checkpoint: how far a consumer is, from and to Databus's JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNKNOWN: Final = -1
 class Checkpoint(NamedTuple):
     """How far a consumer is in one stream.
 
-    ``str(checkpoint)`` is the original's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or
-    ``validated`` has answered keeps the original's invariants.
+    ``str(checkpoint)`` is Databus's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or
+    ``validated`` has answered keeps Databus's invariants.
     """
 
     window_scn: int = UNKNOWN
@@ -43,7 +43,7 @@ class Checkpoint(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | bytes) -> Checkpoint:
-        """Read the original's JSON.
+        """Read Databus's JSON.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Checkpoint(NamedTuple):
         Raises
         ------
         ValueError
-            where one of the original's invariants does not hold: which, in one sentence.
+            where one of Databus's invariants does not hold: which, in one sentence.
         """
         broken = _broken(self)
         if broken is not None:

@@ -1,7 +1,7 @@
-"""The dispatcher: events in, callbacks out, a state machine to be read beside the original's (`state.State`).
+"""The dispatcher: events in, callbacks out, a state machine to be read beside Databus's (`state.State`).
 
-What differs from the original, on purpose: what its checkpoints say (`progress`), how retries are counted (`state.Retries`), and
-that the class of an event follows from its full source id: the original takes the lower 16 bits of V2's.
+What differs from Databus, on purpose: what its checkpoints say (`progress`), how retries are counted (`state.Retries`), and
+that the class of an event follows from its full source id: Databus takes the lower 16 bits of V2's.
 
 A bit longer than a screen or two: a state machine in pieces could not be read beside the diagram.
 """
@@ -252,7 +252,7 @@ class Dispatcher:
         try:
             error = error_of(payload or b"")
         except UnreadableEventError as problem:
-            # The original dies of it without a callback.
+            # Databus dies of it without a callback.
             self._shut_down(Failure("on_error", str(problem)))
             return True
         return self._call("on_error", error)

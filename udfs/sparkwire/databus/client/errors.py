@@ -19,7 +19,7 @@ class DispatcherRetriesExhaustedError(Exception):
 
 
 class UnreadableEventError(Exception):
-    """A control event whose payload cannot be read: the original stops without a word."""
+    """A control event whose payload cannot be read: Databus stops without a word."""
 
 
 class ConsumerFailedError(RuntimeError):
@@ -27,7 +27,7 @@ class ConsumerFailedError(RuntimeError):
 
 
 class DamagedEventError(ValueError):
-    """An event of a stream is damaged: to skip it would be to lose it."""
+    """An event of a stream is corrupt: to skip it would be to lose it."""
 
 
 _ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}
@@ -39,7 +39,7 @@ _FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", 
 def error_of(payload: bytes) -> Exception | None:
     """What an error event tells of, with the message of its cause; None for an id that is not known.
 
-    Read as strictly as the original does, which knows no other fields: a stack frame that Java 9 or later has written, it
+    Read as strictly as Databus does, which knows no other fields: a stack frame that Java 9 or later has written, it
     cannot read.
 
     Raises

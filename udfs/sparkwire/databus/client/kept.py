@@ -8,7 +8,7 @@ from sparkwire.databus.client.page import Page
 
 
 class Kept:
-    """Pages of events with a place in them: the original's buffer with its two iterators.
+    """Pages of events with a place in them: Databus's buffer with its two iterators.
 
     Events are numbered from the first that was fed. They are let go once both the next event and the place of the last
     checkpoint are past them.

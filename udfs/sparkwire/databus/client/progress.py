@@ -1,8 +1,8 @@
 """What of a stream is complete, and so what a checkpoint may say.
 
-What differs from the original, on purpose: a checkpoint never claims the window in progress, nor one after it. Where the last
+What differs from Databus, on purpose: a checkpoint never claims the window in progress, nor one after it. Where the last
 completed window is not before it (after an SCN regress, in a window delivered again, in windows merged by a missing end), the
-checkpoint says the scn before the window's start, without a time. The original says the last completed window, and loses
+checkpoint says the scn before the window's start, without a time. Databus says the last completed window, and loses
 events if it is started again from there.
 """
 

@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     state: State
     """STOP_DISPATCH_EVENTS where all is well and ``stop`` was asked for"""
     status: Status
-    """then SUSPENDED_ON_ERROR: so the original calls every stop, and says by it nothing of an error"""
+    """then SUSPENDED_ON_ERROR: so Databus calls every stop, and says by it nothing of an error"""
     checkpoint: Checkpoint | None
     """the last one accepted and stored"""
     windows: list[Window]
@@ -53,8 +53,8 @@ def dispatch(
     ----------
     chunks
         the stream's bytes; each chunk is one response of a relay, whole events. What cannot be read ends its chunk (it is
-        logged), and a torn event at a chunk's end is dropped, as in the original. Of the empty windows that follow a window in
-        the same chunk nobody hears, as in the original; ``consume``, whose rows are no responses, tells of each.
+        logged), and a torn event at a chunk's end is dropped, as in Databus. Of the empty windows that follow a window in
+        the same chunk nobody hears, as in Databus; ``consume``, whose rows are no responses, tells of each.
     consumers
         one consumer, or several; each gets everything. A `Registration` tells which sources' data events it gets, or makes
         a group of several consumers. A failure of one rolls back all.
@@ -70,7 +70,7 @@ def dispatch(
     drop_old_events
         whether events of windows that have been seen are skipped: what relays do, and clients do not.
     stop
-        whether `on_stop_consumption` ends it. The original calls it for a stop message alone.
+        whether `on_stop_consumption` ends it. Databus calls it for a stop message alone.
 
     Returns
     -------
@@ -110,5 +110,5 @@ def sources_of(sources: Mapping[int, Source] | Iterable[Source] | None) -> Mappi
 
 
 def schemas_of(sources: Mapping[int, Source] | None) -> Mapping[bytes, str]:
-    """All sources' schemas: the original looks an event's up without its source."""
+    """All sources' schemas: Databus looks an event's up without its source."""
     return {id: schema for source in (sources or {}).values() for id, schema in source.schemas.items()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-BUFFER_SIZE: Final = 10 << 20  # [bytes] of the original's client
+BUFFER_SIZE: Final = 10 << 20  # [bytes] of Databus's client
 THRESHOLD: Final = BUFFER_SIZE * 75 // 100
 
 
 class Settings(NamedTuple):
-    """How a dispatcher works; the defaults are the original's."""
+    """How a dispatcher works; the defaults are Databus's."""
 
     threshold: int = THRESHOLD
     """[bytes] after the last checkpoint of which there is one in the middle of a window"""

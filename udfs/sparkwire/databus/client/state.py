@@ -1,4 +1,4 @@
-"""The states of the dispatcher, its status, and how often it may retry: the original's words."""
+"""The states of the dispatcher, its status, and how often it may retry: Databus's words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class State(Enum):
-    """Where the dispatcher is: the original's state diagram.
+    """Where the dispatcher is: Databus's state diagram.
 
     ::
 
@@ -58,7 +58,7 @@ _MAX_SLEEP: Final = 60_000  # [ms]
 class Retries:
     """How often the dispatcher has tried again, and how often it may.
 
-    The original counts from the last completed window, and the first failure twice. Where checkpoints are declined, its
+    Databus counts from the last completed window, and the first failure twice. Where checkpoints are declined, its
     rollbacks go over completed windows, each of which resets that count: an event that always fails is then tried for ever. So
     the failures of each event are counted too, and neither count may reach the limit.
     """
@@ -67,7 +67,7 @@ class Retries:
         self.limit = limit
         """-1 for none"""
         self.number = 0
-        """the original's count"""
+        """Databus's count"""
         self._first_sleep = first_sleep  # [ms]
         self._next_sleep = first_sleep
         self._sleep = sleep
@@ -95,7 +95,7 @@ class Retries:
         return sleep
 
     def recovered(self) -> None:
-        """A window is complete: the original's count starts again."""
+        """A window is complete: Databus's count starts again."""
         self.number = 0
         self._next_sleep = self._first_sleep
 

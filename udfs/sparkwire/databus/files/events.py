@@ -1,7 +1,7 @@
 """The events of a file, a chunk at a time, in bounded memory, whatever the file's size.
 
 The rows are those that `formats.databus.stream` finds in the same bytes: an event, or bytes that are none, up to the next
-event that begins beyond doubt. Two bounds keep damage from costing memory. Skipped bytes are rows of at most `SKIPPED` bytes
+event that begins beyond doubt. Two bounds keep corruption from costing memory. Skipped bytes are rows of at most `SKIPPED` bytes
 each; and a header that says it is longer than that is none.
 """
 

@@ -1,7 +1,7 @@
 """Windows of events: which window a row is in, at what scn it began, at what it ended.
 
 A window is the rows up to and with an end-of-period event. A SCN regress begins a new one, too; the one that it cuts has no
-end. Damage is in the window that it lies in: where it hides an end-of-period event, two windows are one.
+end. Corruption is in the window that it lies in: where it hides an end-of-period event, two windows are one.
 """
 
 from __future__ import annotations

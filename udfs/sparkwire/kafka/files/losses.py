@@ -1,4 +1,4 @@
-"""Which offsets are lost where a row says that something cannot be read: those between what is intact around it.
+"""Which offsets are lost where a row says that something cannot be read: those between what is valid around it.
 
 Rows that follow each other are one hole, and the first of them tells its offsets. What compaction has taken away beside a hole
 is among them, as nobody can tell it from what was lost.
@@ -36,20 +36,20 @@ class Holes:
     def __init__(self, log: Log, part: Part) -> None:
         self._log, self._part = log, part
         self._before = _UNKNOWN
-        """the last offset of the intact entry before what comes"""
+        """the last offset of the valid entry before what comes"""
         if part.guard is not None or part.first_offset > FIRST:
             self._before = np.int64((part.first_offset if part.guard is None else part.guard.first) - 1)
         elif part.start == 0 and part.segment.base_offset is not None:
             self._before = np.int64(part.segment.base_offset - 1)
         self._within = False
-        """whether the entry before what comes is not intact"""
+        """whether the entry before what comes is not valid"""
         self._after: tuple[int, Entry | None] | None = None
-        """from where on the next intact entry was looked for, and which it is"""
+        """from where on the next valid entry was looked for, and which it is"""
 
-    def of_batches(self, entries: BatchHeaders, end: int, damaged: pa.Array) -> dict[str, pa.Array]:
-        """The columns of entries that end at a position of the file; ``damaged``: the error of each."""
+    def of_batches(self, entries: BatchHeaders, end: int, corrupt: pa.Array) -> dict[str, pa.Array]:
+        """The columns of entries that end at a position of the file; ``corrupt``: the error of each."""
         first, last = self._of_entries(entries, end)
-        inside = np.asarray(damaged.is_valid()) & (entries.frames.error == OK)
+        inside = np.asarray(corrupt.is_valid()) & (entries.frames.error == OK)
         first[inside], last[inside] = _offsets(entries)[0][inside], entries.last_offset.values[inside]
         return self._columns(first, last)
 
@@ -96,7 +96,7 @@ class Holes:
         return first, last
 
     def _first_after(self, position: int) -> np.int64:
-        """The offset of the first intact entry from a position on, or of the segment that follows."""
+        """The offset of the first valid entry from a position on, or of the segment that follows."""
         if self._after is None or not self._after[0] <= position or (self._after[1] or _NONE).position < position:
             self._after = position, first_entry(self._log, position, FIRST)
         found = self._after[1]

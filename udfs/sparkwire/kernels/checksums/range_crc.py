@@ -1,6 +1,6 @@
 """Checksums of any range of a row in the same short time, however long the range.
 
-A search in damaged bytes may meet a place at every few bytes that claims a checksum over much of what follows; to compute
+A search in corrupt bytes may meet a place at every few bytes that claims a checksum over much of what follows; to compute
 each from its first byte on would take quadratic time. From the checksums of the row's beginnings, noted every ``STEP``
 bytes, that of a range follows by two products of polynomials: with A and B the first and the last noted place within it ::
 
