@@ -23,6 +23,9 @@ test: $(READY) java
 	@$(MAKE) --no-print-directory --jobs=2 types kernels lint imports site
 	$(PYTEST)
 
+kernels: $(READY)
+	$(BIN)/python -m sparkwire warm
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -82,7 +82,7 @@ def test_every_place_within_a_value(tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     needles = [b"n", b"needle", b"needleneedle", b"nnnnnnnnnnnnnnnn"]
     values = [b"n" * k + needle + b"e" * j for needle in needles for k in range(20) for j in (0, 1, 9)]
-    values += [b"nedle" * k for k in range(9)] + [b"", b"needl"]
+    values += [b"needl" * k for k in range(9)] + [b"", b"needl"]
     path.write_bytes(batch(b"".join(record(value, k) for k, value in enumerate(values)), count=len(values)))
     for needle in needles:
         found = rows(path, valueContains=needle.decode(), columns="value")
