@@ -73,7 +73,7 @@ def timing(pairs: list[tuple[float, float]], which: int) -> Timing:
 def child(package: Path, *what: str) -> float:
     """Seconds, in a process with an empty home directory; what is compiled is kept with the package for the next."""
     given = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    given |= {"PYTHONPATH": f"{package}:{Path.cwd()}", "HOME": str(package)}
+    given |= {"PYTHONPATH": f"{package}:{Path.cwd()}", "HOME": str(package), "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-P", "-m", "benchmarks.ready", *what]
     return float(json.loads(subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout))
 
@@ -106,7 +106,7 @@ def query(name: str, address: str) -> float:
     builder = SparkSession.builder.master(address).config("spark.ui.enabled", "false")
     for variable in ("PYTHONPATH", "HOME"):
         builder = builder.config(f"spark.executorEnv.{variable}", os.environ[variable])
-    spark = builder.config("spark.pyspark.python", sys.executable).getOrCreate()
+    spark = builder.getOrCreate()
     sparkwire.register(spark)
     rows = spark.range(1000).select(*(F.lit(bytes(SAMPLES[name])).alias(name) for name in ("event", "segment")))
     identity = F.arrow_udf(lambda column: column, "binary")
