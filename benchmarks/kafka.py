@@ -14,7 +14,7 @@ import pyarrow as pa
 from aiokafka.record._crecords import DefaultRecordBatchBuilder, MemoryRecords
 from kafka.record import MemoryRecords as PythonMemoryRecords
 
-from benchmarks.report import Row, faster, no_slower, table
+from benchmarks.report import Row, above, faster, no_slower, table
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import binary_of
@@ -22,6 +22,7 @@ from sparkwire.kafka import inflate
 from sparkwire.kafka.batch_headers import header_block
 from sparkwire.kafka.codecs import planned_blocks
 from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
+from sparkwire.kafka.internal_json import decode_internal_record
 from sparkwire.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.kafka.messages import Messages
 from sparkwire.kafka.payloads import EVERY_OFFSET, payloads_of
@@ -53,9 +54,9 @@ def values(size: int, count: int = 4000) -> list[bytes]:
     return found
 
 
-def log(total: int, size: int, codec: int = 0) -> tuple[bytes, int]:
+def log(total: int, size: int, codec: int = 0, pool: Sequence[bytes] = ()) -> tuple[bytes, int]:
     """About ``total`` bytes of batches of 100 records before compression, and how many records they have."""
-    out, offset, pool = bytearray(), 0, values(size)
+    out, offset, pool = bytearray(), 0, pool or values(size)
     while offset * (size + 20) < total:
         builder = DefaultRecordBatchBuilder(
             magic=2, compression_type=codec, is_transactional=0, producer_id=-1, producer_epoch=-1, base_sequence=-1,
@@ -173,7 +174,9 @@ def struct_messages(data: Sequence[Any]) -> int:
 
 def rows() -> list[Row]:
     """The claims about Kafka."""
-    return [*plain_rows(100, 15, 60), *plain_rows(1000, 7, 10), *codec_rows(), *message_rows(), *growth_rows()]
+    return [
+        *plain_rows(100, 15, 60), *plain_rows(1000, 7, 10), *codec_rows(), *message_rows(), *metadata_rows(), *growth_rows(),
+    ]  # fmt: skip
 
 
 def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> list[Row]:
@@ -237,6 +240,26 @@ def message_rows() -> list[Row]:
     ours, peer = times["ours"].per(MESSAGES), times["struct"].per(len(few))
     work = "messages of magic 1, 132 B, CRC checked, to 12 columns"
     return [faster(work, ours, "struct + zlib", peer, 10, 1, "messages")]
+
+
+def metadata_rows() -> list[Row]:
+    """A log of KRaft's metadata, of which most is changes of partitions."""
+    records = [
+        bytes([1, 5, 1]) + struct.pack(">i16s", partition, b"sixteen bytes id")
+        + bytes([2, 0, 13, 4]) + struct.pack(">iii", 1, 2, 3) + bytes([1, 4]) + struct.pack(">i", 2)
+        for partition in range(1000)
+    ]  # fmt: skip
+    data, count = log(LOG_BYTES // 4, len(records[0]), pool=records)
+    column = pa.array([data], pa.binary())
+    topic = pa.array(["__cluster_metadata"] * count)
+
+    def as_json() -> object:
+        found = columns(column)
+        return decode_internal_record(topic, pa.nulls(count, pa.binary()), found["value"])
+
+    taken = interleave({"ours": as_json}, warm=2)["ours"]
+    rate = Timing(tuple(count / seconds / 1e6 for seconds in taken.samples))
+    return [above("a log of metadata, kafka_internal_record, a core", rate, "M records/s", 0.2)]
 
 
 def growth_rows() -> list[Row]:

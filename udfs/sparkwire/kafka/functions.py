@@ -10,6 +10,7 @@ from sparkwire.core.function import Format, Function
 from sparkwire.kafka import (
     explain,
     group_record,
+    internal_json,
     leader_epochs,
     lookups,
     producer_snapshot,
@@ -158,6 +159,18 @@ FUNCTIONS: Final = (
         "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
         "all versions. A tombstone (NULL value) has its key's field.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
+    ),
+    Function(
+        f"kafka_internal_record(topic STRING, key BINARY, value BINARY) -> {internal_json.RETURNS}",
+        "A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: "
+        "key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. What is not known is "
+        "an error, never a guess. NULL without anything that names a message.",
+        internal_json.decode_internal_record,
+        "kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> "
+        '{"name":"metadata.version","featureLevel":19}',
+        called_on_null=True,
+        field_docs=internal_json.FIELD_DOCS,
+        literals=("topic",),
     ),
     Function(
         "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",

@@ -1,4 +1,4 @@
-"""Records of Kafka's internal topics: what the tables of a key and a value say of both, as one STRUCT."""
+"""Records of Kafka's internal topics, whose key names the message that their value is, as columns of one STRUCT."""
 
 from __future__ import annotations
 
@@ -9,27 +9,87 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK, TRUNCATED
 from sparkwire.core.builders import Column, columns_of, struct_type
-from sparkwire.core.column import empty, from_codes, gather, lists, masked, primitive, spans_of, struct
+from sparkwire.core.column import Spans, build, empty, from_codes, gather, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
+from sparkwire.kafka.definition_machine import SCRATCH, STACK, Found, read_messages, write_messages
+from sparkwire.kafka.definitions import Message, Programs
 from sparkwire.kafka.output import text
-from sparkwire.kafka.schema import Item, Reader, Schema
-from sparkwire.kafka.schema_machine import VERSION_SIZE, Found, read_versions
-from sparkwire.kernels import Bytes
+from sparkwire.kernels import Bytes, Ints, i16, kernel
 
-_SQL: Final = {"i8": "TINYINT", "i16": "SMALLINT", "i32": "INT", "i64": "BIGINT", "items": "INT"}
-_DTYPES: Final = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "items": np.int32}
+VERSION_SIZE: Final = 2  # [bytes]
+_DTYPES: Final = {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "BIGINT": np.int64}
 _NO_TIME = -1
 _UNKNOWN = -1
 
 
-class Kind(NamedTuple):
-    """A kind of record: which keys it has, by their version, and its values."""
+@kernel
+def read_versions(data: Bytes, starts: Ints, sizes: Ints, versions: npt.NDArray[np.int64]) -> None:
+    """The i16 that each message begins with, 0 where it is not there."""
+    for row in range(starts.size):
+        versions[row] = i16(data, starts[row], False) if sizes[row] >= VERSION_SIZE else 0
 
-    key: Schema
-    value: Schema | None
-    """None: its values are not read"""
+
+def versions_of(spans: Spans) -> Ints:
+    versions = empty(len(spans.sizes), np.int64)
+    read_versions(*spans, versions)
+    return versions
+
+
+class Reader:
+    """Reads messages by their programs; the fields named by ``paths`` are kept, see `Compiler`."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[str, str]],
+        paths: Sequence[str] = (),
+        emitted: tuple[str, str] | None = None,
+        wanted: Callable[[Message], bool] = lambda message: True,
+    ) -> None:
+        self.slots = {path: slot for slot, path in enumerate((*paths, *(emitted or ())))}
+        self._emit = np.array([self.slots[path] for path in emitted or ()], np.int64)
+        self.programs = Programs.of(parts, self.slots, emitted[1] if emitted else "", wanted)
+
+    def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> Found:
+        """Read the messages ``data[start:end]``, each by its program; one whose program is -1 has no error and nothing else."""
+        rows, slots = len(which), len(self.slots)
+        found = Found(
+            np.zeros((slots, rows), np.int64),
+            np.zeros((slots, rows), np.bool_),
+            np.zeros((slots, rows), np.int64),
+            np.full((slots, rows), -1, np.int64),
+            np.full(rows, OK, np.int8),
+            empty(rows, np.int64),
+            np.zeros(rows + 1, np.int32),
+            *(np.empty(0, np.int64) for _ in range(3)),
+        )
+        self._run(data, starts, ends, which, found)
+        if len(self._emit):
+            # Once more, now that it is known how many items there are.
+            found = found._replace(**{name: empty(int(found.ends[-1]), np.int64) for name in Found._fields[-3:]})
+            self._run(data, starts, ends, which, found)
+        return found
+
+    def _run(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: Found) -> None:
+        stack, scratch = np.zeros(STACK, np.int64), np.zeros(SCRATCH, np.uint8)
+        read_messages(data, starts, ends, which, self.programs.program, self._emit, stack, found, scratch)
+
+    def json(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: Found) -> pa.Array:
+        """STRING: the messages that ``read`` has found, as Kafka's JSON; NULL for the others."""
+
+        def fill(offsets: npt.NDArray[np.int32], out: Bytes) -> None:
+            stack, program = np.zeros(STACK, np.int64), self.programs.program
+            write_messages(data, starts, ends, which, program, self._emit, stack, found, offsets, out)
+
+        return build(found.texts, fill, pa.string())
+
+
+class Kind(NamedTuple):
+    """A kind of record: the numbers of its keys, and whether its key and value are read."""
+
+    keys: range
+    is_read: bool
 
 
 class Side(NamedTuple):
@@ -39,57 +99,59 @@ class Side(NamedTuple):
     data: Bytes
     found: Found
 
+    @classmethod
+    def of(cls, reader: Reader, spans: Spans, numbers: Ints, versions: Ints, read: npt.NDArray[np.bool_]) -> Side:
+        """Where ``read``, the messages of these numbers and versions."""
+        there = read & (spans.sizes >= VERSION_SIZE)
+        which = np.where(there, reader.programs.which(0, numbers, versions), -1)
+        found = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
+        found.errors[there & (which < 0)] = BAD_MAGIC
+        found.errors[read & (spans.sizes >= 0) & (spans.sizes < VERSION_SIZE)] = TRUNCATED
+        return cls(reader, spans.data, found)
+
 
 class InternalRecords:
     """What is read of a column of keys and a column of values."""
 
     def __init__(self, key: pa.Array, value: pa.Array, kinds: Sequence[Kind], keys: Reader, values: Reader) -> None:
         key_spans, value_spans = spans_of(key), spans_of(value)
-        rows = len(key)
-        key_versions, value_versions = empty(rows, np.int16), empty(rows, np.int16)
-        read_versions(*key_spans, key_versions)
-        read_versions(*value_spans, value_versions)
-        self.kinds: npt.NDArray[np.int8] = np.full(rows, _UNKNOWN, np.int8)
+        numbers, versions = versions_of(key_spans), versions_of(value_spans)
+        named = key_spans.sizes >= VERSION_SIZE
+        self.kinds: npt.NDArray[np.int8] = np.full(len(key), _UNKNOWN, np.int8)
         """which of ``kinds``, negative where the key does not tell"""
-        key_programs, value_programs = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
-        read = np.zeros(rows, np.bool_)
-        for number, kind in enumerate(kinds):
-            programs = keys.which(kind.key, key_versions)
-            of_kind = (programs >= 0) & (key_spans.sizes >= VERSION_SIZE)
-            self.kinds[of_kind] = number
-            key_programs[of_kind] = programs[of_kind]
-            if kind.value is not None:
-                read |= of_kind
-                value_programs[of_kind] = values.which(kind.value, value_versions)[of_kind]
-        value_spans = value_spans._replace(sizes=np.where(read, value_spans.sizes, -1))
-        self._key = Side(keys, key_spans.data, keys.read(key_spans, key_programs))
-        self._value = Side(values, value_spans.data, values.read(value_spans, value_programs))
-        has_value = value_spans.sizes >= VERSION_SIZE
-        self._versions = np.where(has_value, value_versions, key_versions)
-        self._has_version = has_value | (~read & (key_spans.sizes >= VERSION_SIZE))
+        read = np.zeros(len(key), np.bool_)
+        for place, kind in enumerate(kinds):
+            of_kind = named & (numbers >= kind.keys.start) & (numbers < kind.keys.stop)
+            self.kinds[of_kind] = place
+            read |= of_kind & kind.is_read
+        self._key = Side.of(keys, key_spans, numbers, np.zeros_like(numbers), read | (self.kinds < 0))
+        self._value = Side.of(values, value_spans, numbers, versions, read)
+        has_value = read & (value_spans.sizes >= VERSION_SIZE)
+        self._versions = np.where(has_value, versions, numbers).astype(np.int16)
+        self._has_version = has_value | (~read & named)
 
-    def _slot(self, name: str) -> tuple[Side, int]:
-        side = self._key if name in self._key.reader.slots else self._value
-        return side, side.reader.slots[name]
+    def _slot(self, path: str) -> tuple[Side, int]:
+        side = self._key if path in self._key.reader.slots else self._value
+        return side, side.reader.slots[path]
 
-    def number(self, name: str, dtype: npt.DTypeLike = np.int64) -> pa.Array:
+    def number(self, path: str, dtype: npt.DTypeLike = np.int64) -> pa.Array:
         """As stored."""
-        side, slot = self._slot(name)
+        side, slot = self._slot(path)
         return primitive(side.found.numbers[slot].astype(dtype), side.found.there[slot])
 
-    def time(self, name: str) -> pa.Array:
+    def time(self, path: str) -> pa.Array:
         """[ms since epoch], -1 is none."""
-        side, slot = self._slot(name)
+        side, slot = self._slot(path)
         times = side.found.numbers[slot]
         return primitive(times, side.found.there[slot] & (times != _NO_TIME))
 
-    def text(self, name: str) -> pa.Array:
-        side, slot = self._slot(name)
+    def text(self, path: str) -> pa.Array:
+        side, slot = self._slot(path)
         return text(gather(side.data, side.found.starts[slot], side.found.sizes[slot], pa.binary()))
 
-    def items(self, name: str, text_name: str, number_name: str) -> pa.Array:
-        """ARRAY<STRUCT> of the items of the values: each number of an i32[] and the text above it."""
-        side, slot = self._slot(name)
+    def items(self, path: str, text_name: str, number_name: str) -> pa.Array:
+        """ARRAY<STRUCT> of the items of the values: each number of an array and the text above it."""
+        side, slot = self._slot(path)
         found = side.found
         texts = text(gather(side.data, found.item_starts, found.item_sizes, pa.binary()))
         rows = struct({text_name: texts, number_name: primitive(found.item_numbers.astype(np.int32))})
@@ -107,14 +169,13 @@ class InternalRecords:
         return from_codes(self.errors(), ERRORS)
 
 
-def column_of(item: Item) -> Column[InternalRecords]:
-    """The column of a field of the tables; of items, how many there are."""
-    name, wire = item.name, item.wire
-    if wire == "string":
-        return Column(name, "STRING", f"{item.doc}.", lambda records: records.text(name))
+def column_of(name: str, path: str, sql: str, doc: str) -> Column[InternalRecords]:
+    """The column of a field of the definitions; of an array, how many items it has."""
+    if sql == "STRING":
+        return Column(name, sql, doc, lambda records: records.text(path))
     if name.endswith("timestamp_ms"):
-        return Column(name, "BIGINT", f"{item.doc}.", lambda records: records.time(name))
-    return Column(name, _SQL[wire], f"{item.doc}.", lambda records: records.number(name, _DTYPES[wire]))
+        return Column(name, sql, doc, lambda records: records.time(path))
+    return Column(name, sql, doc, lambda records: records.number(path, _DTYPES[sql]))
 
 
 def record_function(

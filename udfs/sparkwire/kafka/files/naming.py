@@ -4,6 +4,10 @@
     …/00000000000000004711-<id>.log        the same as tiered storage names it
     …/00000000000000004711.log.gz          the same, compressed by whoever made the copy
 
+    …/00000000000000004711-0000000003.checkpoint
+                                           a snapshot of `__cluster_metadata`, whose offsets begin at 0: read where a path
+                                           names snapshots and no segment
+
 Left out, wherever they are found: files of any other name (indexes, snapshots, checkpoints, a server's own `server.log`),
 segments on their way out or in (`.log.deleted`, `.log.cleaned`, `.log.swap`), and directories of partitions that are deleted,
 moved or strayed (`orders-0.<id>-delete`, `-future`, `-stray`). A file or directory that the path itself names is read whatever
@@ -19,6 +23,7 @@ from typing import NamedTuple
 from sparkwire.core.sources.storage import GZIP, File
 
 _SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")
+_SNAPSHOT = re.compile(r"^\d{20}-\d{10}\.checkpoint$|^bootstrap\.checkpoint$")
 _PARTITION = re.compile(r"^(.+?)-(\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
 _LEAVING = re.compile(r"\.[0-9a-f]+-(?:delete|future|stray)$")
 _INT32_MAX = 2**31 - 1
@@ -35,8 +40,8 @@ class Segment(NamedTuple):
 
     @property
     def log(self) -> tuple[str, str]:
-        """What segments of the same partition share."""
-        return self.file.root, self.file.folder
+        """What segments of the same partition share; what has no offset in its name is a log of its own."""
+        return self.file.root, self.file.folder if self.base_offset is not None else self.file.path
 
 
 def segments(files: list[File], single: bool, below: str) -> list[Segment]:
@@ -47,6 +52,8 @@ def segments(files: list[File], single: bool, below: str) -> list[Segment]:
     if single:
         return [_segment(files[0])]
     found = [_segment(file) for file in files if _SEGMENT.match(file.basename) and not _left_out(file, below)]
+    if not found:
+        return in_order(_segment(file) for file in files if _SNAPSHOT.match(file.basename))
     plain = {segment.file.path for segment in found if not segment.file.compressed}
     once = [s for s in found if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
     return in_order(once)

@@ -1,0 +1,68 @@
+"""The golden buckets and directories of brokers with tiered storage, and what their consumers and Kafka's dump say of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from tests.support import kafka_cases as golden
+from tests.support.oracles import kafka as oracle
+
+RUNS = ("enc", "heuristic", "leftovers", "lineage", "local", "plain", "prefix", "zstd")
+
+Row = dict[str, Any]
+
+
+class Record(NamedTuple):
+    """A record of metadata and what Kafka's dump, or its converters, say of it."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    type: str
+    """or its beginning; none of a control record, which the dump calls otherwise"""
+    version: int
+    json: Any
+
+
+@cache
+def run_files(run: str) -> dict[str, bytes]:
+    """A run's files by their path in it."""
+    start = f"gen1/{run}/"
+    files = golden.archive("tiered")
+    return {path.removeprefix("./").removeprefix(start): data for path, data in files.items() if start in path}
+
+
+def metadata_records(run: str) -> Iterator[Record]:
+    """All of `__cluster_metadata`, logs and snapshots, and of `__remote_log_metadata`."""
+    files = run_files(run)
+    for path in sorted(files):
+        folder, _, name = path.rpartition("/")
+        if folder.startswith("truth/metadata") and name != "control.jsonl":
+            yield from _dumped(files, folder, name.removesuffix(".jsonl"))
+    told = {
+        (line["partition"], line["offset"]): line for line in golden.lines(files["truth/remote_log_metadata.jsonl"])
+    }
+    for path in sorted(files):
+        log = re.fullmatch(r"local.*/__remote_log_metadata-(\d+)/\d+\.log", path)
+        for record in oracle.records(files[path]) if log else ():
+            line = told.get((int(log[1]), record["offset"])) if log else None
+            if line is not None and not record["is_control"]:
+                yield Record("__remote_log_metadata", None, record["value"], "REMOTE_", line["version"], line["record"])
+
+
+def _dumped(files: dict[str, bytes], folder: str, name: str) -> Iterator[Record]:
+    local = f"local{folder.removeprefix('truth/metadata')}"
+    path = f"{local}/__cluster_metadata-0/{name}"
+    data = files.get(path) or files[f"{local}/{name}"]
+    control = {
+        (line["file"], line["offset"]): line for line in map(json.loads, files[f"{folder}/control.jsonl"].splitlines())
+    }
+    lines = golden.lines(files[f"{folder}/{name}.jsonl"])
+    for line, record in zip(lines, oracle.records(data), strict=True):
+        told = control[name, line["offset"]] if line["control"] else line
+        kind = "" if line["control"] else told["type"]
+        yield Record("__cluster_metadata", record["key"], record["value"], kind, told["version"], told["record"])

@@ -1,0 +1,210 @@
+"""``kafka_internal_record``: any record of Kafka's internal topics, its key and its value as the JSON of Kafka's own dump.
+
+What names the message depends on the topic:
+
+    __consumer_offsets, __transaction_state, __share_group_state
+        the key begins with an i16, the message's number; the value with an i16, its version
+    __cluster_metadata, __remote_log_metadata
+        no key; the value begins with a frame, see `read_frames`
+    __cluster_metadata, control records
+        a key, i16 version and i16 type; the value is the message, its first field the version
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
+from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
+from sparkwire.kafka.definition_machine import MOST_COPIED, read_frames
+from sparkwire.kafka.definitions import messages
+from sparkwire.kafka.internal_records import VERSION_SIZE, Reader, versions_of
+from sparkwire.kernels import Ints
+
+TOPICS: Final = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+    "__remote_log_metadata",
+)
+_KEYED: Final = 3  # of the first so many topics the key names the message
+_METADATA: Final = TOPICS.index("__cluster_metadata")
+_PARTS: Final = (
+    *((topic, part) for topic in TOPICS[: _METADATA + 1] for part in ("key", "value")),
+    (TOPICS[-1], "value"),
+    (TOPICS[_METADATA], "control"),
+    (TOPICS[0], "embedded"),
+)
+_CONTROL, _EMBEDDED = len(_PARTS) - 2, len(_PARTS) - 1
+_GROUP_VALUE: Final = 1, 2
+"""part and number of a classic group's state"""
+_MEMBER_PARTS: Final = ("subscription", "assignment")
+_PROTOCOL: Final = "consumer"
+
+FIELD_DOCS: Final = {
+    "type": "The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.",
+    "version": "Of the value; NULL for a tombstone.",
+    "key": "As JSON.",
+    "value": "As JSON; NULL for a tombstone.",
+    "error": "What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, "
+    "BAD_FIELD a topic that is none of the five.",
+}
+
+
+class Texts(NamedTuple):
+    """The messages of a column: their JSON, and what is wrong with them."""
+
+    json: pa.Array
+    errors: npt.NDArray[np.int8]
+
+
+@cache
+def _reader() -> Reader:
+    return Reader(_PARTS)
+
+
+@cache
+def _names() -> tuple[tuple[str, ...], Ints]:
+    """The names of messages, and which of them a (part, number, version) is; a version that nothing defines has the newest."""
+    codes = np.full(_reader().programs.first.shape, -1, np.int64)
+    names = sorted({message.name for message in messages()})
+    for message in reversed(messages()):  # the newer one is before the older one
+        if (message.topic, message.part) in _PARTS:
+            place = _PARTS.index((message.topic, message.part)), message.number
+            codes[place] = np.where(codes[place] < 0, names.index(message.name), codes[place])
+            codes[(*place, slice(message.versions.start, message.versions.stop))] = names.index(message.name)
+    return tuple(names), codes
+
+
+def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
+    """STRUCT of type, version, key, value and error; NULL for no topic, and where there is nothing that names a message."""
+    topics = to_codes(topic, TOPICS).astype(np.int64)
+    keys, values = spans_of(key), spans_of(value)
+    keyed, has_key, has_value = (topics >= 0) & (topics < _KEYED), keys.sizes >= 0, values.sizes >= 0
+    control = (topics == _METADATA) & has_key
+    framed = (topics >= _METADATA) & ~control
+
+    numbers = np.where(keyed, versions_of(keys), np.where(control, _types(keys), -1))
+    key_errors = np.full(len(topics), OK, np.int8)
+    key_errors[(keyed & has_key & (keys.sizes < VERSION_SIZE)) | (control & (keys.sizes < 2 * VERSION_SIZE))] = (
+        TRUNCATED
+    )
+    named = (keyed | control) & has_key & (key_errors == OK)
+    # A control record's key begins with its version, the others' with the number.
+    key_numbers, key_versions = np.where(control, 0, numbers), np.where(control, versions_of(keys), 0)
+    key_texts = _texts(keys, keys.starts + VERSION_SIZE, named, 2 * topics, key_numbers, key_versions, key_errors)
+
+    starts, versions, value_errors = values.starts.copy(), versions_of(values), np.full(len(topics), OK, np.int8)
+    ends = np.where(framed & has_value, values.starts + values.sizes, starts - 1)
+    read_frames(values.data, starts, ends, numbers, versions, value_errors)
+    plain = named & has_value
+    value_errors[plain & (values.sizes < VERSION_SIZE)] = TRUNCATED
+    starts[plain & keyed] += VERSION_SIZE
+    parts = np.where(control, _CONTROL, np.where(topics == len(TOPICS) - 1, _CONTROL - 1, 2 * topics + 1))
+    readable = (plain | (framed & has_value)) & (value_errors == OK)
+    value_texts = _texts(values, starts, readable, parts, numbers, versions, value_errors)
+
+    errors = np.where(key_texts.errors != OK, key_texts.errors, value_texts.errors)
+    unknown_topic = bools_not_null(topic) & (topics < 0)
+    errors[unknown_topic] = BAD_FIELD
+    told = unknown_topic | (keyed & has_key) | control | (framed & has_value)
+    names, codes = _names()
+    fields = {
+        "type": from_codes(_codes(codes, parts, numbers, versions, readable, named).astype(np.int8), names),
+        "version": primitive(versions.astype(np.int32), readable),
+        "key": key_texts.json,
+        "value": _with_members(value_texts.json, readable & (parts == _GROUP_VALUE[0]) & (numbers == _GROUP_VALUE[1])),
+        "error": from_codes(errors, ERRORS),
+    }
+    return struct(fields, told)
+
+
+def bools_not_null(column: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _types(keys: Spans) -> Ints:
+    """The i16 after the first one, 0 where it is not there."""
+    return versions_of(keys._replace(starts=keys.starts + VERSION_SIZE, sizes=keys.sizes - VERSION_SIZE))
+
+
+def _texts(
+    spans: Spans,
+    starts: Ints,
+    read: npt.NDArray[np.bool_],
+    parts: Ints,
+    numbers: Ints,
+    versions: Ints,
+    errors: npt.NDArray[np.int8],
+) -> Texts:
+    """The messages from ``starts`` on where ``read``; to ``errors`` goes what is wrong with them."""
+    reader, ends = _reader(), spans.starts + spans.sizes
+    which = np.where(read, reader.programs.which(np.where(read, parts, 0), numbers, versions), -1)
+    found = reader.read(spans.data, starts, ends, which)
+    found.errors[read & (which < 0)] = BAD_MAGIC
+    large = found.texts > MOST_COPIED
+    found.errors[large] = TOO_LARGE
+    found.texts[large] = -1
+    return Texts(reader.json(spans.data, starts, ends, which, found), np.where(errors != OK, errors, found.errors))
+
+
+def _codes(
+    codes: Ints,
+    parts: Ints,
+    numbers: Ints,
+    versions: Ints,
+    readable: npt.NDArray[np.bool_],
+    named: npt.NDArray[np.bool_],
+) -> Ints:
+    """The name of each message, -1 for none; a tombstone has that of its newest version."""
+    known = (readable | named) & (numbers >= 0) & (numbers < codes.shape[1])
+    newest = codes.shape[2] - 1
+    of_version = np.where(readable & (versions >= 0) & (versions <= newest), versions, newest)
+    return np.where(known, codes[np.where(known, parts, 0), np.where(known, numbers, 0), of_version], -1)
+
+
+def _with_members(column: pa.Array, groups: npt.NDArray[np.bool_]) -> pa.Array:
+    """The states of groups of consumers with what their members subscribe to and were assigned, as Kafka's dump has it."""
+    rows = np.flatnonzero(groups & bools_not_null(column))
+    states = [json.loads(column[int(row)].as_py()) for row in rows]
+    embedded = [
+        (member, part)
+        for state in states
+        if state["protocolType"] == _PROTOCOL
+        for member in state["members"]
+        for part in _MEMBER_PARTS
+    ]
+    if not embedded:
+        return column
+    data = pa.array([base64.b64decode(member[part]) for member, part in embedded], pa.binary())
+    numbers = np.array([_MEMBER_PARTS.index(part) for _, part in embedded], np.int64)
+    spans = spans_of(data)
+    there = spans.sizes >= VERSION_SIZE
+    read = _texts(
+        spans,
+        spans.starts + VERSION_SIZE,
+        there,
+        np.full(len(data), _EMBEDDED, np.int64),
+        numbers,
+        versions_of(spans),
+        np.full(len(data), OK, np.int8),
+    )
+    for (member, part), text in zip(embedded, read.json.to_pylist(), strict=True):
+        if text is not None:
+            member[part] = json.loads(text)
+    texts = [json.dumps(state, separators=(",", ":"), ensure_ascii=False) for state in states]
+    changed = np.zeros(len(column), np.bool_)
+    changed[rows] = True
+    return pc.replace_with_mask(column, pa.array(changed), pa.array(texts, pa.string()))
+
+
+RETURNS: Final = "STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>"
