@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import tarfile
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support import kafka_cases as golden
@@ -66,3 +69,15 @@ def _dumped(files: dict[str, bytes], folder: str, name: str) -> Iterator[Record]
         told = control[name, line["offset"]] if line["control"] else line
         kind = "" if line["control"] else told["type"]
         yield Record("__cluster_metadata", record["key"], record["value"], kind, told["version"], told["record"])
+
+
+def extract(run: str, folder: Path) -> None:
+    """Write a run's files below a folder, with their dates."""
+    with tarfile.open(golden.DATA / "tiered.tar.xz") as files:
+        for member in files:
+            path = member.name.removeprefix("./").removeprefix(f"gen1/{run}/")
+            if member.isfile() and path != member.name.removeprefix("./"):
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(files.extractfile(member).read())  # type: ignore[union-attr]
+                os.utime(target, (member.mtime, member.mtime))

@@ -11,7 +11,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,13 @@ class Place(NamedTuple):
     """``?…`` of a URI, empty without"""
 
 
+class Layer(Protocol):
+    """What makes other bytes of an open file's, range by range."""
+
+    def opened(self, raw: Any) -> Any:
+        """A file that is open for reading, as ``pyarrow.fs`` has them: ``seek``, ``readinto``, ``read_at``, ``close``."""
+
+
 class File(NamedTuple):
     """A file that was found."""
 
@@ -51,6 +58,8 @@ class File(NamedTuple):
     """when it was listed [bytes]; of a compressed file the compressed size"""
     modified: float | None = None
     """when it was last written [s since epoch]; None where the filesystem does not say"""
+    layer: Layer | None = None
+    """what its bytes are to be made of; ``size`` is of what they become then"""
 
     @property
     def name(self) -> str:
@@ -71,7 +80,13 @@ class File(NamedTuple):
 
     def beside(self, basename: str) -> File:
         """A file of another name in the same folder, whose size is not known."""
-        return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None)
+        return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None)
+
+
+def file_at(path: str) -> File:
+    """The file that a path names, without a look at it."""
+    place = place_of(path)
+    return File(place.root, place.path, place.query, -1)
 
 
 def place_of(path: str) -> Place:
@@ -268,6 +283,8 @@ class Source:
             raise FileNotFoundError(f"{file.name} is gone since it was listed: read the path again") from error
         except PermissionError as error:
             raise PermissionError(f"{file.name} must not be read: {_first_line(error)}") from error
+        if file.layer is not None:
+            self._input = file.layer.opened(self._input)
         if file.compressed:
             self._input = gzip.GzipFile(fileobj=self._input)
             self.size = self._decompressed_size()

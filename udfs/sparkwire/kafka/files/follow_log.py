@@ -79,7 +79,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
     def logs(self) -> Mapping[str, Sequence[Segment]]:
-        return {name: list(some) for name, some in groupby(find(self.asked.paths), key=_name)}
+        its = self.asked
+        found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False)
+        return {name: list(some) for name, some in groupby(found, key=_name)}
 
     def size(self, part: Part) -> int:
         return part.segment.file.size
@@ -237,7 +239,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
 def _name(segment: Segment) -> str:
     """Of a log: its directory, or the file where its name tells no offset."""
-    return segment.file.root + segment.file.folder if segment.base_offset is not None else segment.file.name
+    return "".join(segment.log)
 
 
 def _first(begin: LogOffset | None, end: LogOffset) -> int:
@@ -277,6 +279,8 @@ def _both(partition: Partition, begin: LogOffset | None, end: LogOffset) -> tupl
 
 
 def _of_its_size_now(segment: Segment) -> Segment:
+    if segment.remote is not None:
+        return segment  # what is in a bucket does not grow
     file = segment.file
     return segment._replace(file=file.beside(file.basename)._replace(modified=file.modified))
 

@@ -7,6 +7,7 @@ and a task is plain data, made on one machine and read on another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -20,9 +21,12 @@ from sparkwire.core.sources.storage import File
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses
-from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, batch_rows, is_checked, record_rows
+from sparkwire.kafka.files.disk import with_bucket
+from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
 from sparkwire.kafka.files.plan import Bounds, Part, Transacted, Wanted, in_zone, parts, parts_now, tasks
+from sparkwire.kafka.files.remote import bucket_segments, in_bucket, is_bucket
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
@@ -64,6 +68,13 @@ OPTIONS: Final = (
     ),
     Option("keyPrefix", options.content, None, "only records whose key begins so; the same"),
     Option("valueContains", options.content, None, "only records whose value holds this; the same"),
+    Option(
+        "remotePath",
+        options.text,
+        "",
+        "the bucket of tiered storage, with the plugin's prefix, to which the brokers' directories in `path` have moved segments",
+    ),
+    Option("encryptionKeys", options.text, "", "a JSON file of a bucket's RSA keys: key id to PEM file"),
     Option("controlRecords", options.boolean, False, "whether control records are rows"),
     Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
     Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
@@ -89,7 +100,7 @@ COLUMNS: Final = {
     BATCHES: _ordered(BATCHES_TABLE, ("topic", "partition", "file", "position")),
 }
 """type by name, in order, of both kinds of rows"""
-ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string()}
+ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string(), TIER: pa.string()}
 """the same of columns that only who names them gets"""
 
 _DOCS_OF_FILE: Final = {
@@ -98,6 +109,7 @@ _DOCS_OF_FILE: Final = {
     "file": "Which segment.",
     "position": "Where the entry begins in the file, also of a record within it [bytes].",
     **losses.DOCS,
+    TIER: "Where the segment is: local, or remote, in a bucket of tiered storage.",
     HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL where it does not.",
 }
 DOCS: Final = {
@@ -138,6 +150,8 @@ class Query(NamedTuple):
     max_bytes_per_trigger: int | None
     fail_on_data_loss: bool
     search: Search = Search()
+    remote_path: str = ""
+    encryption_keys: str = ""
     filtered: Filtered = Filtered()
 
 
@@ -156,6 +170,7 @@ def query(given: Mapping[str, str]) -> Query:
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"], _search(o),
+        o["remotePath"], o["encryptionKeys"],
     )  # fmt: skip
 
 
@@ -169,8 +184,12 @@ def _search(o: Mapping[str, Any]) -> Search:
     return Search(keys, prefix is not None, within or b"")
 
 
-def find(paths: Sequence[str]) -> list[Segment]:
-    """The segments at some paths, those of a partition in the order of their offsets.
+def find(
+    paths: Sequence[str], remote_path: str = "", encryption_keys: str = "", by_names: bool = True
+) -> list[Segment]:
+    """The segments at some paths, and those of the same partitions in a bucket; a partition's in the order of their offsets.
+
+    ``by_names``: whether in a bucket names are believed until a segment is read.
 
     Raises
     ------
@@ -179,7 +198,9 @@ def find(paths: Sequence[str]) -> list[Segment]:
     ValueError
         where there are files, but no segment among them.
     """
-    return in_order(found_at(paths, _segments, _NO_SEGMENT))
+    keys = Keys(encryption_keys)
+    found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT))
+    return with_bucket(found, remote_path, keys, by_names) if remote_path else found
 
 
 _NO_SEGMENT = (
@@ -188,8 +209,10 @@ _NO_SEGMENT = (
 )
 
 
-def _segments(files: list[File], single: bool, below: str) -> dict[str, Segment]:
-    return {segment.file.name: segment for segment in segments(files, single, below)}
+def _segments(keys: Keys, by_names: bool, files: list[File], single: bool, below: str) -> dict[str, Segment]:
+    in_tier = not single and is_bucket(files)
+    found = bucket_segments(in_bucket(files), keys, by_names) if in_tier else segments(files, single, below)
+    return {segment.file.name: segment for segment in found}
 
 
 def types(asked: Query) -> dict[str, pa.DataType]:
@@ -218,7 +241,7 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
     its = asked.filtered
     found = [
         segment
-        for segment in find(asked.paths)
+        for segment in find(asked.paths, asked.remote_path, asked.encryption_keys)
         if (its.topics is None or segment.topic in its.topics)
         and (its.partitions is None or segment.partition in its.partitions)
     ]

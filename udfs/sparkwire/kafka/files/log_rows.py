@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from sparkwire.kafka.files.kafka_log import Query
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
+TIER: Final = "tier"
+"""the column that says where a segment is"""
+_OF_SEGMENT: Final = {**OF_FILE, TIER: pa.string()}
 HIDDEN: Final = "hidden"
 """the column that says why read_committed leaves a row out"""
 _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
@@ -96,7 +99,7 @@ def _decoded(asked: Query) -> tuple[str, ...]:
     needed: tuple[str, ...] = ("error", "position") if asked.mode == FAILFAST else ()
     if asked.search.active and _asks_for_losses(asked):
         needed += ("key", "value")
-    return tuple(dict.fromkeys([*(name for name in asked.columns if name not in OF_FILE), *needed]))
+    return tuple(dict.fromkeys([*(name for name in asked.columns if name not in _OF_SEGMENT), *needed]))
 
 
 def _finished(
@@ -111,9 +114,10 @@ def _finished(
         if at >= 0:
             refuse(part.segment.file, columns["position"][at].as_py(), columns["error"][at].as_py())
     segment = part.segment
-    values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name}
-    for name in OF_FILE.keys() & set(asked.columns):
-        columns[name] = pa.repeat(pa.scalar(values[name], OF_FILE[name]), rows)
+    tier = "local" if segment.remote is None else "remote"
+    values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name, TIER: tier}
+    for name in _OF_SEGMENT.keys() & set(asked.columns):
+        columns[name] = pa.repeat(pa.scalar(values[name], _OF_SEGMENT[name]), rows)
     return pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
 
 

@@ -2,6 +2,7 @@
 
     orders-0/00000000000000004711.log      a segment of partition 0 of the topic orders; its first offset is 4711 or higher
     …/00000000000000004711-<id>.log        the same as tiered storage names it
+    orders-0-<topic id>/…                  the same in Kafka's own LocalTieredStorage
     …/00000000000000004711.log.gz          the same, compressed by whoever made the copy
 
     …/00000000000000004711-0000000003.checkpoint
@@ -21,12 +22,51 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sparkwire.core.sources.storage import GZIP, File
+from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.manifest import Manifest
 
 _SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")
 _SNAPSHOT = re.compile(r"^\d{20}-\d{10}\.checkpoint$|^bootstrap\.checkpoint$")
-_PARTITION = re.compile(r"^(.+?)-(\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
+_PARTITION = re.compile(r"^(.+?)-(\d+)(?:-[\w-]{22})?(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
 _LEAVING = re.compile(r"\.[0-9a-f]+-(?:delete|future|stray)$")
 _INT32_MAX = 2**31 - 1
+
+
+Lineage = tuple[tuple[int, int], ...]
+"""leader epochs and where each begins, in ascending order"""
+
+
+class Disk(NamedTuple):
+    """What a broker's directory says of one of its partitions."""
+
+    log: tuple[str, str]
+    """`Segment.log` of what is on disk"""
+    lineage: Lineage
+    """empty where it says nothing"""
+    log_start: int
+    local_start: int
+    """the offset with which what is on disk begins"""
+    unfinished: frozenset[str]
+    """ids of segments whose copying is not finished, or whose deletion has begun"""
+
+
+class Remote(NamedTuple):
+    """What makes a segment of one in a bucket."""
+
+    object: File | None
+    """its manifest's; None of a plain copy"""
+    indexes: File | None
+    keys: Keys
+    lineage: Lineage
+    """of the log"""
+    begins: int
+    """the log's first offset"""
+    disk: Disk | None = None
+    """what the partition's directory says, where that belongs to it"""
+    manifest: Manifest | None = None
+    """None until the segment is needed"""
+    end: int | None = None
+    """the offset before which another segment goes on with the log, if that is before the segment's own end"""
 
 
 class Segment(NamedTuple):
@@ -37,10 +77,14 @@ class Segment(NamedTuple):
     partition: int | None
     base_offset: int | None
     """of the name; None where the name has none"""
+    remote: Remote | None = None
+    """of one in a bucket"""
 
     @property
     def log(self) -> tuple[str, str]:
         """What segments of the same partition share; what has no offset in its name is a log of its own."""
+        if self.remote is not None and self.remote.disk is not None:
+            return self.remote.disk.log
         return self.file.root, self.file.folder if self.base_offset is not None else self.file.path
 
 

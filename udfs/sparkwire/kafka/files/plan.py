@@ -13,6 +13,7 @@ from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import Cut, Source
 from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.guard import Guard, entry_id
 from sparkwire.kafka.files.log import Log
@@ -20,7 +21,14 @@ from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import END, FIRST, PAGE, Entry, Seeker, first_entry
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Aborted, Tracker, Transactions
-from sparkwire.kafka.files.txn_files import Batch, aborted_in, batch_of, open_before
+from sparkwire.kafka.files.txn_files import (
+    Batch,
+    aborted_in,
+    aborted_in_remote,
+    batch_of,
+    open_after_remote,
+    open_before,
+)
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.layout import NO_TIMESTAMP
 from sparkwire.kafka.payloads import OffsetRange
@@ -122,21 +130,33 @@ def parts(
     beyond: list[Reach] = []
     for _, log in groupby(segments, key=lambda segment: segment.log):
         partition = Partition(list(log), verify)
-        with partition.opened:
-            first, end = partition.range(bounds.widest())
-            if first is None:
-                beyond.append(partition.reach())
-                continue
-            first, end = max(first, wanted.first_offset), min(end, wanted.end_offset)
-            if wanted.first_timestamp is not None and first < end:
-                young = partition.offset_of(wanted.first_timestamp, first)
-                first = end if young is None else max(first, young)
-            if first < end:
-                local = partition.local_bounds(bounds, first, end)
-                found += [p._replace(local=local) for p in partition.parts(first, end, transacted, max_bytes)]
+        try:
+            found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
+        except remote.Undecided:
+            partition = Partition(remote.anew(partition.segments), verify)
+            found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
     return found
+
+
+def _parts_of(
+    partition: Partition, bounds: Bounds, wanted: Wanted, transacted: Transacted, max_bytes: int, beyond: list[Reach]
+) -> list[Part]:
+    """The parts of one partition; where the start lies beyond its end none, and it joins those."""
+    with partition.opened:
+        first, end = partition.range(bounds.widest())
+        if first is None:
+            beyond.append(partition.reach())
+            return []
+        first, end = max(first, wanted.first_offset), min(end, wanted.end_offset)
+        if wanted.first_timestamp is not None and first < end:
+            young = partition.offset_of(wanted.first_timestamp, first)
+            first = end if young is None else max(first, young)
+        if first >= end:
+            return []
+        local = partition.local_bounds(bounds, first, end)
+        return [part._replace(local=local) for part in partition.parts(first, end, transacted, max_bytes)]
 
 
 def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
@@ -153,20 +173,42 @@ class Partition:
     """The segments of one partition, opened as they are needed, all closed with ``opened``."""
 
     def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
-        self.segments = segments
+        self.segments = list(segments)
         self.verify = verify
         self.opened = ExitStack()
         self._seekers: dict[int, Seeker] = {}
 
     def seeker(self, k: int) -> Seeker:
+        """Look-ups in a segment; of one in a bucket whose end another has, in what comes before."""
         if k not in self._seekers:
-            source = self.opened.enter_context(Source(self.segments[k].file))
-            self._seekers[k] = Seeker(Log(source, self.verify, PAGE), self.segments[k])
+            segment = self.at_hand(k)
+            source = self.opened.enter_context(Source(segment.file))
+            seeker = Seeker(Log(source, self.verify, PAGE), segment)
+            if segment.remote is not None and segment.remote.end is not None:
+                entry = seeker.find_offset(segment.remote.end)
+                source.size = source.size if entry is None else entry.position
+            self._seekers[k] = seeker
         return self._seekers[k]
+
+    def at_hand(self, k: int) -> Segment:
+        """A segment with all that is known of it.
+
+        Raises
+        ------
+        Undecided
+            where the names of a bucket do not tell the log.
+        """
+        if self.segments[k].remote is not None:
+            self.segments[k] = remote.at_hand(self.segments[k], self._following(k))
+        return self.segments[k]
+
+    def _following(self, k: int) -> int | None:
+        """The offset with which the next segment begins, where its name tells it."""
+        return self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
 
     def range(self, bounds: Bounds) -> tuple[int | None, int]:
         """The offsets asked for; no first where the start lies beyond the end."""
-        first = FIRST if bounds.first_offset is None else bounds.first_offset
+        first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
         if isinstance(bounds.first_timestamp, int):
             found = self.offset_of(bounds.first_timestamp, first)
@@ -177,6 +219,11 @@ class Partition:
             found = self.offset_of(bounds.end_timestamp, FIRST)
             end = end if found is None else min(end, found)
         return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
+
+    def _least(self) -> int:
+        """The first offset that the partition may have."""
+        its = self.segments[0].remote
+        return FIRST if its is None else its.begins
 
     def local_bounds(self, bounds: Bounds, first: int, end: int) -> LocalBounds | None:
         """What is left to be found out between two offsets when the session's time zone is known."""
@@ -206,7 +253,9 @@ class Partition:
     def begins(self) -> int:
         """The offset with which the partition begins: of the first segment's name, else of its first entry."""
         base = self.segments[0].base_offset
-        if base is None:
+        if base is not None:
+            base = max(base, self._least())
+        else:
             first = first_entry(self.seeker(0).log, 0, FIRST)
             base = None if first is None else first.first
         return base or 0
@@ -248,7 +297,7 @@ class Partition:
     def _holding(self, first: int, end: int) -> Iterator[int]:
         """The segments that can hold offsets from ``first`` on before ``end``, by their names."""
         for k, segment in enumerate(self.segments):
-            following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+            following = self._following(k)
             if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
                 yield k
 
@@ -268,13 +317,13 @@ class Partition:
         """
         tracker, last = Tracker(), len(self.segments) - 1
         begin = next(self._holding(first, END), last)
-        opened = self._open_before(begin) if begin else None
+        opened = self._open_after(begin - 1) if begin else None
         if opened is None:
             begin = 0
         else:
             tracker.believe((), opened)
         for k in range(begin, last + 1):
-            opened = self._open_before(k + 1) if k < last else None
+            opened = self._open_after(k)
             aborted = None if opened is None else self._aborted_in(k)
             if opened is None or aborted is None:
                 source = self.seeker(k).log.source
@@ -283,12 +332,20 @@ class Partition:
                 tracker.believe(aborted, opened)
         return tracker.found()
 
-    def _open_before(self, k: int) -> dict[int, int] | None:
-        return open_before(self.segments[k], self.segments[0].base_offset or 0, self._batch_at)
+    def _open_after(self, k: int) -> dict[int, int] | None:
+        """Where the transactions begin that are open after a segment; None where no snapshot tells."""
+        segment = self.at_hand(k)
+        if segment.remote is not None:
+            return open_after_remote(segment) if segment.remote.end is None else None
+        if k + 1 == len(self.segments):
+            return None
+        return open_before(self.segments[k + 1], self.segments[0].base_offset or 0, self._batch_at)
 
     def _aborted_in(self, k: int) -> list[Aborted] | None:
-        end = self.segments[k + 1].base_offset or 0
-        return aborted_in(self.segments[k], end, self.segments[0].base_offset or 0, self._batch_at)
+        segment, end = self.at_hand(k), self._following(k)
+        if segment.remote is not None:
+            return aborted_in_remote(segment, END if end is None else end)
+        return aborted_in(segment, end or 0, self.segments[0].base_offset or 0, self._batch_at)
 
     def _batch_at(self, offset: int) -> Batch | None:
         """The batch of magic 2 that holds an offset."""
@@ -299,11 +356,14 @@ class Partition:
         return None
 
     def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[Part]:
-        segment = self.segments[k]
+        segment, following = self.segments[k], self._following(k)
+        if is_named(segment):
+            yield Part(segment, 0, segment.file.size, first, end, (), following=following)
+            return
         base = segment.base_offset or 0
-        following = self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+        is_cut = segment.remote is not None and segment.remote.end is not None
         start, stop = 0, segment.file.size
-        if first > base or (end < END and (following is None or end < following)) or segment.file.compressed:
+        if first > base or (end < END and (following is None or end < following)) or segment.file.compressed or is_cut:
             seeker = self.seeker(k)
             stop = seeker.log.source.size
             if first > base:
@@ -334,7 +394,7 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     """
     guard = part.guard
     if guard is None:
-        return [part]
+        return parts_at_hand(part, verify, max_bytes) if is_named(part.segment) else [part]
     try:
         with Source(part.segment.file) as source:
             log = Log(source, verify)
@@ -344,7 +404,8 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     except (FileNotFoundError, Cut) as error:
         lost = Lost(str(error))
     report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
-    of_its_size_now = part.segment._replace(file=part.segment.file.beside(part.segment.file.basename))
+    file = part.segment.file
+    of_its_size_now = part.segment if part.segment.remote else part.segment._replace(file=file.beside(file.basename))
     partition = Partition([of_its_size_now], verify)
     try:
         with partition.opened:
@@ -352,6 +413,33 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     except FileNotFoundError:
         return []
     return [one._replace(aborted=part.aborted, following=part.following) for one in found]
+
+
+def is_named(segment: Segment) -> bool:
+    """Whether of a segment in a bucket only the names are known yet."""
+    return segment.remote is not None and segment.remote.manifest is None
+
+
+def parts_at_hand(part: Part, verify: bool, max_bytes: int) -> list[Part]:
+    """What a segment in a bucket has of the offsets that its name gives it; or other segments, where its manifest disagrees."""
+    try:
+        segments = [remote.at_hand(part.segment, part.following)]
+    except remote.Undecided:
+        segments = remote.anew([part.segment])
+    first = max(part.first_offset, part.segment.base_offset or 0)
+    end = part.end_offset if part.following is None else min(part.end_offset, part.following)
+    partition = Partition(segments, verify)
+    with partition.opened:
+        found = list(partition.parts(first, end, NOT_TRANSACTED, max_bytes))
+    return [
+        one._replace(
+            aborted=part.aborted,
+            first_open=part.first_open,
+            local=part.local,
+            following=one.following or part.following,
+        )
+        for one in found
+    ]
 
 
 def in_zone(part: Part, zone: str | None, verify: bool) -> Part:

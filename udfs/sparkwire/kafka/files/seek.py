@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.base.errors import OK
-from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.kafka.files import tier
 from sparkwire.kafka.files.log import Block, Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.framing import FrameBlock
@@ -26,8 +26,6 @@ Ints = npt.NDArray[np.int64]
 
 PAGE = 64 << 10
 """what a search reads at once [bytes]"""
-LARGEST_INDEX = 64 << 20
-"""an index beyond that is not looked at [bytes]"""
 FIRST, END = -(2**63), 2**63
 """offsets of all that there is, the end exclusive"""
 _TRIED = 8
@@ -144,24 +142,18 @@ def beside(segment: Segment, suffix: str) -> bytes:
 
     Or is cut just now: an active segment's index is larger than its entries, until the segment rolls.
     """
+    if segment.remote is not None:
+        return tier.beside(segment, suffix)
     if segment.base_offset is None:
         return b""
     stem = segment.file.basename.partition(".")[0]
-    return _small_file(segment.file.beside(stem + suffix))
+    return tier.small_file(segment.file.beside(stem + suffix))
 
 
 def beside_folder(segment: Segment, name: str) -> bytes:
     """A file beside the segment's folder; empty where there is none."""
     folder = segment.file.folder
-    return _small_file(segment.file._replace(path=folder).beside(name))
-
-
-def _small_file(file: File) -> bytes:
-    try:
-        with Source(file) as source:
-            return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
-    except (OSError, Cut):  # without an index there are the headers
-        return b""
+    return tier.small_file(segment.file._replace(path=folder).beside(name))
 
 
 class Seeker:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.errors import OK
+from sparkwire.kafka.files.manifest import TRANSACTIONS
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import PAGE, beside
 from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
@@ -58,16 +59,10 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
     """The transactions that were aborted in a segment whose offsets end before ``end``, None where no index tells."""
     raw = beside(segment, ".txnindex")
     # To look up more than the segment has is to read it.
-    if not raw or len(raw) % TXN_INDEX.size or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
+    if not raw or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
         return None
-    fields = aborted_txns(_cell(raw)).fields
-    names = ("version", "producer_id", "first_offset", "last_offset")
-    entries = list(zip(*(fields[name].tolist() for name in names), strict=True))
-    markers = [segment.base_offset or 0, *(last for _, _, _, last in entries), end]
-    if any(version != 0 for version, _, _, _ in entries) or markers != sorted(set(markers)):
-        return None
-    found = [Aborted(producer, first, last) for _, producer, first, last in entries]
-    agrees = all(
+    found = _aborted(raw, segment.base_offset or 0, end)
+    agrees = found is not None and all(
         batch_at(one.last) == Batch(one.producer_id, one.last, ABORT)
         and (one.first < log_start or batch_at(one.first) == Batch(one.producer_id, one.first, DATA))
         for one in found
@@ -75,15 +70,39 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
     return found if agrees else None
 
 
+def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
+    """The same of one in a bucket, whose index was written with it, and not if there was none; None where it cannot be read."""
+    assert segment.remote is not None
+    assert segment.remote.manifest is not None
+    its = segment.remote.manifest
+    if not its.is_plain_copy and its.indexes.get(TRANSACTIONS) is None:
+        return []
+    raw = beside(segment, ".txnindex")
+    if not raw:
+        return [] if its.is_plain_copy else None
+    return _aborted(raw, segment.base_offset or 0, end)
+
+
+def _aborted(raw: bytes, begin: int, end: int) -> list[Aborted] | None:
+    if len(raw) % TXN_INDEX.size:
+        return None
+    fields = aborted_txns(_cell(raw)).fields
+    names = ("version", "producer_id", "first_offset", "last_offset")
+    entries = list(zip(*(fields[name].tolist() for name in names), strict=True))
+    markers = [begin, *(last for _, _, _, last in entries), end]
+    if any(version != 0 for version, _, _, _ in entries) or markers != sorted(set(markers)):
+        return None
+    return [Aborted(producer, first, last) for _, producer, first, last in entries]
+
+
 def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int, int] | None:
     """Where the transactions begin, by producer, that are open where a segment begins; None where no snapshot tells."""
-    raw = beside(segment, ".snapshot")
-    producers = Producers(_cell(raw)) if raw else None
-    if producers is None or not len(producers.errors) or (producers.errors != OK).any():
+    producers = _snapshot(segment)
+    if producers is None:
         return None
     fields = producers.fields
-    ids, opened, last = (fields[name] for name in ("producer_id", "current_txn_first_offset", "last_offset"))
-    found = {int(ids[k]): int(opened[k]) for k in np.flatnonzero(opened >= 0)}
+    ids, last = fields["producer_id"], fields["last_offset"]
+    found = _opened(producers)
     begun = all(
         first < log_start or batch_at(first) == Batch(producer, first, DATA) for producer, first in found.items()
     )
@@ -91,6 +110,24 @@ def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int
     known = [batch_at(int(last[k])) for k in newest]
     written = [one is not None and one.producer_id == ids[k] for one, k in zip(known, newest, strict=True)]
     return found if begun and written and all(written) else None
+
+
+def open_after_remote(segment: Segment) -> dict[int, int] | None:
+    """Those that are open where a segment in a bucket ends; None where its snapshot cannot be read."""
+    producers = _snapshot(segment)
+    return None if producers is None else _opened(producers)
+
+
+def _snapshot(segment: Segment) -> Producers | None:
+    raw = beside(segment, ".snapshot")
+    producers = Producers(_cell(raw)) if raw else None
+    sound = producers is not None and len(producers.errors) and not (producers.errors != OK).any()
+    return producers if sound else None
+
+
+def _opened(producers: Producers) -> dict[int, int]:
+    ids, opened = producers.fields["producer_id"], producers.fields["current_txn_first_offset"]
+    return {int(ids[k]): int(opened[k]) for k in np.flatnonzero(opened >= 0)}
 
 
 def _cell(raw: bytes) -> pa.Array:

@@ -1,0 +1,283 @@
+"""Buckets of tiered storage, and brokers' directories with them: the rows that the brokers' own consumers got."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources.loss import DataLoss
+from sparkwire.kafka.files import kafka_log
+from tests.support import kafka_tiered as tiered
+from tests.support.stream import kafka
+
+Row = dict[str, Any]
+AIVEN = [run for run in tiered.RUNS if run != "local"]
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs as folders."""
+    folder = tmp_path_factory.mktemp("tiered")
+    for run in tiered.RUNS:
+        tiered.extract(run, folder / run)
+    return folder
+
+
+def digest(data: bytes | None) -> Any:
+    if data is None:
+        return None
+    return (
+        base64.b64encode(data).decode()
+        if len(data) <= 64
+        else {"sha256": hashlib.sha256(data).hexdigest(), "len": len(data)}
+    )
+
+
+def rows(**options: str) -> list[Row]:
+    names = "topic,partition,offset,timestamp_ms,timestamp_type,partition_leader_epoch,key,value,headers,error,tier"
+    asked = kafka_log.query({"columns": names, **options})
+    return [row for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task) for row in batch.to_pylist()]
+
+
+def as_consumed(row: Row) -> Row:
+    headers = [[header["key"], digest(header["value"])] for header in row["headers"] or []]
+    return {
+        "offset": row["offset"],
+        "timestamp": row["timestamp_ms"],
+        "timestamp_type": row["timestamp_type"],
+        "leader_epoch": row["partition_leader_epoch"],
+        "key": digest(row["key"]),
+        "value": digest(row["value"]),
+        "headers": headers,
+    }
+
+
+def truth(run: Path, topic: str, partition: int, level: str) -> list[Row]:
+    text = (run / f"truth/{topic}-{partition}.{level}.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def options_of(run: Path) -> dict[str, str]:
+    keys = run / "keys"
+    if not keys.exists():
+        return {}
+    names = {path.name.partition(".")[0]: path.name for path in keys.glob("*.private.pem")}
+    (keys / "keys.json").write_text(json.dumps(names))
+    return {"encryptionKeys": str(keys / "keys.json")}
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("run", tiered.RUNS)
+def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: str) -> None:
+    folder = golden / run
+    offsets = json.loads((folder / "truth/offsets.json").read_text())
+    local = sorted(folder.glob("local*"))[-1 if run != "lineage" else 1]
+    found = rows(path=str(local), remotePath=str(folder / "remote"), isolationLevel=level, **options_of(folder))
+    there = {(row["topic"], row["partition"]) for row in found}
+    assert len(there) >= (1 if run == "lineage" else len(offsets))
+    for known in offsets:
+        if run == "lineage" and (known["topic"], known["partition"]) not in there:
+            continue  # of another node
+        expected = truth(folder, known["topic"], known["partition"], level)
+        mine = [row for row in found if (row["topic"], row["partition"]) == (known["topic"], known["partition"])]
+        assert [row["error"] for row in mine if row["error"]] == []
+        assert [as_consumed(row) for row in mine] == expected, (known["topic"], known["partition"])
+
+
+# -- the bucket alone
+
+
+def dated(folder: Path, how: str) -> None:
+    """The dates of a bucket's objects: as written, all the same, or as whoever copies them in the order of names leaves them."""
+    for k, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
+        if how != "as written":
+            when = 1_760_000_000 + (k if how == "by name" else 0)
+            os.utime(path, (when, when))
+
+
+@pytest.mark.parametrize("how", ["as written", "all the same", "by name"])
+@pytest.mark.parametrize("run", tiered.RUNS)
+def test_a_bucket_alone(tmp_path: Path, run: str, how: str) -> None:
+    """What consumers read of it; only where the log begins is not known there."""
+    tiered.extract(run, tmp_path)
+    dated(tmp_path / "remote", how)
+    offsets = json.loads((tmp_path / "truth/offsets.json").read_text())
+    found = rows(path=str(tmp_path / "remote"), **options_of(tmp_path))
+    assert {row["tier"] for row in found} == {"remote"}
+    for known in offsets:
+        topic, partition, last = known["topic"], known["partition"], known["latest_tiered"]
+        mine = [row for row in found if (row["topic"], row["partition"]) == (topic, partition)]
+        assert [row["error"] for row in mine if row["error"]] == []
+        expected = [row for row in truth(tmp_path, topic, partition, "read_uncommitted") if row["offset"] <= last]
+        assert [as_consumed(row) for row in mine if row["offset"] >= known["log_start"]] == expected, (topic, partition)
+        before = [row["offset"] for row in mine if row["offset"] < known["log_start"]]
+        assert before == sorted(set(before))
+
+
+@pytest.mark.parametrize("run", tiered.RUNS)
+def test_a_bucket_alone_read_committed(golden: Path, run: str) -> None:
+    """Nothing from the first transaction on whose marker is not in the bucket."""
+    folder = golden / run
+    offsets = json.loads((folder / "truth/offsets.json").read_text())
+    options = {"path": str(folder / "remote"), **options_of(folder)}
+    found, everything = rows(isolationLevel="read_committed", **options), rows(**options)
+    held_back = 0
+    for known in offsets:
+        key = known["topic"], known["partition"]
+        mine = [row for row in found if (row["topic"], row["partition"]) == key and row["offset"] >= known["log_start"]]
+        expected = [row for row in truth(folder, *key, "read_committed") if row["offset"] <= known["latest_tiered"]]
+        assert [as_consumed(row) for row in mine] == expected[: len(mine)], key
+        held_back += len(expected) - len(mine)
+        if known["topic"] != "payments":
+            assert len(mine) == len(expected)
+    assert 0 <= held_back <= 56
+    assert len(found) < len(everything) or "payments" not in {known["topic"] for known in offsets}
+
+
+@pytest.mark.parametrize("run", ["zstd", "enc", "leftovers"])
+def test_offsets_and_times_are_found(golden: Path, run: str) -> None:
+    folder = golden / run
+    options = {"path": str(folder / "remote"), **options_of(folder)}
+    everything = rows(**options)
+    for first, end in ((100, 101), (223, 225), (300, 500)):
+        part = rows(startingOffset=str(first), endingOffset=str(end), **options)
+        assert part == [row for row in everything if first <= row["offset"] < end]
+    by_partition: dict[tuple[str, int], list[Row]] = {}
+    for row in rows(controlRecords="true", **options):  # a marker has a timestamp as well
+        by_partition.setdefault((row["topic"], row["partition"]), []).append(row)
+    when = sorted(row["timestamp_ms"] for row in everything)[len(everything) // 2]
+    begins = {
+        partition: next((row["offset"] for row in log if row["timestamp_ms"] >= when), 2**63)
+        for partition, log in by_partition.items()
+    }
+    expected = [row for row in everything if row["offset"] >= begins[row["topic"], row["partition"]]]
+    assert rows(startingTimestamp=str(when), **options) == expected
+
+
+# -- bad input
+
+
+def objects(folder: Path, suffix: str) -> list[Path]:
+    return sorted((folder / "remote").rglob(f"*{suffix}"))
+
+
+def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
+    tiered.extract("enc", tmp_path)
+    options = options_of(tmp_path)
+    with pytest.raises(ValueError, match=r"encrypted with the key key.*encryptionKeys has to name"):
+        rows(path=str(tmp_path / "remote"))
+    keys = tmp_path / "keys"
+    (keys / "one.json").write_text(json.dumps({"key1": "key1.private.pem"}))
+    with pytest.raises(ValueError, match=r"one\.json has no key key-2.*it has key1"):
+        rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "one.json"))
+    (keys / "swapped.json").write_text(json.dumps({"key1": "key-2.private.pem", "key-2": "key1.private.pem"}))
+    with pytest.raises(ValueError, match="is not the one that the segments are encrypted with") as told:
+        rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "swapped.json"))
+    assert "PRIVATE" not in str(told.value)
+    (keys / "none.json").write_text(json.dumps({"key1": "key1.public.pem", "key-2": "key1.public.pem"}))
+    with pytest.raises(ValueError, match="no PEM file of an RSA private key"):
+        rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "none.json"))
+    (keys / "text.json").write_text("key1")
+    with pytest.raises(ValueError, match="no JSON object of key ids"):
+        rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "text.json"))
+    with pytest.raises(FileNotFoundError):
+        rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "gone.json"))
+    assert rows(path=str(tmp_path / "remote"), **options)
+
+
+def test_a_manifest_of_another_version_is_one_sentence(tmp_path: Path) -> None:
+    tiered.extract("zstd", tmp_path)
+    manifest = objects(tmp_path, ".rsm-manifest")[0]
+    manifest.write_text(manifest.read_text().replace('"version":"1"', '"version":"2"'))
+    with pytest.raises(ValueError, match=f"{manifest.name} is a manifest of version '2'"):
+        rows(path=str(tmp_path / "remote"))
+
+
+@pytest.mark.parametrize("run", ["zstd", "enc"])
+@pytest.mark.parametrize("harm", ["flip", "cut"])
+def test_a_corrupt_chunk_is_a_row_and_what_follows_is_read(tmp_path: Path, run: str, harm: str) -> None:
+    tiered.extract(run, tmp_path)
+    options = {"path": str(tmp_path / "remote"), **options_of(tmp_path)}
+    before = rows(**options)
+    log = max(objects(tmp_path, ".log"), key=lambda path: path.stat().st_size)
+    date, data = log.stat().st_mtime, bytearray(log.read_bytes())
+    if harm == "flip":
+        data[40] ^= 1
+        log.write_bytes(data)
+        os.utime(log, (date, date))
+    after = rows(**options)
+    if harm == "flip":
+        errors = [row for row in after if row["error"]]
+        valid = [row for row in after if not row["error"]]
+        assert errors
+        assert 0 < len(valid) < len(before)
+        assert [row for row in before if row in valid] == valid
+        return
+    # A `.log` shorter than its chunks is a copy that failed: it is none of the log.
+    log.write_bytes(data[: len(data) // 2])
+    left = rows(**options)
+    assert [row["error"] for row in left if row["error"]] == []
+    assert 0 < len(left) < len(after)
+    assert [row for row in before if row in left] == left
+
+
+def test_a_half_manifest_is_no_segment(tmp_path: Path) -> None:
+    tiered.extract("plain", tmp_path)
+    before = rows(path=str(tmp_path / "remote"))
+    manifest = objects(tmp_path, ".rsm-manifest")[-1]
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    after = rows(path=str(tmp_path / "remote"))
+    assert 0 < len(after) < len(before)
+    assert [row for row in before if row in after] == after
+
+
+# -- streams
+
+
+def by_segment(folder: Path) -> list[list[Path]]:
+    """The objects of a bucket, those of each segment together, in the order in which they were written."""
+    found: dict[str, list[Path]] = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            found.setdefault(str(path).rpartition(".")[0], []).append(path)
+    return sorted(found.values(), key=lambda paths: (max(path.stat().st_mtime for path in paths), str(paths[0])))
+
+
+@pytest.mark.parametrize("run", ["plain", "enc"])
+def test_a_stream_over_a_bucket_gives_each_record_once(golden: Path, tmp_path: Path, run: str) -> None:
+    source, target = golden / run / "remote", tmp_path / "bucket"
+    stream, found = None, list[Row]()
+    for objects_of_one in by_segment(source):
+        for path in sorted(objects_of_one):  # the manifest is the last of them
+            copied = target / path.relative_to(source)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copied)
+        stream = stream or kafka(target, **options_of(golden / run))
+        found += stream.all()
+    keys = ["topic", "partition", "offset", "key", "value"]
+    everything = rows(path=str(source), **options_of(golden / run))
+    expected = sorted([tuple(row[key] for key in keys) for row in everything], key=lambda row: row[:3])
+    assert sorted([tuple(row[key] for key in keys) for row in found], key=lambda row: row[:3]) == expected
+
+
+def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_path: Path) -> None:
+    partition = next((golden / "plain/remote").glob("orders-*/0"))
+    target = tmp_path / "bucket" / partition.relative_to(golden / "plain/remote")
+    shutil.copytree(partition, target)
+    stream = kafka(tmp_path / "bucket")
+    assert stream.batch(max_bytes=1)
+    last = max(path.name[:20] for path in target.iterdir())
+    for path in target.iterdir():
+        if not path.name.startswith(last):
+            path.unlink()
+    stream.restart()
+    with pytest.raises(DataLoss, match=f"the log begins at offset {int(last)} now"):
+        stream.batch()
+    assert {row["offset"] for row in stream.lenient_batch()} == set(range(int(last), 679))

@@ -1,0 +1,105 @@
+"""A segment's bytes out of its chunks in a bucket: those that a range needs are fetched at once, decrypted and decompressed.
+
+A chunk that is not what it was (cut off, another tag, no zstd) is as many zeros: to whoever reads the segment they are corrupt
+bytes like any others, a row that says so, and what follows is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.manifest import Chunks, Encryption
+
+_AT_ONCE: Final = 16 << 20
+"""what is asked of storage in one request [bytes]"""
+
+
+class Raw(Protocol):
+    """The object, as `pyarrow.fs` opens it."""
+
+    def read_at(self, nbytes: int, offset: int) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class ChunkLayer(NamedTuple):
+    """What turns the `.log` object into the segment."""
+
+    chunks: Chunks
+    encryption: Encryption | None
+    keys: Keys
+
+    def opened(self, raw: Raw) -> ChunkInput:
+        return ChunkInput(raw, self)
+
+    def original(self, data: bytes, k: int) -> bytes:
+        """What chunk ``k`` is; zeros where that is not known any more."""
+        chunks = self.chunks
+        size = min(chunks.original, chunks.size - k * chunks.original)
+        found: bytes | None = data
+        if self.encryption is not None:
+            found = self.keys.decrypt(data, *self.encryption)
+        if chunks.compressed and found is not None:
+            try:
+                found = pa.Codec("zstd").decompress(found, size, asbytes=True)
+            except (OSError, ValueError):
+                found = None
+        return found if found is not None and len(found) == size else bytes(size)
+
+
+class ChunkInput:
+    """The segment, as a file that is open for reading."""
+
+    def __init__(self, raw: Raw, layer: ChunkLayer) -> None:
+        self._raw = raw
+        self._layer = layer
+        self._position = 0
+        self._kept = (-1, b"")  # a chunk: the next range mostly begins where the last one has ended
+
+    def size(self) -> int:
+        return self._layer.chunks.size
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def seek(self, position: int) -> None:
+        self._position = position
+
+    def read_at(self, size: int, position: int) -> bytes:
+        out = bytearray(max(0, min(size, self.size() - position)))
+        self._fill(position, memoryview(out))
+        return bytes(out)
+
+    def readinto(self, out: memoryview) -> int:
+        size = max(0, min(len(out), self.size() - self._position))
+        self._fill(self._position, out[:size])
+        self._position += size
+        return size
+
+    def _fill(self, position: int, out: memoryview) -> None:
+        width, done = self._layer.chunks.original, 0
+        k = position // width
+        while done < len(out):
+            for chunk in self._chunks(k, -(-(position + len(out)) // width)):
+                begin = position + done - k * width
+                part = chunk[begin : begin + len(out) - done]
+                out[done : done + len(part)] = part
+                done += len(part)
+                k += 1
+
+    def _chunks(self, first: int, stop: int) -> list[bytes]:
+        """Some chunks from ``first`` on before ``stop``, one at least."""
+        if self._kept[0] == first:
+            return [self._kept[1]]
+        ends: npt.NDArray[np.int64] = self._layer.chunks.ends
+        start = int(ends[first - 1]) if first else 0
+        stop = max(first + 1, min(stop, int(np.searchsorted(ends, start + _AT_ONCE, "right"))))
+        data: Any = self._raw.read_at(int(ends[stop - 1]) - start, start)
+        borders = [0, *(int(end) - start for end in ends[first:stop])]
+        found = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]
+        self._kept = stop - 1, found[-1]
+        return found

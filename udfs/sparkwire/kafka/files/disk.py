@@ -1,0 +1,99 @@
+"""What a broker's directory says of the segments that it has moved to a bucket: both together are one log.
+
+LOGDIR/orders-0/partition.metadata           the topic's id, which leads to the bucket's folder
+LOGDIR/orders-0/leader-epoch-checkpoint      the lineage, of the bucket's segments as well
+LOGDIR/log-start-offset-checkpoint           where partitions begin
+LOGDIR/__remote_log_metadata-N/              which segments are finished, and which are being deleted
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+import pyarrow as pa
+
+from sparkwire.core.builders import columns_of
+from sparkwire.core.sources.storage import File, Source, listed
+from sparkwire.kafka.files import remote
+from sparkwire.kafka.files.decode import pieces, record_decoder
+from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
+from sparkwire.kafka.files.seek import beside_folder
+from sparkwire.kafka.files.tier import small_file
+from sparkwire.kafka.inflate import MAX_BATCH_BYTES
+from sparkwire.kafka.internal_json import decode_internal_record
+from sparkwire.kafka.payloads import EVERY_OFFSET
+from sparkwire.kafka.records import RECORDS_TABLE
+
+_TOPIC_ID: Final = re.compile(rb"^topic_id:\s*([\w-]{22})\s*$", re.MULTILINE)
+_START: Final = re.compile(r"^(\S+) (\d+) (\d+)$", re.MULTILINE)
+_STATES: Final = "__remote_log_metadata"
+_FINISHED: Final = 1
+_COLUMNS: Final = [column for column in RECORDS_TABLE if column.name in ("value", "is_control")]
+
+
+def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool) -> list[Segment]:
+    """Segments on disk, those of each partition after the ones that the bucket at ``path`` has of it."""
+    files, _ = listed(path)
+    by_partition: dict[tuple[str, int], list[remote.Copy]] = {}
+    for copy in remote.in_bucket(files):
+        partition = remote.topic_id_of(copy)
+        if partition is not None:
+            by_partition.setdefault(partition, []).append(copy)
+    unfinished: dict[str, frozenset[str]] = {}
+    found: list[Segment] = []
+    for _, log in groupby(local, key=lambda segment: segment.log):
+        on_disk = list(log)
+        folder = on_disk[0].file.folder.rpartition("/")[0]
+        copies = by_partition.get((_topic_id(on_disk[0]), on_disk[0].partition or 0), [])
+        if copies:
+            if folder not in unfinished:
+                unfinished[folder] = frozenset(_unfinished(on_disk[0].file, folder))
+            found += remote.segments_of(copies, keys, by_names, _disk(on_disk[0], unfinished[folder]))
+        found += on_disk
+    return found
+
+
+def _topic_id(segment: Segment) -> str:
+    match = _TOPIC_ID.search(small_file(segment.file.beside("partition.metadata")))
+    return match[1].decode() if match else ""
+
+
+def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
+    """What is told of the partition whose first segment on disk this is."""
+    epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
+    starts = _START.findall(beside_folder(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
+    known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
+    log_start = known.get((first.topic or "", first.partition or 0), 0)
+    return Disk(first.log, epochs, log_start, first.base_offset or 0, unfinished)
+
+
+def _unfinished(file: File, folder: str) -> Iterator[str]:
+    """The ids of segments that the broker's own records do not tell as finished, or not any more."""
+    states: dict[str, int] = {}
+    try:
+        files, _ = listed(f"{file.root}{folder}/{_STATES}-*{file.query}")
+    except FileNotFoundError:
+        return
+    for segment in in_order(segments(files, False, folder)):
+        states.update(_states(segment))
+    yield from (id for id, state in states.items() if state != _FINISHED)
+
+
+def _states(segment: Segment) -> Iterator[tuple[str, int]]:
+    """The states that segments come into, in order."""
+    decoder = record_decoder(True, MAX_BATCH_BYTES, ("value", "is_control"), EVERY_OFFSET)
+    with Source(segment.file) as source:
+        for piece in pieces(Log(source), 0, source.size, decoder):
+            values = columns_of(piece.scan, _COLUMNS)["value"]
+            topics = pa.repeat(_STATES, len(values))
+            found = decode_internal_record(topics, pa.nulls(len(values), pa.binary()), values)
+            for text in found.field("value").drop_null().to_pylist():
+                record = json.loads(text)
+                if "remoteLogSegmentState" in record:
+                    yield record["remoteLogSegmentId"]["id"], record["remoteLogSegmentState"]

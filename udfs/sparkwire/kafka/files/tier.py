@@ -1,0 +1,48 @@
+"""The indexes of a segment in a bucket: parts of one object, or files beside a plain copy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
+from sparkwire.kafka.files.naming import Segment
+
+LARGEST_INDEX: Final = 64 << 20
+"""an index beyond that is not looked at [bytes]"""
+_PARTS: Final = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS, ".txnindex": TRANSACTIONS}
+
+
+def beside(segment: Segment, suffix: str) -> bytes:
+    """What stands beside a segment on disk as a file of this suffix; a snapshot is as of the segment's end."""
+    remote = segment.remote
+    if remote is None or remote.manifest is None:
+        return b""
+    if remote.manifest.is_plain_copy:
+        return small_file(segment.file.beside(segment.file.basename.removesuffix(".log") + suffix))
+    return index_of(remote.indexes, remote.manifest, remote.keys, _PARTS[suffix])
+
+
+def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) -> bytes:
+    """One of a segment's indexes; empty where there is none, or it cannot be read."""
+    span = manifest.indexes.get(name)
+    if indexes is None or span is None or not span.size:
+        return b""
+    try:
+        with Source(indexes) as source:
+            raw = source.read(span.position, span.size)
+    except (OSError, Cut):  # without an index there are the headers
+        return b""
+    if manifest.encryption is None:
+        return raw
+    return keys.decrypt(raw, *manifest.encryption) or b""
+
+
+def small_file(file: File) -> bytes:
+    """A file's content; empty where there is none, or it cannot be read, or is too large."""
+    try:
+        with Source(file) as source:
+            return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
+    except (OSError, Cut):  # without an index there are the headers
+        return b""
