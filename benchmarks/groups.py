@@ -19,6 +19,7 @@ GROUPS = (
     "attacks",
     "files",
     "files_scale",
+    "tiers",
     "way_back",
     "sql",
     "pandas_interface",

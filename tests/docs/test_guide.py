@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from tests.support import ROOT
+from tests.support import kafka_tiered as tiered
 
 DOCS = ROOT / "docs"
 QUERIES = [
@@ -68,6 +70,34 @@ def test_the_page_on_tests(spark: SparkSession, capsys: pytest.CaptureFixture[st
     assert "HEADER_CRC_MISMATCH" in capsys.readouterr().out
     exec(fixture, names)
     assert type(names["spark"]).__name__ == "FixtureFunctionDefinition"
+
+
+def test_the_page_on_tiered_storage(spark: SparkSession, tmp_path: Path) -> None:
+    """Its queries over golden buckets give what consumers got; what it computes is a sum."""
+    for run in ("enc", "zstd"):
+        tiered.extract(run, tmp_path / run)
+    bucket, together, encrypted, cost = python_of("tiered-storage.md")
+    keys = tmp_path / "enc/keys"
+    (keys / "keys.json").write_text('{"key1": "key1.private.pem", "key-2": "key-2.private.pem"}')
+    sparkwire.register(spark)
+    names: dict[str, Any] = {"spark": spark}
+    exec(bucket.replace("s3://bucket/tiered/", str(tmp_path / "zstd/remote")), names)
+    exec(
+        together.replace("s3://bucket/tiered/", f"{tmp_path}/zstd/remote").replace(
+            "/var/kafka", f"{tmp_path}/zstd/local"
+        ),
+        names,
+    )
+    exec(
+        encrypted.replace("s3://bucket/tiered/", str(tmp_path / "enc/remote")).replace("/secrets/kafka", str(keys)),
+        names,
+    )
+    assert names["history"].where("topic = 'orders' AND partition = 0 AND offset < 10").count() == 10
+    consumed = (tmp_path / "zstd/truth/orders-0.read_uncommitted.jsonl").read_text().count("\n")
+    assert names["orders"].where("topic = 'orders' AND partition = 0").count() == consumed
+    assert names["secret"].where("topic = 'orders' AND error IS NULL").count() > 500
+    exec(cost, names)
+    assert names["everything"]["gets"] == 65 * 10**6
 
 
 def test_a_scheduled_consumer_goes_on_where_it_stood(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +14,13 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from pyarrow import fs
 from werkzeug.serving import make_server
 
+from sparkwire.kafka.files.remote import forget_manifests
+from sparkwire.kafka.files.seek import PAGE
 from tests.kafka.test_files import records, rows
+from tests.kafka.test_remote import options_of
 from tests.kafka.test_write_log import read, rows_of, write
 from tests.support import kafka_cases as golden
+from tests.support import kafka_tiered as tiered
 
 NAMES = ("00000000000000000100", "00000000000000000494")
 
@@ -111,3 +116,30 @@ def test_partitions_are_written(server: Server, bucket: str) -> None:
     assert [
         name for name in kept if not name.endswith((".log", ".timeindex", ".snapshot", "leader-epoch-checkpoint"))
     ] == []
+
+
+@pytest.mark.parametrize("run", ["plain", "zstd"])
+def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path: Path, run: str) -> None:
+    """Beside the listing: the newest segment's manifest and epochs, its own manifest and index, one chunk or two."""
+    tiered.extract(run, tmp_path)
+    top = next((tmp_path / "remote").glob("orders-*"))
+    store, _ = fs.FileSystem.from_uri(f"s3://{run}/{server.query}&allow_bucket_creation=true")
+    store.create_dir(run)
+    paths = sorted((top / "0").iterdir())
+    for path in paths:
+        if path == paths[-3]:
+            time.sleep(1.1)  # the store's dates are whole seconds, and the newest segment is told by its own
+        with store.open_output_stream(f"{run}/{path.relative_to(top.parent)}") as out:
+            out.write(path.read_bytes())
+    uri = f"s3://{run}/{top.name}/0{server.query}"
+    everything = rows(uri, **options_of(tmp_path))
+    forget_manifests()
+    server.asked.clear()
+    (row,) = rows(uri, startingOffset="300", endingOffset="301", **options_of(tmp_path))
+    assert row == next(row for row in everything if row["offset"] == 300)
+    gets = [(path, ranges) for method, path, ranges in server.asked if method == "GET" and ".." not in path]
+    of_objects = [(path.rpartition(".")[2], ranges) for path, ranges in gets if path.startswith(f"/{run}/{top.name}/")]
+    assert len(of_objects) <= 5, of_objects
+    of_chunks = [ranges.removeprefix("bytes=").split("-") for suffix, ranges in of_objects if suffix == "log"]
+    # Chunks are smaller here than the pages that a look-up reads.
+    assert sum(int(last) - int(first) + 1 for first, last in of_chunks) <= 2 * PAGE

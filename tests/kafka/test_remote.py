@@ -281,3 +281,12 @@ def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_pat
     with pytest.raises(DataLoss, match=f"the log begins at offset {int(last)} now"):
         stream.batch()
     assert {row["offset"] for row in stream.lenient_batch()} == set(range(int(last), 679))
+
+
+@pytest.mark.parametrize("run", ["plain", "lineage"])
+def test_without_indexes_the_manifests_tell(tmp_path: Path, run: str) -> None:
+    tiered.extract(run, tmp_path)
+    before = rows(path=str(tmp_path / "remote"))
+    for path in objects(tmp_path, ".indexes"):
+        path.unlink()
+    assert rows(path=str(tmp_path / "remote")) == before

@@ -126,7 +126,7 @@ class FileSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         asked = self.files.query(self.options)
-        self.files.find(asked.paths)
+        self.files.found(asked)
         spare_what_is_loaded()
         return commented(from_arrow_schema(self.files.schema(asked)), self.files.docs(asked))
 

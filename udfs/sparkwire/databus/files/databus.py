@@ -153,8 +153,13 @@ def find(paths: Sequence[str]) -> list[File]:
     ValueError
         where there are directories, but no file in them.
     """
-    found = found_at(paths, _visible, _NO_FILE)
-    return sorted(found, key=lambda file: (file.root, file.folder, file.basename))
+    files = found_at(paths, _visible, _NO_FILE)
+    return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
+
+
+def found(asked: Query) -> list[File]:
+    """The files of a query; errors as `find`."""
+    return find(asked.paths)
 
 
 _NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does not begin with . or _"
@@ -173,7 +178,7 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
 
 def streams(asked: Query) -> list[tuple[str, list[File]]]:
     """The streams of a query, each with its files in order."""
-    files = find(asked.paths)
+    files = found(asked)
     if not asked.by_directory:
         return [(file.name, [file]) for file in files]
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]

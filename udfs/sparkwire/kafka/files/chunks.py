@@ -6,7 +6,8 @@ bytes like any others, a row that says so, and what follows is read.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Protocol
+from itertools import takewhile
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,8 @@ import pyarrow as pa
 from sparkwire.kafka.files.keys import Keys
 from sparkwire.kafka.files.manifest import Chunks, Encryption
 
-_AT_ONCE: Final = 16 << 20
-"""what is asked of storage in one request [bytes]"""
+_AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
+"""what is asked of storage in one request, where chunks are smaller and where they are many [bytes]"""
 
 
 class Raw(Protocol):
@@ -26,12 +27,20 @@ class Raw(Protocol):
     def close(self) -> None: ...
 
 
-class ChunkLayer(NamedTuple):
-    """What turns the `.log` object into the segment."""
+class ChunkLayer:
+    """What turns the `.log` object into the segment.
 
-    chunks: Chunks
-    encryption: Encryption | None
-    keys: Keys
+    It keeps what was fetched last, also for whoever opens the object next: mostly that begins in it.
+    """
+
+    def __init__(self, chunks: Chunks, encryption: Encryption | None, keys: Keys) -> None:
+        self.chunks = chunks
+        self.encryption = encryption
+        self.keys = keys
+        self.kept: dict[int, bytes] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChunkLayer, (self.chunks, self.encryption, self.keys)
 
     def opened(self, raw: Raw) -> ChunkInput:
         return ChunkInput(raw, self)
@@ -58,7 +67,6 @@ class ChunkInput:
         self._raw = raw
         self._layer = layer
         self._position = 0
-        self._kept = (-1, b"")  # a chunk: the next range mostly begins where the last one has ended
 
     def size(self) -> int:
         return self._layer.chunks.size
@@ -93,13 +101,15 @@ class ChunkInput:
 
     def _chunks(self, first: int, stop: int) -> list[bytes]:
         """Some chunks from ``first`` on before ``stop``, one at least."""
-        if self._kept[0] == first:
-            return [self._kept[1]]
+        kept = [self._layer.kept[k] for k in takewhile(self._layer.kept.__contains__, range(first, stop))]
+        if kept:
+            return kept
         ends: npt.NDArray[np.int64] = self._layer.chunks.ends
         start = int(ends[first - 1]) if first else 0
-        stop = max(first + 1, min(stop, int(np.searchsorted(ends, start + _AT_ONCE, "right"))))
+        least, most = (int(np.searchsorted(ends, start + size, "right")) for size in (_AT_LEAST, _AT_ONCE))
+        stop = max(first + 1, least, min(stop, most))
         data: Any = self._raw.read_at(int(ends[stop - 1]) - start, start)
         borders = [0, *(int(end) - start for end in ends[first:stop])]
         found = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]
-        self._kept = stop - 1, found[-1]
+        self._layer.kept = dict(enumerate(found, first))
         return found

@@ -203,6 +203,11 @@ def find(
     return with_bucket(found, remote_path, keys, by_names) if remote_path else found
 
 
+def found(asked: Query) -> list[Segment]:
+    """The segments of a query; errors as `find`."""
+    return find(asked.paths, asked.remote_path, asked.encryption_keys)
+
+
 _NO_SEGMENT = (
     f"path {{path}} has no segment among its {{files}} files: {NAME} reads files named by their first offset "
     "(00000000000000000000.log), and any single file that path names itself"
@@ -239,15 +244,15 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
     """
     bounds = Bounds(asked.starting_offset, asked.ending_offset, asked.starting_timestamp, asked.ending_timestamp)
     its = asked.filtered
-    found = [
+    chosen = [
         segment
-        for segment in find(asked.paths, asked.remote_path, asked.encryption_keys)
+        for segment in found(asked)
         if (its.topics is None or segment.topic in its.topics)
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
     transacted = Transacted(asked.committed, HIDDEN in asked.columns)
-    return tasks(parts(found, bounds, wanted, transacted, asked.verify, part_bytes(asked)), asked.max_split_bytes)
+    return tasks(parts(chosen, bounds, wanted, transacted, asked.verify, part_bytes(asked)), asked.max_split_bytes)
 
 
 def part_bytes(asked: Query) -> int:

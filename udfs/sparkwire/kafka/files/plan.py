@@ -156,7 +156,8 @@ def _parts_of(
         if first >= end:
             return []
         local = partition.local_bounds(bounds, first, end)
-        return [part._replace(local=local) for part in partition.parts(first, end, transacted, max_bytes)]
+        found = partition.parts(first, end, transacted, max_bytes)
+        return list(found) if local is None else [part._replace(local=local) for part in found]
 
 
 def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
@@ -308,7 +309,7 @@ class Partition:
             end = min(end, known.first_open)
         for k in self._holding(first, end):
             for part in self._parts_of(k, first, end, max_bytes):
-                yield part._replace(aborted=known.aborted, first_open=known.first_open)
+                yield part._replace(aborted=known.aborted, first_open=known.first_open) if any(transacted) else part
 
     def transactions(self, first: int) -> Transactions:
         """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.

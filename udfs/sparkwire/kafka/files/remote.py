@@ -35,7 +35,7 @@ from sparkwire.kafka.files.seek import PAGE, Seeker
 from sparkwire.kafka.files.tier import index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
 
-MANIFEST, LOG, INDEXES = ".rsm-manifest", ".log", ".indexes"
+MANIFEST, LOG = ".rsm-manifest", ".log"
 _STEM: Final = re.compile(r"^(\d{20})-([\w-]{22})$")
 _PLAIN: Final = re.compile(r"-(\d+)-([\w-]{22})$")
 _FOLDER: Final = re.compile(r"^(.*)-([\w-]{22})$")
@@ -74,19 +74,23 @@ class Piece(NamedTuple):
 
 
 def in_bucket(files: Iterable[File]) -> list[Copy]:
-    """The segments among the files of a bucket whose manifest and bytes are there; by partition, in the order of offsets."""
-    by_stem: dict[tuple[str, str], dict[str, File]] = {}
-    for file in files:
-        stem, dot, suffix = file.path.rpartition(".")
-        by_stem.setdefault((file.root, stem), {})[dot + suffix] = file
-    found = []
-    for (_, stem), objects in by_stem.items():
-        name = _STEM.match(stem.rpartition("/")[2])
-        is_plain = _PLAIN.search(stem.rpartition("/")[0]) is not None
-        if name and LOG in objects and (MANIFEST in objects or is_plain):
-            copy = Copy(objects[LOG], objects.get(MANIFEST), objects.get(INDEXES), int(name[1]), name[2])
-            found.append(copy)
-    return sorted(found, key=lambda copy: (copy.folder, copy.base, copy.id))
+    """The segments among the files of one bucket whose manifest and bytes are there; by partition, in the order of offsets."""
+    found: list[Copy] = []
+    stem, log, indexes = "", None, None
+    # A folder's files follow each other, in it a segment's objects, of these the manifest last.
+    for file in sorted(files, key=lambda file: file.path):
+        its, _, suffix = file.path.rpartition(".")
+        if its != stem:
+            stem, log, indexes = its, None, None
+        if suffix == "indexes":
+            indexes = file
+        elif suffix == "log":
+            log = file
+            if _PLAIN.search(file.folder) and (name := _STEM.match(file.basename[: -len(LOG)])):
+                found.append(Copy(file, None, None, int(name[1]), name[2]))
+        elif suffix == "rsm-manifest" and log is not None and (name := _STEM.match(stem.rpartition("/")[2])):
+            found.append(Copy(log, file, indexes, int(name[1]), name[2]))
+    return found
 
 
 def is_bucket(files: Iterable[File]) -> bool:
@@ -131,7 +135,9 @@ def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk |
     if newest is None or not is_whole(copies[-1], newest):
         return true_log(copies, keys, disk)
     lineage = (disk.lineage if disk else ()) or lineage_of(copies[-1], newest, keys)
-    begins = max(lineage[0][1] if lineage else newest.first, disk.log_start if disk else 0)
+    if not lineage:
+        return true_log(copies, keys, disk)
+    begins = max(lineage[0][1], disk.log_start if disk else 0)
     named = [
         Segment(
             copy.log,
@@ -193,16 +199,37 @@ def _of_plain_copy(copy: Copy) -> Manifest | None:
     )  # fmt: skip
 
 
+def forget_manifests() -> None:
+    """As a new process has them."""
+    _loaded.cache_clear()
+
+
 def is_whole(copy: Copy, manifest: Manifest) -> bool:
     """Whether the `.log` has all that the manifest names."""
     return copy.log.size >= manifest.chunks.stored
 
 
 def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
-    """The leader epochs of the log up to a segment's end; those of the segment alone where no index tells."""
+    """The leader epochs of the log up to a segment's end; none where no index tells."""
     if manifest.is_plain_copy:
-        return _plain_lineage(copy) or manifest.epochs
-    return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS)) or manifest.epochs
+        return _plain_lineage(copy)
+    return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS))
+
+
+def lineage_of_all(whole: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
+    """The leader epochs of the log: those that the segment of the highest epoch knows; without its index, what all tell."""
+    highest = max(whole, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last))
+    known = lineage_of(*highest, keys)
+    if known:
+        return known
+    begins: dict[int, int] = {}
+    for epoch, first in sorted(entry for _, manifest in whole for entry in manifest.epochs):
+        begins.setdefault(epoch, first)
+    found: list[tuple[int, int]] = []
+    for epoch, first in sorted(begins.items(), reverse=True):
+        if not found or first < found[-1][1]:
+            found.append((epoch, first))
+    return tuple(reversed(found))
 
 
 def _plain_lineage(copy: Copy) -> Lineage:
@@ -248,9 +275,7 @@ def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> li
     if not whole:
         return []
     lineage: Lineage = disk.lineage if disk else ()
-    if not lineage:
-        highest = max(whole, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last))
-        lineage = lineage_of(*highest, keys)
+    lineage = lineage or lineage_of_all(whole, keys)
     begins = max(lineage[0][1] if lineage else 0, disk.log_start if disk else 0)
     pieces: list[Piece] = []
     covered = begins
@@ -286,8 +311,8 @@ def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segm
     """A segment whose bytes can be read, up to before the offset ``end``."""
     if remote.disk is not None:
         end = min(end, remote.disk.local_start)
-    is_plain = not manifest.chunks.compressed and manifest.encryption is None
-    layer = None if is_plain else ChunkLayer(manifest.chunks, manifest.encryption, remote.keys)
+    # Also of chunks that are nothing else than the segment's bytes: a look-up then is one request, not one for each page.
+    layer = None if manifest.is_plain_copy else ChunkLayer(manifest.chunks, manifest.encryption, remote.keys)
     file = copy.log._replace(size=manifest.chunks.size, layer=layer)
     remote = remote._replace(manifest=manifest, end=end if end <= manifest.last else None)
     return Segment(file, manifest.topic, manifest.partition, manifest.first, remote)

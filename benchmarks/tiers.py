@@ -1,0 +1,250 @@
+"""Segments in a bucket of tiered storage against the same segments on disk; what is asked of an object store, and planning."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import resource
+import secrets
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from benchmarks.files import CELL, CELLS, SEGMENTS, TASK, totals, write_segment
+from benchmarks.kafka import log
+from benchmarks.report import Row, above, below, faster
+from benchmarks.sql import local_spark
+from benchmarks.timing import Timing, interleave
+from sparkwire.core.sources.storage import File
+from sparkwire.kafka.files import plan, remote
+from sparkwire.kafka.files.keys import Keys
+
+CHUNK = 4 << 20
+"""the plugin's default [bytes]"""
+TOPIC_ID = "GuCdKpmgR5i6jlGF8wo2DQ"
+NAMED, PARTITIONS = 100_000, 100
+Transform = Callable[[bytes], bytes]
+
+
+def rows() -> list[Row]:
+    """The claims about tiers."""
+    return [*_throughput(), *_planning()]
+
+
+# -- buckets
+
+
+class Encrypting:
+    """A segment's key, wrapped as the plugin wraps it, and chunks under it."""
+
+    def __init__(self, key: rsa.RSAPrivateKey) -> None:
+        data_key, self.aad = secrets.token_bytes(32), secrets.token_bytes(32)
+        self.cipher = AESGCM(data_key)
+        self.wrapped = "key1:" + base64.b64encode(_oaep(key, data_key)).decode()
+
+    def __call__(self, chunk: bytes) -> bytes:
+        iv = secrets.token_bytes(12)
+        return iv + self.cipher.encrypt(iv, chunk, self.aad)
+
+
+def _oaep(key: rsa.RSAPrivateKey, message: bytes) -> bytes:
+    """RSAES-OAEP with SHA3-512, which the package `cryptography` refuses."""
+    size, digest = key.key_size // 8, hashlib.sha3_512
+    seed = secrets.token_bytes(64)
+    block = digest(b"").digest() + bytes(size - len(message) - 130) + b"\1" + message
+    masked = _xor(block, _mask(seed, len(block)))
+    encoded = b"\0" + _xor(seed, _mask(masked, 64)) + masked
+    numbers = key.private_numbers().public_numbers
+    return pow(int.from_bytes(encoded), numbers.e, numbers.n).to_bytes(size)
+
+
+def _mask(seed: bytes, size: int) -> bytes:
+    parts = (hashlib.sha3_512(seed + k.to_bytes(4)).digest() for k in range(-(-size // 64)))
+    return b"".join(parts)[:size]
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
+
+
+def write_copy(segment: Path, folder: Path, records: int, compressed: bool, encrypt: Encrypting | None) -> None:
+    """A segment as the plugin moves it: its chunks, its indexes, its manifest."""
+    folder.mkdir(parents=True)
+    stem, data = f"{0:020}-{'A' * 22}", segment.read_bytes()
+    sizes = []
+    with (folder / f"{stem}.log").open("wb") as out:
+        for at in range(0, len(data), CHUNK):
+            chunk = data[at : at + CHUNK]
+            chunk = pa.Codec("zstd").compress(chunk, asbytes=True) if compressed else chunk
+            sizes.append(out.write(encrypt(chunk) if encrypt else chunk))
+    indexes, spans, begin = b"", {}, 0
+    parts = {"offset": segment.with_suffix(".index").read_bytes(), "timestamp": b"", "leaderEpoch": b"0\n1\n0 0\n"}
+    for name, part in parts.items():
+        stored = encrypt(part) if encrypt and part else part
+        spans[name] = {"position": begin, "size": len(stored)}
+        indexes, begin = indexes + stored, begin + len(stored)
+    (folder / f"{stem}.indexes").write_bytes(indexes)
+    index = {"type": "variable", "originalChunkSize": CHUNK, "originalFileSize": len(data)}
+    manifest = {
+        "version": "1",
+        "chunkIndex": index | {"transformedChunks": base64.b64encode(_chunk_sizes(sizes)).decode()},
+        "segmentIndexes": spans | {"producerSnapshot": {"position": begin, "size": 0}, "transaction": None},
+        "compression": compressed,
+        "remoteLogSegmentMetadata": {
+            "remoteLogSegmentId": {
+                "topicIdPartition": {
+                    "topicId": TOPIC_ID,
+                    "topicPartition": {"topic": "orders", "partition": int(folder.name)},
+                }
+            },
+            "startOffset": 0, "endOffset": records - 1, "maxTimestampMs": 0, "segmentLeaderEpochs": {"0": 0},
+        },
+    }  # fmt: skip
+    if encrypt:
+        manifest["encryption"] = {"dataKey": encrypt.wrapped, "aad": base64.b64encode(encrypt.aad).decode()}
+    (folder / f"{stem}.rsm-manifest").write_text(json.dumps(manifest))
+
+
+def _chunk_sizes(sizes: list[int]) -> bytes:
+    *most, last = sizes
+    raw = struct.pack(">i", len(sizes))
+    if most:
+        raw += struct.pack(">iB", min(most), 4)
+        raw += b"".join(struct.pack(">I", size - min(most)) for size in most)
+    return bytes(pa.Codec("zstd").compress(raw + struct.pack(">i", last), asbytes=True))
+
+
+def write_bucket(segments: list[Path], folder: Path, records: int, compressed: bool, key: Any) -> str:
+    for k, segment in enumerate(segments):
+        encrypt = Encrypting(key) if key else None
+        write_copy(segment, folder / f"orders-{TOPIC_ID}" / str(k), records, compressed, encrypt)
+    return str(folder)
+
+
+# -- reading
+
+
+def _throughput() -> list[Row]:
+    with local_spark() as spark, tempfile.TemporaryDirectory() as name:
+        import sparkwire
+
+        sparkwire.register(spark)
+        folder = Path(name)
+        cell, records = log(CELL, 1000)
+        times = CELLS // SEGMENTS
+        segments = [write_segment(folder / f"disk/orders-{k}", cell, records, times) for k in range(SEGMENTS)]
+        size = sum(path.stat().st_size for path in segments)
+        key = rsa.generate_private_key(65537, 2048)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        (folder / "key1.pem").write_bytes(pem)
+        (folder / "keys.json").write_text('{"key1": "key1.pem"}')
+        write = partial(write_bucket, segments, records=records * times)
+        plain = write(folder / "plain", compressed=False, key=None)
+        zstd = write(folder / "zstd", compressed=True, key=None)
+        both = write(folder / "both", compressed=True, key=key)
+        read = partial(totals, spark, columns="offset, key, value", total="sum(length(value))")
+        taken = interleave(
+            {
+                "disk": read(f"{folder}/disk"),
+                "plain": read(plain),
+                "zstd": read(zstd),
+                "both": read(both, encryptionKeys=f"{folder}/keys.json"),
+                "undone": lambda: _undone(folder / "both", key),
+            },
+            rounds=3,
+        )
+    disk, peer = taken["disk"], "the same segments on disk"
+    work = "1 GB of 1 KB records in a bucket, two cores: "
+    alone = Timing(tuple(size / seconds / 1e9 for seconds in taken["undone"].samples))
+    return [
+        faster(f"{work}plain", taken["plain"], peer, disk, 0.8, size, "B"),
+        faster(f"{work}zstd", taken["zstd"], peer, disk, 0.5, size, "B"),
+        faster(f"{work}zstd and encrypted", taken["both"], peer, disk, 0.35, size, "B"),
+        # What AES-GCM and zstd alone take of the same chunks, one core; no claim of ours.
+        above("1 GB of the same chunks: AES-GCM and zstd alone, a core", alone, "GB/s", 0),
+    ]
+
+
+def _undone(bucket: Path, key: rsa.RSAPrivateKey) -> None:
+    """Decrypt and decompress all chunks, and nothing else."""
+    from sparkwire.kafka.files.chunks import ChunkLayer
+    from sparkwire.kafka.files.manifest import parsed
+
+    for path in bucket.rglob("*.rsm-manifest"):
+        manifest = parsed(path.read_bytes(), path.name)
+        layer = ChunkLayer(manifest.chunks, manifest.encryption, Keys(f"{bucket.parent}/keys.json"))
+        data, begin = path.with_suffix(".log").read_bytes(), 0
+        for k, end in enumerate(manifest.chunks.ends.tolist()):
+            layer.original(data[begin:end], k)
+            begin = end
+
+
+# -- planning
+
+
+def _planning() -> list[Row]:
+    """A hundred thousand segments by name, in a process of its own, whose memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.tiers"]
+    told = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(3)]
+    seconds, megabytes = (Timing(tuple(run[k] for run in told)) for k in (0, 1))
+    return [
+        below(f"planning {NAMED:,} segments", seconds, "s", 4),
+        below(f"planning {NAMED:,} segments: memory", megabytes, "MB", 300),
+    ]
+
+
+def plan_names() -> tuple[float, float]:
+    """How long it takes [s], and the process at its peak [MB]."""
+    import time
+
+    each = NAMED // PARTITIONS
+    with tempfile.TemporaryDirectory() as name:
+        files = []
+        for partition in range(PARTITIONS):
+            folder = Path(name) / f"orders-{TOPIC_ID}/{partition}"
+            folder.mkdir(parents=True)
+            files += [
+                File("", f"{folder}/{k * 1000:020}-{k:022}{suffix}", "", 1 << 30 if suffix == ".log" else 1000, k + 1.0)
+                for k in range(each)
+                for suffix in (".indexes", ".log", ".rsm-manifest")
+            ]
+            files[-1] = _newest(folder, each - 1, files[-1])
+        began = time.perf_counter()
+        segments = remote.bucket_segments(remote.in_bucket(files), Keys(""), by_names=True)
+        parts = plan.parts(segments, plan.Bounds(), plan.Wanted(), plan.NOT_TRANSACTED, True, TASK)
+        found = plan.tasks(parts, TASK)
+        taken = time.perf_counter() - began
+    assert sum(map(len, found)) == NAMED
+    return taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+def _newest(folder: Path, k: int, file: File) -> File:
+    """The one segment of a partition whose manifest is opened."""
+    segment = folder / "segment.log"
+    segment.write_bytes(bytes(100))
+    segment.with_suffix(".index").write_bytes(b"")
+    write_copy(segment, folder / "0", 1000, False, None)
+    (written,) = (folder / "0").glob("*.rsm-manifest")
+    manifest = json.loads(written.read_text())
+    manifest["remoteLogSegmentMetadata"] |= {
+        "startOffset": k * 1000, "endOffset": k * 1000 + 999, "segmentLeaderEpochs": {"0": k * 1000},
+    }  # fmt: skip
+    target = Path(file.path)
+    target.write_text(json.dumps(manifest))
+    written.with_suffix(".indexes").replace(target.with_suffix(".indexes"))
+    return file._replace(size=target.stat().st_size)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(plan_names()))
