@@ -11,6 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from sparkwire.kafka.internal_json import decode_internal_record
 from tests.support import kafka_cases as golden
 from tests.support.oracles import kafka as oracle
 
@@ -81,3 +84,21 @@ def extract(run: str, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(files.extractfile(member).read())  # type: ignore[union-attr]
                 os.utime(target, (member.mtime, member.mtime))
+
+
+def metadata_files(run: str, local: str) -> list[str]:
+    """The logs and snapshots of the metadata in a node's directory, by name."""
+    start = f"{local}/__cluster_metadata-0/"
+    names = (path.removeprefix(start) for path in run_files(run) if path.startswith(start))
+    return sorted(name for name in names if name.endswith((".log", ".checkpoint")))
+
+
+def decoded_metadata(run: str, local: str, file: str) -> list[tuple[int, Row]]:
+    """Offset and answer of each record."""
+    records = oracle.records(run_files(run)[f"{local}/__cluster_metadata-0/{file}"])
+    keys, values = ([record[name] for record in records] for name in ("key", "value"))
+    topics = pa.array(["__cluster_metadata"] * len(keys))
+    answers = decode_internal_record(topics, pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
+    return [
+        (record["offset"], answer) for record, answer in zip(records, answers, strict=True) if not record["is_control"]
+    ]

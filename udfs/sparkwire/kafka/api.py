@@ -1,4 +1,4 @@
-"""The way back into Kafka: tables as partition directories that a broker starts on.
+"""The way back into Kafka: tables as partition directories that a broker starts on; and a cluster as tables.
 
     import sparkwire
 
@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from sparkwire.kafka.files.check import Report
+    from sparkwire.spark.kafka_cluster import Cluster
 
-__all__ = ["check", "write"]
+__all__ = ["check", "cluster", "write"]
 
 
 def __dir__() -> list[str]:
@@ -94,3 +97,48 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     from sparkwire.kafka.files.check import check
 
     return check(path, clean)
+
+
+def cluster(
+    spark: SparkSession,
+    path: str | Sequence[str],
+    *,
+    at: int | datetime | None = None,
+    remote_path: str = "",
+) -> Cluster:
+    """A cluster (KRaft) from its directories: who owns which topic, where partitions are, who may read them, how far groups are.
+
+    Parameters
+    ----------
+    spark
+        the session that reads
+    path
+        a directory of ``log.dirs`` of a controller or a broker, or a copy of one; or several, of several brokers. Of their
+        metadata that is taken which has come furthest
+    at
+        as it was after the record of this offset of `__cluster_metadata`, or at this time; by default as it is now. Groups and
+        transactions follow a time, segments are those of now
+    remote_path
+        the bucket to which brokers have moved segments
+
+    Returns
+    -------
+    Cluster
+        DataFrames: ``brokers``, ``topics``, ``partitions``, ``configs``, ``acls``, ``users``, ``quotas``, ``features``,
+        ``groups``, ``transactions``, ``segments``. Secrets are not in them.
+
+    Raises
+    ------
+    FileNotFoundError
+        when a table of the metadata is asked for, and no directory has any.
+    ValueError
+        where what was before the log has been deleted without a whole snapshot, or a record cannot be read.
+
+    Examples
+    --------
+    >>> here = sparkwire.kafka.cluster(spark, "/var/kafka")
+    >>> here.partitions.where("size(isr) < size(replicas)")
+    """
+    from sparkwire.spark.kafka_cluster import Cluster
+
+    return Cluster(spark, [path] if isinstance(path, str) else list(path), at, remote_path)

@@ -1,0 +1,120 @@
+"""A cluster's metadata: the log, replayed up to a snapshot's offset, is what the snapshot says."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from sparkwire.kafka.metadata import HIDDEN, Change, State
+from tests.support import kafka_tiered as tiered
+
+Table = list[dict[str, Any]]
+LOGS = [
+    (run, local)
+    for run in tiered.RUNS
+    for local in (("local",) if run != "lineage" else ("local-1", "local-2", "local-3"))
+]
+
+
+def tables(state: State) -> dict[str, Table]:
+    return {name: getattr(state, name)() for name in dir(state) if name.endswith("_rows")}
+
+
+def changes(run: str, local: str, file: str) -> list[tuple[int, Change]]:
+    """Offset and change of each data record of a log or a snapshot."""
+    return [
+        (offset, Change(row["type"], json.loads(row["value"])))
+        for offset, row in tiered.decoded_metadata(run, local, file)
+        if row["value"] is not None
+    ]
+
+
+@pytest.mark.parametrize(("run", "local"), LOGS)
+def test_the_log_up_to_a_snapshot_is_the_snapshot(run: str, local: str) -> None:
+    files = tiered.metadata_files(run, local)
+    logs = [change for file in files if file.endswith(".log") for change in changes(run, local, file)]
+    compared = 0
+    for file in files:
+        name = re.match(r"(\d{20})-(\d{10})\.checkpoint", file)
+        if name is None or int(name[1]) == 0 or not logs or logs[0][0] > 5:
+            continue
+        replayed = State().apply(change for offset, change in logs if offset < int(name[1]))
+        said = State().apply(change for _, change in changes(run, local, file))
+        for brokers in (replayed.brokers, said.brokers):
+            for broker in brokers.values():
+                broker["broker_epoch"] = 0  # a snapshot has the offset of the record, the same; log dirs come later
+        assert tables(replayed) == tables(said), file
+        compared += 1
+    assert compared or run in ("local", "lineage")
+
+
+def test_what_the_cluster_was_made_of() -> None:
+    state = State().apply(
+        change
+        for file in tiered.metadata_files("plain", "local")
+        if file.endswith(".log")
+        for _, change in changes("plain", "local", file)
+    )
+    offsets = json.loads(tiered.run_files("plain")["truth/offsets.json"])
+    topics = {row["topic"]: row["topic_id"] for row in state.topic_rows()}
+    assert {(line["topic"], line["topic_id"]) for line in offsets} <= set(topics.items())
+    assert "gone" not in topics
+    assert {(line["topic"], line["partition"]) for line in offsets} <= {
+        (row["topic"], row["partition"]) for row in state.partition_rows()
+    }
+    assert {row["leader"] for row in state.partition_rows()} == {-1}  # the only broker was stopped in order
+    assert {row["mechanism"] for row in state.user_rows()} <= {"SCRAM-SHA-256", "SCRAM-SHA-512"}
+    assert state.acl_rows()
+    assert all(set(row) == {"user", "mechanism", "iterations"} for row in state.user_rows())
+    assert {row["feature"]: row["level"] for row in state.feature_rows()}["metadata.version"] == 21
+
+
+def test_records_of_a_transaction_are_one_change_or_none() -> None:
+    def topic(name: str) -> Change:
+        return Change("TopicRecord", {"name": name, "topicId": name})
+
+    begin, end = Change("BeginTransactionRecord", {"name": None}), Change("EndTransactionRecord", {})
+    abort = Change("AbortTransactionRecord", {"reason": None})
+    some = [begin, topic("a"), end, begin, topic("b"), abort, topic("c"), begin, topic("d")]
+    assert [row["topic"] for row in State().apply(some).topic_rows()] == ["a", "c"]
+
+
+def test_secrets_are_hidden() -> None:
+    names = (
+        "ssl.keystore.password",
+        "listener.name.sasl.scram-sha-256.sasl.jaas.config",
+        "ssl.keystore.key",
+        "my.secret",
+    )
+    shown = ("retention.ms", "ssl.keystore.location", "sasl.mechanism")
+    state = State().apply(
+        Change("ConfigRecord", {"resourceType": 4, "resourceName": "1", "name": name, "value": "hunter2"})
+        for name in (*names, *shown)
+    )
+    assert {row["name"]: row["value"] for row in state.config_rows()} == dict.fromkeys(names, HIDDEN) | dict.fromkeys(
+        shown, "hunter2"
+    )
+
+
+def test_a_change_says_what_has_changed() -> None:
+    partition = {
+        "partitionId": 0, "topicId": "t", "replicas": [1, 2, 3], "isr": [1, 2, 3], "removingReplicas": [], "addingReplicas": [],
+        "leader": 1, "leaderEpoch": 4, "partitionEpoch": 7, "eligibleLeaderReplicas": [2], "lastKnownElr": [3],
+    }  # fmt: skip
+    place = {"partitionId": 0, "topicId": "t"}
+    state = State().apply(
+        [
+            Change("TopicRecord", {"name": "orders", "topicId": "t"}),
+            Change("PartitionRecord", partition),
+            Change("PartitionChangeRecord", place | {"isr": [2, 3], "leader": 2}),
+            Change("PartitionChangeRecord", place | {"leader": -2, "isr": None}),
+            Change("PartitionChangeRecord", place | {"leader": -1, "isr": []}),
+        ]
+    )
+    (row,) = state.partition_rows()
+    assert (row["leader"], row["leader_epoch"], row["isr"], row["partition_epoch"]) == (-1, 6, [], 10)
+    state.apply([Change("ClearElrRecord", {"topicName": "orders"})])
+    assert state.partition_rows()[0]["eligible_leader_replicas"] == []

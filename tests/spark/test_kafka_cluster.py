@@ -1,0 +1,130 @@
+"""``sparkwire.kafka.cluster`` over directories of real brokers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.support import kafka_cases as golden
+from tests.support import kafka_tiered as tiered
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cluster")
+    tiered.extract("plain", folder)
+    return folder
+
+
+def test_topics_partitions_and_the_rest(spark: SparkSession, run: Path) -> None:
+    here = sparkwire.kafka.cluster(spark, str(run / "local"))
+    known = json.loads((run / "truth/offsets.json").read_text())
+    ids = {(row.topic, row.topic_id) for row in here.topics.collect()}
+    assert {(line["topic"], line["topic_id"]) for line in known} <= ids
+    partitions = {(row.topic, row.partition): row for row in here.partitions.collect()}
+    assert {(line["topic"], line["partition"]) for line in known} <= set(partitions)
+    assert {tuple(row.replicas) for row in partitions.values()} == {(1,)}
+    assert here.partitions.columns[:8] == [
+        "topic", "topic_id", "partition", "leader", "leader_epoch", "replicas", "isr", "adding_replicas",
+    ]  # fmt: skip
+    (broker,) = here.brokers.collect()
+    assert [listener.security_protocol for listener in broker.listeners] == ["PLAINTEXT", "SASL_PLAINTEXT"]
+    assert here.acls.columns == [
+        "principal", "host", "operation", "permission", "resource_type", "resource", "pattern_type",
+    ]  # fmt: skip
+    assert here.acls.where("permission IN ('ALLOW', 'DENY')").count() == here.acls.count() > 5
+    assert here.quotas.selectExpr("map_keys(entity)", "quota", "value").count() > 0
+    assert here.users.columns == ["user", "mechanism", "iterations"]
+    assert here.configs.where("resource = 'orders' AND name = 'segment.bytes'").collect()[0].value == "49152"
+    assert here.features.where("feature = 'metadata.version'").collect()[0].level == 21
+
+
+def test_as_of_an_offset_and_a_time(spark: SparkSession, run: Path) -> None:
+    lines = [
+        json.loads(line)
+        for path in sorted((run / "truth/metadata").glob("*.log.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    topics = [line for line in lines if line.get("type") == "TOPIC_RECORD"]
+    removals = [line for line in lines if line.get("type") == "REMOVE_TOPIC_RECORD"]
+    for line in (topics[2], topics[-1]):
+        removed = {other["record"]["topicId"] for other in removals if other["offset"] <= line["offset"]}
+        before = [other["record"] for other in topics if other["offset"] <= line["offset"]]
+        expected = {record["name"] for record in before if record["topicId"] not in removed}
+        at = sparkwire.kafka.cluster(spark, str(run / "local"), at=line["offset"])
+        assert {row.topic for row in at.topics.collect()} == expected
+    when = datetime.fromtimestamp(topics[3]["timestamp"] / 1000, UTC)
+    then = sparkwire.kafka.cluster(spark, str(run / "local"), at=when)
+    names = {other["record"]["name"] for other in topics if other["timestamp"] <= topics[3]["timestamp"]}
+    assert {row.topic for row in then.topics.collect()} == names
+
+
+def test_segments_of_both_tiers_and_transactions(spark: SparkSession, run: Path) -> None:
+    here = sparkwire.kafka.cluster(spark, str(run / "local"), remote_path=str(run / "remote"))
+    ends = {
+        (row.topic, row.partition): (row.first, row.end)
+        for row in here.segments.groupBy("topic", "partition")
+        .agg({"base_offset": "min", "next_offset": "max"})
+        .toDF("topic", "partition", "first", "end")
+        .collect()
+    }
+    for line in json.loads((run / "truth/offsets.json").read_text()):
+        _, end = ends[line["topic"], line["partition"]]
+        assert end == line["high_watermark"], line
+    assert {row.tier for row in here.segments.select("tier").distinct().collect()} == {"local", "remote"}
+    states = {row.transactional_id: row.state for row in here.transactions.collect()}
+    assert states
+    assert set(states.values()) <= {
+        "Ongoing",
+        "CompleteCommit",
+        "CompleteAbort",
+        "Empty",
+        "PrepareCommit",
+        "PrepareAbort",
+    }
+    assert here.groups.count() == 0
+
+
+def test_groups_and_their_lag(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "local/__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
+    shutil.copytree(run / "local/orders-0", tmp_path / "orders-0")
+    (log,) = (log for log in golden.logs(("segments_other",)) if log.name.startswith("consumer_offsets/"))
+    (tmp_path / "__consumer_offsets-0").mkdir()
+    (tmp_path / "__consumer_offsets-0" / Path(log.name).name).write_bytes(log.data)
+    groups = sparkwire.kafka.cluster(spark, str(tmp_path)).groups
+    assert groups.columns == ["group", "topic", "partition", "committed_offset", "end_offset", "lag", "committed_at"]
+    rows = groups.collect()
+    assert rows
+    of_orders = [row for row in rows if (row.topic, row.partition) == ("orders", 0)]
+    assert {(row.end_offset, row.lag) for row in of_orders} == {
+        (695, max(0, 695 - row.committed_offset)) for row in of_orders
+    }
+    assert all(row.end_offset is row.lag is None for row in rows if row.topic != "orders")
+
+
+def test_a_snapshot_without_a_footer_is_none(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    """The newest one cut off: an older one and the log go on; without the log it is one sentence."""
+    source, target = run / "local/__cluster_metadata-0", tmp_path / "__cluster_metadata-0"
+    shutil.copytree(source, target)
+    newest = max(target.glob("*.checkpoint"))
+    newest.chmod(0o600)
+    newest.write_bytes(newest.read_bytes()[:-60])
+    whole = sparkwire.kafka.cluster(spark, str(run / "local"))
+    cut = sparkwire.kafka.cluster(spark, str(tmp_path))
+    assert cut.partitions.collect() == whole.partitions.collect()
+    for path in [*target.glob("*.checkpoint"), target / f"{0:020}.log"]:
+        path.unlink()
+    with pytest.raises(ValueError, match="begins at offset 166, and there is no whole snapshot"):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
+
+
+def test_where_there_is_no_metadata_it_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"has no __cluster_metadata-0: name a directory of log\.dirs"):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics

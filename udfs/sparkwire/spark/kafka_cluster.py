@@ -1,0 +1,271 @@
+"""A cluster from its directories: its metadata as DataFrames, and those of its internal topics and segments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cached_property, reduce
+from typing import Any, Final, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkwire.kafka.metadata import Change, State
+from sparkwire.spark.udf import best_interface, udf
+
+METADATA: Final = "__cluster_metadata-0"
+_SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
+_NOTHING: Final = ("matches no file", "does not exist", "has no segment")
+
+_LISTENERS: Final = "ARRAY<STRUCT<name STRING, host STRING, port INT, security_protocol STRING>>"
+_SCHEMAS: Final = {
+    "brokers": f"broker_id INT, rack STRING, fenced BOOLEAN, listeners {_LISTENERS}, in_controlled_shutdown BOOLEAN, "
+    "broker_epoch BIGINT, incarnation_id STRING, log_dirs ARRAY<STRING>",
+    "topics": "topic STRING, topic_id STRING, partitions INT",
+    "partitions": "topic STRING, topic_id STRING, partition INT, leader INT, leader_epoch INT, replicas ARRAY<INT>, "
+    "isr ARRAY<INT>, adding_replicas ARRAY<INT>, removing_replicas ARRAY<INT>, partition_epoch INT, "
+    "leader_recovery_state INT, directories ARRAY<STRING>, eligible_leader_replicas ARRAY<INT>, last_known_elr ARRAY<INT>",
+    "configs": "resource_type STRING, resource STRING, name STRING, value STRING",
+    "acls": "principal STRING, host STRING, operation STRING, permission STRING, resource_type STRING, resource STRING, "
+    "pattern_type STRING",
+    "users": "user STRING, mechanism STRING, iterations INT",
+    "quotas": "entity MAP<STRING, STRING>, quota STRING, value DOUBLE",
+    "features": "feature STRING, level INT",
+}
+_GROUPS: Final = (
+    "group STRING, topic STRING, partition INT, committed_offset BIGINT, end_offset BIGINT, lag BIGINT, "
+    "committed_at TIMESTAMP"
+)
+_SEGMENTS: Final = (
+    "topic STRING, partition INT, tier STRING, base_offset BIGINT, next_offset BIGINT, bytes BIGINT, "
+    "first_timestamp TIMESTAMP, last_timestamp TIMESTAMP, file STRING"
+)
+_TRANSACTIONS: Final = "transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, state STRING"
+
+
+class Log(NamedTuple):
+    """The metadata as one directory has it: what a snapshot has, and what the log has changed since."""
+
+    changes: list[Change]
+    end: int
+    """the offset after the last one"""
+
+
+class Cluster:
+    """What ``sparkwire.kafka.cluster`` gives: see there. DataFrames are made when they are asked for."""
+
+    def __init__(self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, remote_path: str) -> None:
+        self._spark = spark
+        self._paths = paths
+        self._at = at
+        self._remote_path = remote_path
+
+    def __repr__(self) -> str:
+        return f"Cluster({', '.join(self._paths)})"
+
+    @property
+    def brokers(self) -> DataFrame:
+        """Registered brokers."""
+        return self._table("brokers", self._state.broker_rows())
+
+    @property
+    def topics(self) -> DataFrame:
+        """Topics with their ids."""
+        return self._table("topics", self._state.topic_rows())
+
+    @property
+    def partitions(self) -> DataFrame:
+        """Where partitions are, and who leads them."""
+        return self._table("partitions", self._state.partition_rows())
+
+    @property
+    def configs(self) -> DataFrame:
+        """Configurations that differ from their defaults; values that Kafka keeps secret are hidden."""
+        return self._table("configs", self._state.config_rows())
+
+    @property
+    def acls(self) -> DataFrame:
+        """Who may do what."""
+        return self._table("acls", self._state.acl_rows())
+
+    @property
+    def users(self) -> DataFrame:
+        """Users of SCRAM, without their secrets."""
+        return self._table("users", self._state.user_rows())
+
+    @property
+    def quotas(self) -> DataFrame:
+        """Quotas of clients; a NULL name in an entity is its default."""
+        return self._table("quotas", self._state.quota_rows())
+
+    @property
+    def features(self) -> DataFrame:
+        """Versions of the cluster's features."""
+        return self._table("features", self._state.feature_rows())
+
+    @cached_property
+    def segments(self) -> DataFrame:
+        """Segments, by the headers of their batches."""
+        columns = "topic, partition, tier, file, position, size, base_offset, last_offset, base_timestamp_ms, max_timestamp_ms"
+        logs = self._logs("*-*", rows="batches", columns=columns, remote=True)
+        if logs is None:
+            return self._spark.createDataFrame([], _SEGMENTS)
+        first = F.min(F.coalesce("base_offset", "last_offset"))
+        return (
+            logs.where("topic IS NOT NULL")
+            .groupBy("topic", "partition", "tier", "file")
+            .agg(
+                first.alias("base_offset"),
+                (F.max("last_offset") + 1).alias("next_offset"),
+                F.max(F.expr("position + size")).alias("bytes"),
+                F.timestamp_millis(F.min("base_timestamp_ms")).alias("first_timestamp"),
+                F.timestamp_millis(F.max("max_timestamp_ms")).alias("last_timestamp"),
+            )
+            .select(*(column.partition(" ")[0] for column in _SEGMENTS.split(", ")))
+        )
+
+    @cached_property
+    def groups(self) -> DataFrame:
+        """What groups have committed, and how far that is from the end of what is here."""
+        records = self._records("__consumer_offsets", "kafka_group_record")
+        if records is None:
+            return self._spark.createDataFrame([], _GROUPS)
+        ends = self.segments.groupBy("topic", "partition").agg(F.max("next_offset").alias("end_offset"))
+        offsets = records.where("kind = 'OFFSET'")
+        keys = ["group", "topic", "partition"]
+        last = _last(offsets, keys).where("version IS NOT NULL AND error IS NULL")
+        committed_at = F.timestamp_millis("commit_timestamp_ms")
+        behind = F.greatest(F.col("end_offset") - F.col("committed_offset"), F.lit(0))
+        lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest passes over NULL
+        return (
+            last.withColumnRenamed("offset", "committed_offset")
+            .join(ends, ["topic", "partition"], "left")
+            .select(*keys, "committed_offset", "end_offset", lag.alias("lag"), committed_at.alias("committed_at"))
+        )
+
+    @cached_property
+    def transactions(self) -> DataFrame:
+        """Transactional ids and the state of each one's last transaction."""
+        records = self._records("__transaction_state", "kafka_transaction_record")
+        if records is None:
+            return self._spark.createDataFrame([], _TRANSACTIONS)
+        last = _last(records, ["transactional_id"]).where("version IS NOT NULL AND error IS NULL")
+        return last.select("transactional_id", "producer_id", "producer_epoch", "state")
+
+    # -- metadata
+
+    @cached_property
+    def _state(self) -> State:
+        logs = [log for path in self._paths if (log := self._log(path)) is not None]
+        if not logs:
+            raise FileNotFoundError(
+                f"{', '.join(self._paths)} has no {METADATA}: name a directory of log.dirs of a controller or a broker (KRaft)"
+            )
+        return State().apply(max(logs, key=lambda log: log.end).changes)
+
+    def _log(self, path: str) -> Log | None:
+        """The metadata in a directory, None where there is none."""
+        folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
+        rows = self._rows(folder)
+        snapshots = self._rows(f"{folder}/*.checkpoint")
+        if rows is None and snapshots is None:
+            return None
+        begin, changes = self._snapshot(snapshots or [])
+        after = [row for row in rows or [] if row["offset"] >= begin and self._is_asked_for(row)]
+        first = min((row["offset"] for row in rows or []), default=begin)
+        if first > begin:
+            raise ValueError(
+                f"{folder} begins at offset {first}, and there is no whole snapshot of what was before"
+                + (f" {self._at}" if self._at is not None else "")
+            )
+        end = max((row["offset"] + 1 for row in after), default=begin)
+        return Log(changes + [change for row in after for change in _change(row)], end)
+
+    def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[Change]]:
+        """The newest whole snapshot of what is asked for: the offset up to before which it reaches, and its records."""
+        by_file: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            by_file.setdefault(row["file"], []).append(row)
+        found: tuple[int, list[Change]] = 0, []
+        for file, records in by_file.items():
+            name = _SNAPSHOT.search(file)
+            types = [row["type"] for row in records]
+            if name is None or "SnapshotFooterRecord" not in types or any(row["error"] for row in records):
+                continue
+            end = int(name[1])
+            header: dict[str, int] = next(
+                (json.loads(row["value"]) for row in records if row["type"] == "SnapshotHeaderRecord"), {}
+            )
+            if self._is_before(end, header.get("lastContainedLogTimestamp", 0)) and end >= found[0]:
+                found = end, [change for row in records for change in _change(row)]
+        return found
+
+    def _is_before(self, end: int, timestamp: int) -> bool:
+        if self._at is None:
+            return True
+        return end - 1 <= self._at if isinstance(self._at, int) else timestamp <= self._at.timestamp() * 1000
+
+    def _is_asked_for(self, row: dict[str, Any]) -> bool:
+        return self._is_before(row["offset"] + 1, row["timestamp_ms"] or 0)
+
+    def _rows(self, path: str) -> list[dict[str, Any]] | None:
+        """The records at a path, decoded; None where nothing is there."""
+        columns = "topic, offset, timestamp_ms, key, value, file, error"
+        frame = self._load(path, columns=columns, controlRecords="true")
+        if frame is None:
+            return None
+        decode = udf("kafka_internal_record", best_interface(self._spark))
+        decoded = decode(F.lit("__cluster_metadata"), F.col("key"), F.col("value"))
+        chosen = frame.select(
+            "offset", "timestamp_ms", "file", decoded.alias("r"), F.col("error").alias("corrupt")
+        ).selectExpr("offset", "timestamp_ms", "file", "r.type", "r.value", "coalesce(corrupt, r.error) AS error")
+        return sorted((row.asDict() for row in chosen.collect()), key=lambda row: (row["file"], row["offset"] or 0))
+
+    # -- logs
+
+    def _records(self, topic: str, function: str) -> DataFrame | None:
+        """The records of an internal topic, by key and value; None where there are none."""
+        logs = self._logs(f"{topic}-*", columns="offset, timestamp, key, value, error")
+        if logs is None:
+            return None
+        if isinstance(self._at, datetime):
+            logs = logs.where(F.col("timestamp") <= F.lit(self._at))
+        decoded = udf(function, best_interface(self._spark))(F.col("key"), F.col("value"))
+        valid = logs.where("error IS NULL")
+        return valid.select(F.col("offset").alias("_offset"), decoded.alias("r")).select("_offset", "r.*")
+
+    def _logs(self, pattern: str, remote: bool = False, **options: str) -> DataFrame | None:
+        """The segments of all directories below a pattern; None where there are none."""
+        if remote and self._remote_path:
+            options["remotePath"] = self._remote_path
+        frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]
+        there = [frame for frame in frames if frame is not None]
+        return reduce(DataFrame.unionByName, there) if there else None
+
+    def _load(self, path: str, **options: str) -> DataFrame | None:
+        try:
+            return self._spark.read.format("kafka_log").options(**options).load(path)
+        except PySparkException as error:
+            if any(text in str(error) for text in _NOTHING):
+                return None
+            raise
+
+    def _table(self, name: str, rows: Sequence[dict[str, Any]]) -> DataFrame:
+        columns = [column.partition(" ")[0] for column in re.split(r", (?![^<]*>)", _SCHEMAS[name])]
+        return self._spark.createDataFrame([tuple(row[column] for column in columns) for row in rows], _SCHEMAS[name])
+
+
+def _change(row: dict[str, Any]) -> Iterable[Change]:
+    if row["error"]:
+        raise ValueError(f"{row['file']} cannot be read at offset {row['offset']}: {row['error']}")
+    if row["type"] is not None and row["value"] is not None:
+        yield Change(row["type"], json.loads(row["value"]))
+
+
+def _last(records: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The last record of each key: compaction leaves earlier ones until it comes by."""
+    names = [name for name in records.columns if name not in keys]
+    return records.groupBy(*keys).agg(F.max_by(F.struct(*names), "_offset").alias("r")).select(*keys, "r.*")
