@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -153,8 +154,9 @@ def _fields(function: Function) -> list[str]:
 
 
 def _layouts(package: str) -> list[Layout]:
-    """The layouts in the modules of a format, each once."""
-    modules = [module for name, module in sorted(sys.modules.items()) if f"{name}.".startswith(f"{package}.")]
+    """The layouts in the modules of a format, each once; not by its files' modules, which need not be loaded."""
+    own = re.compile(rf"{re.escape(package)}(\.\w+)?")
+    modules = [module for name, module in sorted(sys.modules.items()) if own.fullmatch(name)]
     found = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Layout)]
     return list(dict.fromkeys(found))
 

@@ -38,8 +38,7 @@ class Record(NamedTuple):
 def run_files(run: str) -> dict[str, bytes]:
     """A run's files by their path in it."""
     start = f"gen1/{run}/"
-    files = golden.archive("tiered")
-    return {path.removeprefix("./").removeprefix(start): data for path, data in files.items() if start in path}
+    return {path.partition(start)[2]: data for path, data in golden.archive("tiered").items() if start in path}
 
 
 def metadata_records(run: str) -> Iterator[Record]:
@@ -74,16 +73,21 @@ def _dumped(files: dict[str, bytes], folder: str, name: str) -> Iterator[Record]
         yield Record("__cluster_metadata", record["key"], record["value"], kind, told["version"], told["record"])
 
 
+@cache
+def _dates() -> dict[str, float]:
+    with tarfile.open(golden.DATA / "tiered.tar.xz") as files:
+        return {member.name: member.mtime for member in files}
+
+
 def extract(run: str, folder: Path) -> None:
     """Write a run's files below a folder, with their dates."""
-    with tarfile.open(golden.DATA / "tiered.tar.xz") as files:
-        for member in files:
-            path = member.name.removeprefix("./").removeprefix(f"gen1/{run}/")
-            if member.isfile() and path != member.name.removeprefix("./"):
-                target = folder / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(files.extractfile(member).read())  # type: ignore[union-attr]
-                os.utime(target, (member.mtime, member.mtime))
+    for name, data in golden.archive("tiered").items():
+        _, inside, path = name.partition(f"gen1/{run}/")
+        if inside:
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            os.utime(target, (_dates()[name], _dates()[name]))
 
 
 def metadata_files(run: str, local: str) -> list[str]:
