@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import sparkwire
 from sparkwire.core.sources.loss import DataLoss
 from sparkwire.kafka.files import kafka_log
 from tests.support import kafka_tiered as tiered
@@ -290,3 +291,13 @@ def test_without_indexes_the_manifests_tell(tmp_path: Path, run: str) -> None:
     for path in objects(tmp_path, ".indexes"):
         path.unlink()
     assert rows(path=str(tmp_path / "remote")) == before
+
+
+def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
+    """``orders-2024-…-0`` is partition 0, whatever the length of what is between."""
+    for topic in ("orders-2024-customer_events_v2_x", "orders-2024-" + "x" * 20, "a-1"):
+        folder = tmp_path / f"{topic}-0"
+        folder.mkdir()
+        shutil.copy(Path(sparkwire.samples()) / "kafka/orders-0" / f"{0:020}.log", folder)
+        found = rows(path=str(folder))
+        assert {(row["topic"], row["partition"], row["tier"]) for row in found} == {(topic, 0, "local")}

@@ -66,7 +66,7 @@ def _read_files() -> int:
     """Read the example files as the data sources do, as batches and as streams begin."""
     files = Path(__file__).parents[1] / "data"
     options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
-    options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}]
+    options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}, {"key": "u"}]
     for given in options:
         query = kafka_log.query({"path": str(files / "kafka" / "orders-0"), "maxSplitBytes": "4k", **given})
         _drain(kafka_log.read(query, task) for task in kafka_log.plan(query))
@@ -116,6 +116,8 @@ def _given(argument: Argument, column: pa.Array) -> pa.Array:
         return FUNCTIONS["dbus_to_json"].decode(column)
     if argument.name == "schema":
         return pa.array([_AVRO] * len(column))
+    if argument.name == "topic":
+        return pa.array(["__consumer_offsets"] * len(column))
     if argument.name == "headers":
         return pa.array([[{"key": "k", "value": b"v"}]] * len(column), argument.type)
     if pa.types.is_struct(argument.type):

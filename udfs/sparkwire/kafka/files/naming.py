@@ -27,7 +27,8 @@ from sparkwire.kafka.files.manifest import Manifest
 
 _SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")
 _SNAPSHOT = re.compile(r"^\d{20}-\d{10}\.checkpoint$|^bootstrap\.checkpoint$")
-_PARTITION = re.compile(r"^(.+?)-(\d+)(?:-[\w-]{22})?(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
+_WITH_ID = re.compile(r"^(.+?)-(\d+)-[\w-]{22}$")
+_PARTITION = re.compile(r"^(.+?)-(\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?$")
 _LEAVING = re.compile(r"\.[0-9a-f]+-(?:delete|future|stray)$")
 _INT32_MAX = 2**31 - 1
 
@@ -114,7 +115,7 @@ def _left_out(file: File, below: str) -> bool:
 
 
 def _segment(file: File) -> Segment:
-    topic, partition = partition_of(file.folder.rsplit("/", 1)[-1])
+    topic, partition = partition_of(file.folder.rsplit("/", 1)[-1], "-" in file.basename)
     return Segment(file, topic, partition, base_offset_of(file.basename))
 
 
@@ -124,9 +125,9 @@ def base_offset_of(file: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def partition_of(folder: str) -> tuple[str | None, int | None]:
-    """Topic and partition of a directory's name; None where it has none."""
-    found = _PARTITION.match(folder)
+def partition_of(folder: str, with_ids: bool = False) -> tuple[str | None, int | None]:
+    """Topic and partition of a directory's name; None where it has none. ``with_ids``: its segments have ids in their names."""
+    found = (_WITH_ID.match(folder) if with_ids else None) or _PARTITION.match(folder)
     if found is None or int(found.group(2)) > _INT32_MAX:
         return None, None
     return found.group(1), int(found.group(2))

@@ -86,7 +86,8 @@ def in_bucket(files: Iterable[File]) -> list[Copy]:
             indexes = file
         elif suffix == "log":
             log = file
-            if _PLAIN.search(file.folder) and (name := _STEM.match(file.basename[: -len(LOG)])):
+            name = _STEM.match(stem.rpartition("/")[2])
+            if name and _PLAIN.search(file.folder):
                 found.append(Copy(file, None, None, int(name[1]), name[2]))
         elif suffix == "rsm-manifest" and log is not None and (name := _STEM.match(stem.rpartition("/")[2])):
             found.append(Copy(log, file, indexes, int(name[1]), name[2]))
@@ -95,9 +96,12 @@ def in_bucket(files: Iterable[File]) -> list[Copy]:
 
 def is_bucket(files: Iterable[File]) -> bool:
     """Whether files are those of a bucket."""
-    return any(
-        file.path.endswith(MANIFEST) or (file.path.endswith(LOG) and _PLAIN.search(file.folder)) for file in files
-    )
+    return any(file.path.endswith(MANIFEST) or _is_plain_copy(file) for file in files)
+
+
+def _is_plain_copy(file: File) -> bool:
+    named = file.path.endswith(LOG) and _STEM.match(file.basename[: -len(LOG)])
+    return bool(named and _PLAIN.search(file.folder))
 
 
 def is_decided(copies: Sequence[Copy]) -> bool:
@@ -178,7 +182,7 @@ def _loaded(object: File) -> Manifest | None:
 
 def _of_plain_copy(copy: Copy) -> Manifest | None:
     """What the files of a plain copy tell of it; None where it has no batch."""
-    topic, partition = partition_of(copy.log.folder.rpartition("/")[2])
+    topic, partition = partition_of(copy.log.folder.rpartition("/")[2], with_ids=True)
     segment = Segment(copy.log, topic, partition, copy.base)
     with Source(copy.log) as source:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
