@@ -100,6 +100,48 @@ def test_the_page_on_tiered_storage(spark: SparkSession, tmp_path: Path) -> None
     assert names["everything"]["gets"] == 65 * 10**6
 
 
+def test_questions_to_a_clusters_disk(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two replicas of which one has lost a segment and has a bit turned; the answers are those of the files."""
+    sample = sparkwire.samples() / "cluster"
+    disk, other = tmp_path / "disk", tmp_path / "other"
+    for copy in (disk, other):
+        shutil.copytree(sample / "disk", copy)
+    (disk / "payments-0/00000000000000000868.log").unlink()
+    segment = other / "payments-0/00000000000000000652.log"
+    data = bytearray(segment.read_bytes())
+    data[20] ^= 1  # of the first batch's checksum
+    segment.write_bytes(data)
+    places = {
+        "/var/kafka": disk,
+        "s3://bucket/tiered/": sample / "bucket",
+        "/broker-1": disk,
+        "/broker-2": other,
+        "'payments'": "'g8.meta-0'",
+    }
+    page = (DOCS / "guide/kafka-storage.md").read_text("utf-8")
+    _, _, section = page.partition("## A partition as a picture")
+    section, _, _ = section.partition("## `__consumer_offsets`")
+    names: dict[str, Any] = {"spark": spark, "sparkwire": sparkwire}
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall("```python\n(.*?)```", section, re.DOTALL):
+        for written, here in places.items():
+            block = block.replace(written, str(here))
+        exec(block, names)
+    assert (tmp_path / "payments-0.png").exists()
+    assert names["lag"].columns == ["group", "records", "last_commit"]
+    remote = sum(path.stat().st_size for path in (sample / "bucket").rglob("*.log"))
+    assert ("payments", "remote") in {(row["topic"], row["tier"]) for row in names["sizes"].collect()}
+    assert max(row["bytes"] for row in names["sizes"].where("tier = 'remote'").collect()) <= remote
+    assert names["under_replicated"].count() == 0
+    assert {row["principal"] for row in names["readers"].collect()} == {"User:alice"}
+    assert [row["base_offset"] for row in names["only_here"].collect()] == [652]
+    assert [row[2:] for row in names["gaps"].where("topic = 'payments'").collect()] == [(868, 1087)]
+    assert names["mentions"].where("topic = 'payments'").first()["count"] > 50
+    assert "payments-0: 2 segments" in capsys.readouterr().out
+
+
 def test_a_scheduled_consumer_goes_on_where_it_stood(
     spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,9 +52,9 @@ Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storag
 
 from __future__ import annotations
 
-from sparkwire.kafka.api import check, cluster, write
+from sparkwire.kafka.api import check, cluster, picture, write
 
-__all__ = ["check", "cluster", "write"]
+__all__ = ["check", "cluster", "picture", "write"]
 
 
 def __dir__() -> list[str]:

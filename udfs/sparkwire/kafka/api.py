@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from sparkwire.kafka.drawing import Picture
     from sparkwire.kafka.files.check import Report
     from sparkwire.spark.kafka_cluster import Cluster
 
-__all__ = ["check", "cluster", "write"]
+__all__ = ["check", "cluster", "picture", "write"]
 
 
 def __dir__() -> list[str]:
@@ -142,3 +143,36 @@ def cluster(
     from sparkwire.spark.kafka_cluster import Cluster
 
     return Cluster(spark, [path] if isinstance(path, str) else list(path), at, remote_path)
+
+
+def picture(path: str, *, topic: str | None = None, partition: int | None = None, **options: object) -> Picture:
+    """A partition as a picture: its bytes, times, tiers, codecs, transactions, epochs, gaps and corruption over its offsets.
+
+    Made from the headers of batches alone, in this process. Needs the extra ``picture``.
+
+    Parameters
+    ----------
+    path
+        a partition's directory, a broker's, a bucket of tiered storage
+    topic, partition
+        which one, where there are several
+    options
+        of ``spark.read.format("kafka_log")``: remotePath, encryptionKeys, startingOffset, endingOffset
+
+    Returns
+    -------
+    Picture
+        a notebook shows it, ``save`` writes it to a file, ``figure`` is matplotlib's
+
+    Raises
+    ------
+    ValueError
+        where that is not one partition.
+
+    Examples
+    --------
+    >>> sparkwire.kafka.picture("/var/kafka", topic="orders", partition=0).save("orders-0.png")
+    """
+    from sparkwire.kafka.drawing import batches_of, draw
+
+    return draw(batches_of(path, topic, partition, {name: str(value) for name, value in options.items()}))

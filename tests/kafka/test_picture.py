@@ -1,0 +1,155 @@
+"""A partition's picture says of every offset what Kafka's consumers say of it, and what was done to the files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sparkwire
+from sparkwire.kafka.drawing import FAULTS, TIERS, TRANSACTIONS, Batches, Columns, Strip, batches_of, draw, strips
+from sparkwire.kafka.files import kafka_log
+from tests.support import kafka_tiered as tiered
+
+CLUSTER = sparkwire.samples() / "cluster"
+DISK, BUCKET = CLUSTER / "disk", {"remotePath": str(CLUSTER / "bucket")}
+
+
+def by_offset(strip: Strip) -> list[str]:
+    return [strip.kinds[kind].name for kind in strip.columns]
+
+
+def strips_of(path: Path, **options: str) -> dict[str, Strip]:
+    """Of a partition of fewer offsets than a picture has columns, so that each offset has its own."""
+    batches = batches_of(str(path), "payments", 0, options)
+    columns = Columns(batches)
+    assert columns.count == columns.end - columns.begin
+    return strips(batches, columns)
+
+
+def consumed(level: str) -> set[int]:
+    text = tiered.run_files("plain")[f"truth/payments-0.{level}.jsonl"].decode()
+    return {json.loads(line)["offset"] for line in text.splitlines()}
+
+
+def test_transactions_are_those_of_the_consumers() -> None:
+    kinds = by_offset(strips_of(DISK, **BUCKET)["transactions"])
+    every, committed = consumed("read_uncommitted"), consumed("read_committed")
+    stable = max(committed)
+    for offset in every:
+        if offset in committed:
+            assert kinds[offset] in ("none", "committed"), offset
+        elif offset <= stable:
+            assert kinds[offset] == "aborted", offset
+        else:
+            assert kinds[offset] != "committed", offset  # behind a transaction that is open
+    assert "open" in kinds
+
+
+def test_tiers_and_epochs() -> None:
+    found = strips_of(DISK, **BUCKET)
+    tiers = by_offset(found["tier"])
+    assert tiers.index("on disk") == 652  # the first segment on the disk
+    assert set(tiers[:652]) == {"in the bucket"}
+    assert set(tiers[652:]) == {"on disk"}
+    assert [kind.name for kind in found["epoch"].kinds[1:]] == ["0", "2"]
+
+
+def test_a_corrupt_offset_does_not_stretch_it(tmp_path: Path) -> None:
+    folder = tmp_path / "payments-0"
+    shutil.copytree(DISK / "payments-0", folder)
+    segment = folder / "00000000000000001088.log"
+    data = bytearray(segment.read_bytes())
+    data[1] ^= 0x40  # of the first batch's offset, which no checksum covers
+    data[30] ^= 1
+    segment.write_bytes(data)
+    kinds = by_offset(strips_of(tmp_path)["corruption"])
+    assert len(kinds) == 1176 - 652
+    assert "corrupt" in kinds[1086 - 652 : 1100 - 652]
+
+
+def test_gaps_and_corruption(tmp_path: Path) -> None:
+    """A segment that is gone is a gap; a flipped bit is corrupt; all others stay as they were."""
+    folder = tmp_path / "payments-0"
+    shutil.copytree(DISK / "payments-0", folder)
+    (folder / "00000000000000000868.log").unlink()
+    segment = folder / "00000000000000001088.log"
+    data = bytearray(segment.read_bytes())
+    data[70] ^= 1
+    segment.write_bytes(data)
+    kinds = by_offset(strips_of(tmp_path)["corruption"])
+    before = by_offset(strips_of(DISK)["corruption"])
+    assert set(before) == {"valid"}
+    assert set(kinds[868 - 652 : 1088 - 652]) == {"gap"}
+    assert kinds[1088 - 652] == "corrupt"
+    assert set(kinds[: 868 - 652]) == {"valid"}
+    assert kinds[-1] == "valid"
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_it_is_saved_and_shown(tmp_path: Path, suffix: str) -> None:
+    picture = sparkwire.kafka.picture(str(DISK), topic="payments", partition=0, **BUCKET)
+    picture.save(tmp_path / f"payments.{suffix}")
+    assert (tmp_path / f"payments.{suffix}").stat().st_size > 5000
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert repr(picture) == "Picture(payments-0: offsets 0 to 1,175, 224 batches in 6 segments, 125.7 KiB)"
+
+
+def test_it_shows_one_partition(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"name topic and partition; .* has __cluster_metadata-0, "):
+        sparkwire.kafka.picture(str(DISK))
+    with pytest.raises(ValueError, match="has no batch of it"):
+        sparkwire.kafka.picture(str(DISK), topic="payments", partition=7)
+    assert "payments-1" in repr(sparkwire.kafka.picture(str(DISK / "payments-1")))
+
+
+def test_a_partition_without_batches(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / "00000000000000000042.log").touch()
+    with pytest.raises(ValueError, match="has no batch of it"):
+        sparkwire.kafka.picture(str(tmp_path))
+
+
+def many(count: int) -> Batches:
+    """Batches of ten offsets each, in segments of a thousand, every thousandth of an aborted transaction."""
+    first = np.arange(count, dtype=np.int64) * 10
+    asked = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
+    table = pa.table(
+        [
+            np.full(count, 1000),
+            [f"{k // 1000}.log" for k in range(count)],
+            ["local" if k >= count // 2 else "remote" for k in range(count)],
+            ["ABORTED" if k % 1000 == 0 else None for k in range(count)],
+            np.arange(count) % 1000 == 0,
+        ],
+        schema=kafka_log.schema(asked),
+    )
+    for name, kind in (
+        ("max_timestamp_ms", pa.int64()),
+        ("partition_leader_epoch", pa.int32()),
+        ("is_control", pa.bool_()),
+    ):
+        table = table.append_column(name, pa.nulls(count, kind))
+    for name in ("compression", "error"):
+        table = table.append_column(name, pa.nulls(count, pa.string()))
+    return Batches("orders-0", table, first, first + 9)
+
+
+@pytest.mark.parametrize("count", [10, 1_000_000])
+def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
+    """What is aggregated neither loses bytes nor hides what is rare."""
+    batches = many(count)
+    columns = Columns(batches)
+    assert columns.count <= 1200
+    assert columns.total(batches.column("size", 0)).sum() == pytest.approx(1000 * count)
+    found = strips(batches, columns)
+    aborted = TRANSACTIONS.index(next(kind for kind in TRANSACTIONS if kind.name == "aborted"))
+    assert (found["transactions"].columns == aborted).sum() >= min(columns.count, max(count // 1000, 1)) * 0.8
+    assert [TIERS[k].name for k in np.unique(found["tier"].columns)] == ["on disk", "in the bucket"]
+    assert [FAULTS[k].name for k in np.unique(found["corruption"].columns)] == ["valid"]
+    assert f"{count:,} batches" in draw(batches).title

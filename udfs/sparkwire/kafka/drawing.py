@@ -1,0 +1,273 @@
+"""A partition as a picture: what lies where in its offsets, from the headers of its batches alone.
+
+Offsets go from left to right, in so many columns as a screen shows; a column is what its batches are, and where they differ what
+one would rather know: corruption before a gap, an open transaction before an aborted one.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.kafka.files import kafka_log
+
+COLUMNS: Final = 1200
+_READ: Final = (
+    "topic, partition, base_offset, last_offset, size, max_timestamp_ms, compression, partition_leader_epoch, is_transactional, "
+    "is_control, file, tier, hidden, error"
+)
+_MOST_BORDERS: Final = 200
+"""segments with a border; of more one would see borders alone"""
+_WIDTH, _HEIGHT = 12.0, 7.0  # [inches]
+_GREY: Final = "#444444"
+_UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+
+Ints = npt.NDArray[np.int64]
+
+
+class Kind(NamedTuple):
+    """What a column may be in a strip, and its colour; a later one hides an earlier one."""
+
+    name: str
+    colour: str
+
+
+NOTHING: Final = Kind("", "#ffffff")
+TIERS: Final = (NOTHING, Kind("on disk", "#4878a8"), Kind("in the bucket", "#9ab8d4"))
+CODECS: Final = (
+    NOTHING, Kind("none", "#cfcfcf"), Kind("gzip", "#8d6e63"), Kind("snappy", "#7e9c5a"), Kind("lz4", "#c9a227"),
+    Kind("zstd", "#7a5195"),
+)  # fmt: skip
+TRANSACTIONS: Final = (
+    NOTHING, Kind("none", "#e4e4e4"), Kind("committed", "#59a14f"), Kind("aborted", "#e15759"), Kind("open", "#f28e2b"),
+)  # fmt: skip
+EPOCHS: Final = ("#b0bec5", "#607d8b")
+"""in turns"""
+FAULTS: Final = (NOTHING, Kind("valid", "#dfeadf"), Kind("gap", "#000000"), Kind("corrupt", "#d7191c"))
+STRIPS: Final = ("tier", "codec", "transactions", "epoch", "corruption")
+
+
+class Batches(NamedTuple):
+    """The batches of one partition, in the order of offsets."""
+
+    name: str
+    table: pa.Table
+    first: Ints
+    """the first offset of each; of bytes that are no batch the last one before them"""
+    last: Ints
+
+    def column(self, name: str, default: Any) -> npt.NDArray[Any]:
+        return np.asarray(pc.fill_null(self.table[name], default).to_numpy(zero_copy_only=False))
+
+
+class Picture:
+    """A partition; a notebook shows it, ``save`` writes it to a file."""
+
+    def __init__(self, title: str, figure: Any) -> None:
+        self.title = title
+        self.figure = figure
+        """a ``matplotlib.figure.Figure``"""
+
+    def __repr__(self) -> str:
+        return f"Picture({self.title})"
+
+    def save(self, path: str | Path) -> None:
+        """Write it: the name's suffix tells the format (``.png``, ``.svg``, ``.pdf``)."""
+        self.figure.savefig(path)
+
+    def _repr_png_(self) -> bytes:
+        out = io.BytesIO()
+        self.figure.savefig(out, format="png")
+        return out.getvalue()
+
+
+def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> Batches:
+    """The batches of the one partition that is asked for.
+
+    Raises
+    ------
+    ValueError
+        where that is none, or more than one.
+    """
+    asked = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
+    of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
+    tasks = kafka_log.plan(kafka_log.narrowed(asked, of))
+    names = sorted({(part.segment.topic or "", part.segment.partition or 0) for task in tasks for part in task})
+    if len(names) != 1:
+        some = ", ".join(f"{name}-{number}" for name, number in names[:5])
+        raise ValueError(
+            f"picture shows one partition: name topic and partition; {path} has {some or 'no batch of it'}"
+        )
+    found = [batch for task in tasks for batch in kafka_log.read(asked, task)]
+    table = pa.Table.from_batches(found, kafka_log.schema(asked))
+    name, number = names[0]
+    return Batches(f"{name}-{number}", table, *_offsets(table))
+
+
+def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
+    """The first and last offset of each batch; of one that is corrupt only where they lie between its neighbours."""
+    base, last = (np.asarray(pc.fill_null(table[name], -1).to_numpy()) for name in ("base_offset", "last_offset"))
+    valid = np.asarray(pc.is_null(table["error"]).to_numpy()) & (base >= 0)
+    before = np.maximum.accumulate(np.concatenate([[-1], np.where(valid, last, -1)]))[:-1]
+    most = np.iinfo(np.int64).max
+    after = np.minimum.accumulate(np.concatenate([np.where(valid, base, most), [most]])[::-1])[::-1][1:]
+    likely = valid | ((base > before) & (last >= base) & (last < after) & (after < most))
+    place = np.where(before >= 0, before, np.where(after < most, after, 0))
+    return np.where(likely, base, place), np.where(likely, last, place)
+
+
+class Columns:
+    """The offsets of a partition cut into the columns of a picture."""
+
+    def __init__(self, batches: Batches) -> None:
+        self.begin = int(batches.first.min()) if len(batches.first) else 0
+        self.end = int(batches.last.max(initial=self.begin)) + 1
+        self.count = min(COLUMNS, max(1, self.end - self.begin))
+        self._from, self._to = self.of(batches.first), self.of(batches.last)
+
+    def of(self, offsets: Ints) -> Ints:
+        """The column of each offset."""
+        return np.clip((offsets - self.begin) * self.count // (self.end - self.begin), 0, self.count - 1)
+
+    def highest(self, kinds: Ints) -> Ints:
+        """Of the batches in each column the highest kind; 0 where there is none."""
+        found = np.zeros(self.count, np.int64)
+        np.maximum.at(found, self._from, kinds)
+        for k in np.flatnonzero(self._to > self._from):
+            part = found[self._from[k] : self._to[k] + 1]
+            np.maximum(part, kinds[k], out=part)
+        return found
+
+    def total(self, values: Ints) -> npt.NDArray[np.float64]:
+        """The sum in each column; what reaches over several is shared among them."""
+        width = self._to - self._from + 1
+        steps = np.zeros(self.count + 1)
+        np.add.at(steps, self._from, values / width)
+        np.subtract.at(steps, self._to + 1, values / width)
+        return np.cumsum(steps[:-1])
+
+    def missing(self, batches: Batches) -> Ints:
+        """1 in the columns in which offsets are between two batches that neither has."""
+        gaps = np.flatnonzero(batches.first[1:] > batches.last[:-1] + 1)
+        found = np.zeros(self.count, np.int64)
+        for k in gaps:
+            begin, end = self.of(np.array([batches.last[k] + 1, batches.first[k + 1] - 1]))
+            found[begin : end + 1] = 1
+        return found
+
+
+class Strip(NamedTuple):
+    """What each column is, as places in the kinds that there are."""
+
+    kinds: Sequence[Kind]
+    columns: Ints
+
+
+def strips(batches: Batches, columns: Columns) -> dict[str, Strip]:
+    """What is drawn below the curves, by name, from the top."""
+    codecs = [kind.name for kind in CODECS]
+    named = batches.column("compression", "")
+    corrupt = columns.highest(np.where(batches.column("error", "") != "", 3, 1))
+    return {
+        "tier": Strip(TIERS, columns.highest(np.where(batches.column("tier", "") == "local", 1, 2))),
+        "codec": Strip(
+            CODECS, columns.highest(np.array([codecs.index(one) if one in codecs else 0 for one in named], np.int64))
+        ),
+        "transactions": Strip(TRANSACTIONS, columns.highest(_transactions(batches))),
+        "epoch": _epochs(batches, columns),
+        "corruption": Strip(FAULTS, np.where(corrupt == 3, 3, np.maximum(corrupt, 2 * columns.missing(batches)))),
+    }
+
+
+def _transactions(batches: Batches) -> Ints:
+    hidden = batches.column("hidden", "")
+    transactional = batches.column("is_transactional", False).astype(bool)
+    kinds = np.where(transactional, 2, 1)
+    kinds[hidden == "ABORTED"] = 3
+    kinds[(hidden == "OPEN") & transactional] = 4
+    return kinds
+
+
+def _epochs(batches: Batches, columns: Columns) -> Strip:
+    epochs, ranks = np.unique(batches.column("partition_leader_epoch", -1), return_inverse=True)
+    kinds = [NOTHING]
+    for turn, colour in enumerate(EPOCHS):
+        named = [str(epoch) for epoch in epochs[turn::2]]
+        kinds.append(Kind(", ".join(named if len(named) <= 4 else [*named[:3], "…"]), colour))
+    return Strip(kinds, columns.highest(1 + ranks % 2))
+
+
+def draw(batches: Batches) -> Picture:
+    """The picture of a partition."""
+    from matplotlib.dates import ConciseDateFormatter
+    from matplotlib.figure import Figure
+
+    columns = Columns(batches)
+    edges = np.linspace(columns.begin, columns.end, columns.count + 1)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    segments, density, time, *below = figure.subplots(
+        3 + len(STRIPS), 1, sharex=True, height_ratios=[4, 2, 2, *([0.7] * len(STRIPS))]
+    )
+    title = _segments(segments, batches, columns)
+    segments.set_title(title)
+    sizes = batches.column("size", 0).astype(np.int64)
+    density.stairs(columns.total(sizes) * columns.count / (columns.end - columns.begin), edges, fill=True, color=_GREY)
+    density.set_ylabel("bytes\nan offset")
+    # Markers have the broker's clock, records their producer's.
+    stamps = np.where(batches.column("is_control", False), 0, np.maximum(batches.column("max_timestamp_ms", -1), 0))
+    times = columns.highest(stamps.astype(np.int64))
+    known = times > 0
+    time.plot(edges[1:][known], times[known].astype("datetime64[ms]"), ".", color=_GREY, markersize=2)
+    time.set_ylabel("latest\ntimestamp")
+    time.yaxis.set_major_formatter(ConciseDateFormatter(time.yaxis.get_major_locator()))
+    for axes, (name, strip) in zip(below, strips(batches, columns).items(), strict=True):
+        _strip(axes, edges, name, strip)
+    below[-1].set_xlabel("offset")
+    return Picture(title, figure)
+
+
+def _segments(axes: Any, batches: Batches, columns: Columns) -> str:
+    """Draw a bar for each segment, as wide as its offsets and as high as its bytes; the title."""
+    _, starts, of = np.unique(batches.column("file", ""), return_index=True, return_inverse=True)
+    sizes = np.zeros(len(starts), np.int64)
+    np.add.at(sizes, of, batches.column("size", 0).astype(np.int64))
+    last = np.zeros(len(starts), np.int64)
+    np.maximum.at(last, of, batches.last)
+    local = batches.column("tier", "")[starts] == "local"
+    step, unit = next((step, unit) for step, unit in _UNITS if sizes.max(initial=1) >= step)
+    axes.bar(
+        batches.first[starts],
+        sizes / step,
+        last + 1 - batches.first[starts],
+        align="edge",
+        color=np.where(local, TIERS[1].colour, TIERS[2].colour),
+        edgecolor="white",
+        linewidth=0.5 if len(starts) <= _MOST_BORDERS else 0,
+    )
+    axes.set_ylabel(f"segments\n[{unit}]")
+    offsets, total = f"offsets {columns.begin:,} to {columns.end - 1:,}", f"{sizes.sum() / step:,.1f} {unit}"
+    return f"{batches.name}: {offsets}, {len(batches.first):,} batches in {len(starts):,} segments, {total}"
+
+
+def _strip(axes: Any, edges: npt.NDArray[np.float64], name: str, strip: Strip) -> None:
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    colours = ListedColormap([kind.colour for kind in strip.kinds])
+    axes.pcolormesh(
+        edges, [0, 1], strip.columns[None, :], cmap=colours, vmin=-0.5, vmax=len(strip.kinds) - 0.5, rasterized=True
+    )
+    axes.set_yticks([])
+    axes.set_ylabel(name, rotation=0, ha="right", va="center")
+    there = [strip.kinds[k] for k in np.unique(strip.columns) if k]
+    axes.legend(
+        handles=[Patch(color=kind.colour, label=kind.name) for kind in there], ncols=3,
+        loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=1, columnspacing=1,
+    )  # fmt: skip
