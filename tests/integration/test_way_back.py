@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from tests.integration.broker import KAFKA, NEWEST, Broker, dump, running, segments
 from tests.integration.consumers import Record, consume
-from tests.integration.jars import jar_of_tests
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ROWS = 20_000
@@ -223,33 +222,3 @@ def wait_for(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.5)
-
-
-def test_tiered_storage_copies_it(spark: SparkSession, tmp_path: Path) -> None:
-    """Kafka's own reference of a remote storage: the broker moves segments there, and serves them from there."""
-    remote = tmp_path / "remote"
-    version = KAFKA.rpartition(":")[2]
-    settings = {
-        "remote.log.storage.system.enable": "true",
-        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
-        "remote.log.storage.manager.class.path": jar_of_tests("org.apache.kafka", "kafka-storage", version, tmp_path),
-        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
-        "rlmm.config.remote.log.metadata.topic.replication.factor": 1,
-        "rlmm.config.remote.log.metadata.topic.num.partitions": 1,
-        "remote.log.manager.task.interval.ms": 500,
-        "rsm.config.dir": remote,
-    }
-    with running(tmp_path, KAFKA, settings=settings) as broker:
-        create(
-            broker,
-            "restored",
-            2,
-            config={"remote.storage.enable": "true", "local.retention.bytes": "1"},
-        )
-    df = rows(spark, 0)
-    sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
-    count = len(segments(broker, "restored"))
-    with running(tmp_path, KAFKA, settings=settings) as broker:
-        wait_for(lambda: len(segments(broker, "restored")) <= 4)
-        assert len(list(remote.rglob("*.log"))) >= count - 4
-        assert consume(broker.address, "restored", "read_uncommitted").records == expected(df)

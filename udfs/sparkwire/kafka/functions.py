@@ -170,7 +170,6 @@ FUNCTIONS: Final = (
         '{"name":"metadata.version","featureLevel":19}',
         called_on_null=True,
         field_docs=internal_json.FIELD_DOCS,
-        literals=("topic",),
     ),
     Function(
         "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
