@@ -25,6 +25,7 @@ from benchmarks.kafka import log
 from benchmarks.report import Row, above, faster, no_slower
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
+from sparkwire.kafka.files import kafka_log
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
@@ -72,6 +73,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "key": totals(spark, segments, "offset, key", "sum(length(key))"),
             "batches": totals(spark, segments, "record_count", "sum(record_count)", rows="batches"),
             "sought": totals(spark, segments, "offset, key, value", length, key=SOUGHT),
+            "sought alone": lambda: found_of(segments, SOUGHT),
             "filtered": totals(
                 spark, segments, "offset, key, value", length, where=f"key = CAST('{SOUGHT}' AS BINARY)"
             ),
@@ -87,6 +89,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
     work = "1 GB of segments of 1 KB records, two cores: "
     rate = Timing(tuple(size / CORES / taken / 1e9 for taken in value.samples))
     found = Timing(tuple(size / CORES / taken / 1e9 for taken in times["sought"].samples))
+    alone = Timing(tuple(size / taken / 1e9 for taken in times["sought alone"].samples))
     records = Timing(tuple(small_records / CORES / taken / 1e6 for taken in times["small"].samples))
     return [
         faster(f"{work}offset, key, value", value, peer, times["cells"], 3.5, size, "B"),
@@ -95,6 +98,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         no_slower(f"{work}offset, key, value", value, "offset, key, value from Parquet", times["parquet"], 3),
         faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
         faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
+        above("1 GB of segments of 1 KB records, one core, without Spark: records of a key", alone, "GB/s", 2),
         above(f"{work}records of a key, a core", found, "GB/s", 2),
         faster(f"{work}records of a key", times["sought"], "a filter in Spark", times["filtered"], 4, size, "B"),
         above("100 B records, offset, key, value, a core", records, "M records/s", 3),
@@ -102,6 +106,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         no_slower(f"{work}offset, key, value", value, "as many constant rows", times["constant value"], 1.5),
         no_slower(f"{work}offset, key", times["key"], "as many constant rows", times["constant key"], 2),
         no_slower(f"{work}rows => batches", times["batches"], "one constant row", times["constant row"], 2),
+        no_slower(f"{work}records of a key", times["sought"], "one constant row", times["constant row"], 4),
         no_slower(
             "100 B records, offset, key, value", times["small"], "as many constant rows", times["constant small"], 1.5
         ),
@@ -159,6 +164,12 @@ def totals(
         return reader.load(path).where(where).selectExpr("count(*)", total).collect()
 
     return run
+
+
+def found_of(path: str, key: str) -> int:
+    """The same rows as a search in Spark gives, in this process."""
+    query = kafka_log.query({"path": path, "columns": "offset, key, value", "key": key})
+    return sum(batch.num_rows for task in kafka_log.plan(query) for batch in kafka_log.read(query, task))
 
 
 # -- events

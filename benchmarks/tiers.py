@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,19 +28,22 @@ from benchmarks.report import Row, above, below, faster
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.sources.storage import File
-from sparkwire.kafka.files import plan, remote
+from sparkwire.kafka.files import kafka_log, plan, remote
 from sparkwire.kafka.files.keys import Keys
+from tests.integration.object_store import running_store
 
 CHUNK = 4 << 20
 """the plugin's default [bytes]"""
 TOPIC_ID = "GuCdKpmgR5i6jlGF8wo2DQ"
 NAMED, PARTITIONS = 100_000, 100
+SMALL_SEGMENTS, CHUNKS, SMALL_CHUNK = 1000, 4, 64 << 10
+"""in an object store: segments, chunks of each, and about how large one is [bytes]"""
 Transform = Callable[[bytes], bytes]
 
 
 def rows() -> list[Row]:
     """The claims about tiers."""
-    return [*_throughput(), *_planning()]
+    return [*_throughput(), *_one_offset(), *_planning()]
 
 
 # -- buckets
@@ -78,14 +82,16 @@ def _xor(left: bytes, right: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
-def write_copy(segment: Path, folder: Path, records: int, compressed: bool, encrypt: Encrypting | None) -> None:
+def write_copy(
+    segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None, chunk_size: int = CHUNK
+) -> None:
     """A segment as the plugin moves it: its chunks, its indexes, its manifest."""
-    folder.mkdir(parents=True)
-    stem, data = f"{0:020}-{'A' * 22}", segment.read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, data = f"{offsets.start:020}-{offsets.start:022}", segment.read_bytes()
     sizes = []
     with (folder / f"{stem}.log").open("wb") as out:
-        for at in range(0, len(data), CHUNK):
-            chunk = data[at : at + CHUNK]
+        for at in range(0, len(data), chunk_size):
+            chunk = data[at : at + chunk_size]
             chunk = pa.Codec("zstd").compress(chunk, asbytes=True) if compressed else chunk
             sizes.append(out.write(encrypt(chunk) if encrypt else chunk))
     indexes, spans, begin = b"", {}, 0
@@ -95,7 +101,7 @@ def write_copy(segment: Path, folder: Path, records: int, compressed: bool, encr
         spans[name] = {"position": begin, "size": len(stored)}
         indexes, begin = indexes + stored, begin + len(stored)
     (folder / f"{stem}.indexes").write_bytes(indexes)
-    index = {"type": "variable", "originalChunkSize": CHUNK, "originalFileSize": len(data)}
+    index = {"type": "variable", "originalChunkSize": chunk_size, "originalFileSize": len(data)}
     manifest = {
         "version": "1",
         "chunkIndex": index | {"transformedChunks": base64.b64encode(_chunk_sizes(sizes)).decode()},
@@ -108,7 +114,8 @@ def write_copy(segment: Path, folder: Path, records: int, compressed: bool, encr
                     "topicPartition": {"topic": "orders", "partition": int(folder.name)},
                 }
             },
-            "startOffset": 0, "endOffset": records - 1, "maxTimestampMs": 0, "segmentLeaderEpochs": {"0": 0},
+            "startOffset": offsets.start, "endOffset": offsets[-1], "maxTimestampMs": 0,
+            "segmentLeaderEpochs": {"0": offsets.start},
         },
     }  # fmt: skip
     if encrypt:
@@ -128,7 +135,7 @@ def _chunk_sizes(sizes: list[int]) -> bytes:
 def write_bucket(segments: list[Path], folder: Path, records: int, compressed: bool, key: Any) -> str:
     for k, segment in enumerate(segments):
         encrypt = Encrypting(key) if key else None
-        write_copy(segment, folder / f"orders-{TOPIC_ID}" / str(k), records, compressed, encrypt)
+        write_copy(segment, folder / f"orders-{TOPIC_ID}" / str(k), range(records), compressed, encrypt)
     return str(folder)
 
 
@@ -190,6 +197,45 @@ def _undone(bucket: Path, key: rsa.RSAPrivateKey) -> None:
             begin = end
 
 
+# -- requests
+
+
+def _one_offset() -> list[Row]:
+    """Of a thousand segments in an object store: what it is asked for."""
+    top = f"tiered/orders-{TOPIC_ID}/0"
+    with running_store() as server, tempfile.TemporaryDirectory() as name:
+        store, folder = server.bucket("tiered"), Path(name)
+        cell, records = log(SMALL_CHUNK, 1000)
+        whole = write_segment(folder / "whole", cell, records, SMALL_SEGMENTS * CHUNKS)
+        size, every = CHUNKS * len(cell), CHUNKS * records
+        with whole.open("rb") as data:
+            for k in range(SMALL_SEGMENTS):
+                segment = folder / "segment.log"
+                segment.write_bytes(data.read(size))
+                entries = (struct.pack(">ii", n * records, n * len(cell)) for n in range(1, CHUNKS))
+                segment.with_suffix(".index").write_bytes(b"".join(entries))
+                write_copy(segment, folder / "0", range(k * every, (k + 1) * every), False, None, len(cell))
+        paths = sorted((folder / "0").iterdir())
+        for path in paths:
+            if path == paths[-3]:
+                time.sleep(1.1)  # the store's dates are whole seconds, and the newest segment is told by its own
+            with store.open_output_stream(f"{top}/{path.name}") as out:
+                out.write(path.read_bytes())
+        server.asked.clear()
+        offset = SMALL_SEGMENTS // 2 * every + 2 * records + 7
+        options = {"path": f"s3://{top}{server.query}", "columns": "offset", "startingOffset": str(offset)}
+        query = kafka_log.query({**options, "endingOffset": str(offset + 1)})
+        batches = [batch for task in kafka_log.plan(query) for batch in kafka_log.read(query, task)]
+        requests = server.object_requests(top)
+    assert [row["offset"] for batch in batches for row in batch.to_pylist()] == [offset]
+    chunks = [ranges.split("-") for path, ranges in requests if path.endswith(".log")]
+    fetched = sum(int(last) - int(first) + 1 for first, last in chunks)
+    return [
+        below("one offset of 1,000 segments: requests beyond the listing", Timing((len(requests),)), "requests", 5),
+        below("one offset of 1,000 segments: what is fetched of chunks", Timing((fetched / len(cell),)), "chunks", 2),
+    ]
+
+
 # -- planning
 
 
@@ -205,9 +251,8 @@ def _planning() -> list[Row]:
 
 
 def plan_names() -> tuple[float, float]:
-    """How long it takes [s], and the process at its peak [MB]."""
-    import time
-
+    """How long it takes [s], and by how much the process grows up to its peak [MB]."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     each = NAMED // PARTITIONS
     with tempfile.TemporaryDirectory() as name:
         files = []
@@ -226,7 +271,7 @@ def plan_names() -> tuple[float, float]:
         found = plan.tasks(parts, TASK)
         taken = time.perf_counter() - began
     assert sum(map(len, found)) == NAMED
-    return taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return taken, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
 
 
 def _newest(folder: Path, k: int, file: File) -> File:
@@ -234,14 +279,10 @@ def _newest(folder: Path, k: int, file: File) -> File:
     segment = folder / "segment.log"
     segment.write_bytes(bytes(100))
     segment.with_suffix(".index").write_bytes(b"")
-    write_copy(segment, folder / "0", 1000, False, None)
+    write_copy(segment, folder / "0", range(k * 1000, k * 1000 + 1000), False, None)
     (written,) = (folder / "0").glob("*.rsm-manifest")
-    manifest = json.loads(written.read_text())
-    manifest["remoteLogSegmentMetadata"] |= {
-        "startOffset": k * 1000, "endOffset": k * 1000 + 999, "segmentLeaderEpochs": {"0": k * 1000},
-    }  # fmt: skip
     target = Path(file.path)
-    target.write_text(json.dumps(manifest))
+    target.write_text(written.read_text())
     written.with_suffix(".indexes").replace(target.with_suffix(".indexes"))
     return file._replace(size=target.stat().st_size)
 

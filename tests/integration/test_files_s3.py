@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from pyarrow import fs
-from werkzeug.serving import make_server
 
 from sparkwire.kafka.files.remote import forget_manifests
 from sparkwire.kafka.files.seek import PAGE
+from tests.integration.object_store import Server, running_store
 from tests.kafka.test_files import records, rows
 from tests.kafka.test_remote import options_of
 from tests.kafka.test_write_log import read, rows_of, write
@@ -25,38 +22,16 @@ from tests.support import kafka_tiered as tiered
 NAMES = ("00000000000000000100", "00000000000000000494")
 
 
-class Server(NamedTuple):
-    """The server, and what it has been asked: method, path, range."""
-
-    query: str
-    asked: list[tuple[str, str, str]]
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    asked: list[tuple[str, str, str]] = []
-    application = DomainDispatcherApplication(create_backend_app)
-
-    def recorded(environ: dict[str, Any], start: Any) -> Any:
-        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", "")))
-        return application(environ, start)
-
-    running = make_server("127.0.0.1", 0, recorded, threaded=True)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
-    thread.start()
-    before = {name: os.environ.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
-    os.environ |= dict.fromkeys(before, "test")
-    yield Server(f"?endpoint_override=http%3A%2F%2F127.0.0.1%3A{running.server_port}&region=us-east-1", asked)
-    os.environ |= {name: value for name, value in before.items() if value is not None}
-    running.shutdown()
-    thread.join()
+    with running_store() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def bucket(server: Server) -> str:
     """A partition of a large and a small segment with their indexes."""
-    store, _ = fs.FileSystem.from_uri(f"s3://topics/orders-3{server.query}&allow_bucket_creation=true")
-    store.create_dir("topics")
+    store = server.bucket("topics")
     files = golden.archive("segments_v2")
     for name in NAMES:
         for suffix in (".log", ".index", ".timeindex"):
@@ -123,8 +98,7 @@ def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path
     """Beside the listing: the newest segment's manifest and epochs, its own manifest and index, one chunk or two."""
     tiered.extract(run, tmp_path)
     top = next((tmp_path / "remote").glob("orders-*"))
-    store, _ = fs.FileSystem.from_uri(f"s3://{run}/{server.query}&allow_bucket_creation=true")
-    store.create_dir(run)
+    store = server.bucket(run)
     paths = sorted((top / "0").iterdir())
     for path in paths:
         if path == paths[-3]:
@@ -137,9 +111,31 @@ def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path
     server.asked.clear()
     (row,) = rows(uri, startingOffset="300", endingOffset="301", **options_of(tmp_path))
     assert row == next(row for row in everything if row["offset"] == 300)
-    gets = [(path, ranges) for method, path, ranges in server.asked if method == "GET" and ".." not in path]
-    of_objects = [(path.rpartition(".")[2], ranges) for path, ranges in gets if path.startswith(f"/{run}/{top.name}/")]
-    assert len(of_objects) <= 5, of_objects
-    of_chunks = [ranges.removeprefix("bytes=").split("-") for suffix, ranges in of_objects if suffix == "log"]
+    requests = server.object_requests(f"{run}/{top.name}/")
+    assert len(requests) <= 5, requests
+    of_chunks = [ranges.split("-") for path, ranges in requests if path.endswith(".log")]
     # Chunks are smaller here than the pages that a look-up reads.
     assert sum(int(last) - int(first) + 1 for first, last in of_chunks) <= 2 * PAGE
+
+
+def test_a_busy_store_is_asked_again_and_never_read_as_empty(server: Server, tmp_path: Path) -> None:
+    """A few refusals change nothing; for ever refused it fails, and says what could not be read."""
+    tiered.extract("plain", tmp_path)
+    store, top = server.bucket("busy"), next((tmp_path / "remote").glob("orders-*"))
+    for path in (top / "0").iterdir():
+        with store.open_output_stream(f"busy/{path.relative_to(top.parent)}") as out:
+            out.write(path.read_bytes())
+    uri = f"s3://busy/{top.name}/0{server.query}"
+    expected = rows(uri)
+    assert len(expected) > 500
+    forget_manifests()
+    server.faults[0] = 2
+    assert rows(uri) == expected
+    assert server.faults[0] == 0
+    forget_manifests()
+    server.faults[0] = 1_000_000
+    try:
+        with pytest.raises(OSError, match=r"busy/orders-.*cannot be read.*SERVICE_UNAVAILABLE"):
+            rows(uri)
+    finally:
+        server.faults[0] = 0

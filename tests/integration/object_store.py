@@ -1,0 +1,69 @@
+"""A server that speaks S3, and what it was asked."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from pyarrow import fs
+from werkzeug.serving import make_server
+
+_BUSY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+
+
+class Server(NamedTuple):
+    """The server, and what it has been asked: method, path, range."""
+
+    query: str
+    """at the end of a URI that leads to it"""
+    asked: list[tuple[str, str, str]]
+    faults: list[int]
+    """how often it will still say that it is busy when an object is asked for"""
+
+    def bucket(self, name: str) -> fs.FileSystem:
+        """The file system of the server, which has this bucket now; its paths begin with the bucket's name."""
+        store, _ = fs.FileSystem.from_uri(f"s3://{name}/{self.query}&allow_bucket_creation=true")
+        store.create_dir(name)
+        return store
+
+    def object_requests(self, below: str) -> list[tuple[str, str]]:
+        """Which objects below a path have been read: name, range."""
+        return [
+            (path, ranges.removeprefix("bytes="))
+            for method, path, ranges in self.asked
+            if method == "GET" and path.startswith(f"/{below}") and ".." not in path
+        ]
+
+
+@contextmanager
+def running_store() -> Iterator[Server]:
+    """On the loopback, until the context ends."""
+    asked: list[tuple[str, str, str]] = []
+    faults = [0]
+    application = DomainDispatcherApplication(create_backend_app)
+
+    def recorded(environ: dict[str, Any], start: Any) -> Any:
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", "")))
+        if faults[0] and "HTTP_RANGE" in environ:
+            faults[0] -= 1
+            start("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(_BUSY)))])
+            return [_BUSY]
+        return application(environ, start)
+
+    running = make_server("127.0.0.1", 0, recorded, threaded=True)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    before = {name: os.environ.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    os.environ |= dict.fromkeys(before, "test")
+    try:
+        yield Server(
+            f"?endpoint_override=http%3A%2F%2F127.0.0.1%3A{running.server_port}&region=us-east-1", asked, faults
+        )
+    finally:
+        os.environ |= {name: value for name, value in before.items() if value is not None}
+        running.shutdown()
+        thread.join()
