@@ -21,8 +21,8 @@ OWN = ("stream", "file", "position", "window", "window_start_scn", "window_scn",
 
 def rows(path: Path | str, **options: str) -> list[Row]:
     """All rows of a query, in the order of its tasks, timestamps in microseconds."""
-    asked = databus.query({"path": str(path), **options})
-    batches = (batch for task in databus.plan(asked) for batch in databus.read(asked, task))
+    query = databus.query({"path": str(path), **options})
+    batches = (batch for task in databus.plan(query) for batch in databus.read(query, task))
     return [whole(row) for batch in batches for row in batch.to_pylist()]
 
 

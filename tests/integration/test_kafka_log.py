@@ -21,8 +21,8 @@ every_level = pytest.mark.parametrize("isolation", LEVELS)
 def read(path: Path, isolation: Isolation) -> list[Record]:
     """The rows of all tasks."""
     options = {"path": str(path), "isolationLevel": isolation, "columns": ",".join(Record._fields)}
-    asked = kafka_log.query(options)
-    batches = [batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task)]
+    query = kafka_log.query(options)
+    batches = [batch for task in kafka_log.plan(query) for batch in kafka_log.read(query, task)]
     return records(pa.Table.from_batches(batches).select(Record._fields))
 
 

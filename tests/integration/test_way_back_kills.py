@@ -70,8 +70,8 @@ def check_files(path: Path) -> None:
 
 
 def check_rows(path: Path) -> None:
-    asked = kafka_log.query({"path": str(path), "columns": "offset,value,error"})
-    batches = [batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task)]
+    query = kafka_log.query({"path": str(path), "columns": "offset,value,error"})
+    batches = [batch for task in kafka_log.plan(query) for batch in kafka_log.read(query, task)]
     offsets = [offset for batch in batches for offset in batch.column("offset").to_pylist()]
     assert offsets == list(range(ROWS))
     assert sum(batch.column("error").null_count for batch in batches) == ROWS

@@ -30,8 +30,8 @@ UNCHECKED = [name for name in kafka_log.COLUMNS["batches"] if name not in ("file
 
 def rows(path: Path | str, **options: str) -> list[Row]:
     """All rows of a query, in the order of its tasks, timestamps in microseconds."""
-    asked = kafka_log.query({"path": str(path), **options})
-    batches = (batch for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task))
+    query = kafka_log.query({"path": str(path), **options})
+    batches = (batch for task in kafka_log.plan(query) for batch in kafka_log.read(query, task))
     return [whole(row) for batch in batches for row in batch.to_pylist()]
 
 
@@ -165,8 +165,8 @@ def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> No
     size = str(path.stat().st_size // 16 + 1)
 
     def parts(columns: str) -> int:
-        asked = kafka_log.query({"path": str(path), "rows": "batches", "columns": columns, "maxSplitBytes": size})
-        return sum(len(task) for task in kafka_log.plan(asked))
+        query = kafka_log.query({"path": str(path), "rows": "batches", "columns": columns, "maxSplitBytes": size})
+        return sum(len(task) for task in kafka_log.plan(query))
 
     assert parts("record_count, error") == 16
     assert parts("record_count") == 16 // kafka_log.HEADERS_SPAN

@@ -58,7 +58,7 @@ def unpacked(archive: str, path: str, folder: Path, indexes: str = "own") -> Pat
 @pytest.mark.parametrize("indexes", ["own", "none", "noise", "zeros", "cut", "of another file", "flipped"])
 def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
     """``LogSegment.translateOffset``, ``read`` and ``findOffsetByTimestamp``."""
-    asked = 0
+    query = 0
     for number, (_, archive, path) in enumerate(SEGMENTS):
         lookups = golden.archive(archive).get(path.replace(".log", ".lookups.jsonl"))
         if lookups is None:
@@ -70,20 +70,20 @@ def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
             for line in golden.lines(lookups):
                 if line["op"] == "translateOffset":
                     check_offset(seeker, line)
-                    asked += 1
+                    query += 1
                 if line["op"] == "read" and line["result"] is not None:
                     entry = seeker.find_offset(line["startOffset"])
                     assert entry is not None
                     assert entry.position == line["result"]["position"]
-                    asked += 1
+                    query += 1
         partition = Partition([segment])
         with partition.opened:
             for line in golden.lines(lookups):
                 if line["op"] == "findOffsetByTimestamp":
                     found = partition.offset_of(line["timestamp"], line["startingOffset"])
                     assert found == (line["result"] and line["result"]["offset"]), (path, line)
-                    asked += 1
-    assert asked > 3000
+                    query += 1
+    assert query > 3000
 
 
 def check_offset(seeker: Seeker, line: Row) -> None:
@@ -150,16 +150,16 @@ def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch)
     assert len({name.partition(".")[0] for name in names}) == 1
     assert sum(source.bytes_read for source in opened) < 300_000
     opened.clear()
-    asked = kafka_log.narrowed(
+    query = kafka_log.narrowed(
         kafka_log.query({"path": str(large)}), [("offset", "=", 20_000), ("topic", "=", "orders")]
     )
-    found = [row for task in kafka_log.plan(asked) for part in kafka_log.read(asked, task) for row in part.to_pylist()]
+    found = [row for task in kafka_log.plan(query) for part in kafka_log.read(query, task) for row in part.to_pylist()]
     assert 20_000 in [row["offset"] for row in found]
     assert sum(source.bytes_read for source in opened) < 300_000
 
 
 def test_filters(large: Path) -> None:
-    asked = kafka_log.query({"path": str(large), "columns": "offset"})
+    query = kafka_log.query({"path": str(large), "columns": "offset"})
     offsets: list[tuple[list[Comparison], set[int]]] = [
         ([("offset", ">", 31_000), ("offset", "<=", 31_010)], set(range(31_001, 31_011))),
         ([("offset", "in", (5, 7))], {5, 6, 7}),
@@ -169,9 +169,9 @@ def test_filters(large: Path) -> None:
         ([("timestamp_ms", ">", 10**15)], set()),
     ]
     for comparisons, expected in offsets:
-        its = kafka_log.narrowed(asked, comparisons)
+        its = kafka_log.narrowed(query, comparisons)
         found = {
             o for task in kafka_log.plan(its) for part in kafka_log.read(its, task) for o in part["offset"].to_pylist()
         }
         assert found == expected, comparisons
-    assert asked.filtered.first_offset == FIRST
+    assert query.filtered.first_offset == FIRST

@@ -25,11 +25,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def offsets(path: Path, zone: str | None, **options: str) -> list[int]:
-    asked = kafka_log.query({"path": str(path), "columns": "offset", **options})
+    query = kafka_log.query({"path": str(path), "columns": "offset", **options})
     return [
         offset
-        for task in kafka_log.plan(asked)
-        for batch in kafka_log.read(asked, task, zone)
+        for task in kafka_log.plan(query)
+        for batch in kafka_log.read(query, task, zone)
         for offset in batch["offset"].to_pylist()
     ]
 

@@ -118,7 +118,7 @@ def test_a_partition_without_batches(tmp_path: Path) -> None:
 def many(count: int) -> Batches:
     """Batches of ten offsets each, in segments of a thousand, every thousandth of an aborted transaction."""
     first = np.arange(count, dtype=np.int64) * 10
-    asked = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
+    query = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
     table = pa.table(
         [
             np.full(count, 1000),
@@ -127,7 +127,7 @@ def many(count: int) -> Batches:
             ["ABORTED" if k % 1000 == 0 else None for k in range(count)],
             np.arange(count) % 1000 == 0,
         ],
-        schema=kafka_log.schema(asked),
+        schema=kafka_log.schema(query),
     )
     for name, kind in (
         ("max_timestamp_ms", pa.int64()),

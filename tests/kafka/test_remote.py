@@ -43,8 +43,8 @@ def digest(data: bytes | None) -> Any:
 
 def rows(**options: str) -> list[Row]:
     names = "topic,partition,offset,timestamp_ms,timestamp_type,partition_leader_epoch,key,value,headers,error,tier"
-    asked = kafka_log.query({"columns": names, **options})
-    return [row for task in kafka_log.plan(asked) for batch in kafka_log.read(asked, task) for row in batch.to_pylist()]
+    query = kafka_log.query({"columns": names, **options})
+    return [row for task in kafka_log.plan(query) for batch in kafka_log.read(query, task) for row in batch.to_pylist()]
 
 
 def as_consumed(row: Row) -> Row:

@@ -51,25 +51,25 @@ def write(path: Path | str, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: b
     parts = [rows if isinstance(rows, pa.RecordBatch) else batch(rows) for rows in tasks]
     given = {"path": str(path)} | {name: str(value) for name, value in options.items()}
     job = uuid.uuid4().hex[:12]
-    asked = write_log.write_of(given, parts[0].schema, overwrite)
-    write_log.begin(asked)
+    query = write_log.write_of(given, parts[0].schema, overwrite)
+    write_log.begin(query)
     try:
         staged = [
             one
             for task, rows in enumerate(parts)
             for one in write_log.write_rows(
-                asked, [rows.slice(k, 7) for k in range(0, len(rows), 7)], f"{job}-{task}", task
+                query, [rows.slice(k, 7) for k in range(0, len(rows), 7)], f"{job}-{task}", task
             )
         ]
-        write_log.commit(asked, job, staged)
+        write_log.commit(query, job, staged)
     except BaseException:
-        write_log.abort(asked, job)
+        write_log.abort(query, job)
         raise
 
 
 def read(path: Path | str, **options: str) -> list[Row]:
-    asked = kafka_log.query({"path": str(path)} | options)
-    found = [row for task in kafka_log.plan(asked) for some in kafka_log.read(asked, task) for row in some.to_pylist()]
+    query = kafka_log.query({"path": str(path)} | options)
+    found = [row for task in kafka_log.plan(query) for some in kafka_log.read(query, task) for row in some.to_pylist()]
     return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
 

@@ -19,8 +19,8 @@ class Stream:
 
     def __init__(self, source: Any, follower: Callable[[Any], Any], path: Path | str, **options: str) -> None:
         self.source = source
-        self.asked = source.query({"path": str(path), **options})
-        self.new: Callable[[], Any] = lambda: follower(self.asked)
+        self.query = source.query({"path": str(path), **options})
+        self.new: Callable[[], Any] = lambda: follower(self.query)
         self.follower = self.new()
         self.place = self.follower.initial()
 
@@ -28,7 +28,7 @@ class Stream:
         return self.read(follower.tasks(start, end))
 
     def read(self, tasks: Any) -> list[Row]:
-        batches = (batch for task in tasks for batch in self.source.read(self.asked, task))
+        batches = (batch for task in tasks for batch in self.source.read(self.query, task))
         return [whole(row) for batch in batches for row in batch.to_pylist()]
 
     def batch(self, max_bytes: int | None = None) -> list[Row]:
@@ -55,7 +55,7 @@ class Stream:
 
     def restart(self, fail_on_data_loss: bool = True) -> None:
         """A new process, with what the checkpoint kept."""
-        self.asked = self.asked._replace(fail_on_data_loss=fail_on_data_loss)
+        self.query = self.query._replace(fail_on_data_loss=fail_on_data_loss)
         self.follower = self.new()
 
     def lenient_batch(self) -> list[Row]:

@@ -96,17 +96,17 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     ValueError
         where that is none, or more than one.
     """
-    asked = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
+    query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
-    tasks = kafka_log.plan(kafka_log.narrowed(asked, of))
+    tasks = kafka_log.plan(kafka_log.narrowed(query, of))
     names = sorted({(part.segment.topic or "", part.segment.partition or 0) for task in tasks for part in task})
     if len(names) != 1:
         some = ", ".join(f"{name}-{number}" for name, number in names[:5])
         raise ValueError(
             f"picture shows one partition: name topic and partition; {path} has {some or 'no batch of it'}"
         )
-    found = [batch for task in tasks for batch in kafka_log.read(asked, task)]
-    table = pa.Table.from_batches(found, kafka_log.schema(asked))
+    found = [batch for task in tasks for batch in kafka_log.read(query, task)]
+    table = pa.Table.from_batches(found, kafka_log.schema(query))
     name, number = names[0]
     return Batches(f"{name}-{number}", table, *_offsets(table))
 

@@ -54,9 +54,9 @@ class Task(InputPartition):  # type: ignore[misc]  # PySpark is not typed
 class Reader(DataSourceReader):  # type: ignore[misc]
     """One batch query over the files of a source."""
 
-    def __init__(self, files: ModuleType, asked: Any, schema: StructType) -> None:
+    def __init__(self, files: ModuleType, query: Any, schema: StructType) -> None:
         self.files = files
-        self.asked = asked
+        self.query = query
         self.types = to_arrow_schema(schema, **_IN_UTC)
 
     @property
@@ -64,14 +64,14 @@ class Reader(DataSourceReader):  # type: ignore[misc]
         return _Pushed(self)
 
     def partitions(self) -> list[Task]:
-        tasks = [Task(parts) for parts in self.files.plan(self.asked)]
+        tasks = [Task(parts) for parts in self.files.plan(self.query)]
         spare_what_is_loaded()
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
-        return typed(self.files.read(self.asked, partition.parts, session_time_zone()), self.types)
+        return typed(self.files.read(self.query, partition.parts, session_time_zone()), self.types)
 
 
 def session_time_zone() -> str | None:
@@ -98,7 +98,7 @@ class _Pushed:
             operator = _OPERATORS.get(type(one).__name__)
             if operator is not None and len(one.attribute) == 1:
                 found.append((one.attribute[0], operator, one.value))
-        self.reader.asked = self.reader.files.narrowed(self.reader.asked, found)
+        self.reader.query = self.reader.files.narrowed(self.reader.query, found)
         return filters  # all of them: what is left of them is for Spark
 
 
@@ -125,18 +125,18 @@ class FileSource(DataSource):  # type: ignore[misc]
         return name
 
     def schema(self) -> StructType:
-        asked = self.files.query(self.options)
-        self.files.found(asked)
+        query = self.files.query(self.options)
+        self.files.found(query)
         spare_what_is_loaded()
-        return commented(from_arrow_schema(self.files.schema(asked)), self.files.docs(asked))
+        return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return Reader(self.files, with_schema(self.files, self.options, schema), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         reader = self.reader(schema)
-        follower = type(self).follower(reader.asked)
-        return stream_reader()(follower, reader.asked.max_bytes_per_trigger, Task, reader.read)
+        follower = type(self).follower(reader.query)
+        return stream_reader()(follower, reader.query.max_bytes_per_trigger, Task, reader.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return BatchWriter(self.sink, self.sink.write_of(self.options, to_arrow_schema(schema, **_IN_UTC), overwrite))
@@ -170,8 +170,8 @@ def with_schema(source: ModuleType, options: Mapping[str, str], schema: StructTy
     ValueError
         where the schema has a column that the source does not have, or has with another type.
     """
-    asked = source.query(options)
-    types = source.types(asked)
+    query = source.query(options)
+    types = source.types(query)
     known = from_arrow_schema(pa.schema(list(types.items())))
     for field in schema:
         if field.name not in types:
@@ -179,7 +179,7 @@ def with_schema(source: ModuleType, options: Mapping[str, str], schema: StructTy
         if field.dataType != known[field.name].dataType:
             is_, given = known[field.name].dataType.simpleString(), field.dataType.simpleString()
             raise ValueError(f"{source.NAME} has {field.name} {is_.upper()}, and the schema says {given.upper()}")
-    return asked._replace(columns=tuple(schema.names))
+    return query._replace(columns=tuple(schema.names))
 
 
 def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -38,8 +38,8 @@ class Follower(ABC, Generic[Log, Offset]):
     source: str
     offset: type[Offset]
 
-    def __init__(self, asked: Any) -> None:
-        self.asked = asked
+    def __init__(self, query: Any) -> None:
+        self.query = query
 
     # -- what Spark asks
 
@@ -89,13 +89,13 @@ class Follower(ABC, Generic[Log, Offset]):
             elif begin != stop:
                 parts += self.parts(name, logs[name], begin, stop)
         costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
-        return packed(parts, costs, self.asked.max_split_bytes)
+        return packed(parts, costs, self.query.max_split_bytes)
 
     def _logs(self) -> Mapping[str, Log]:
         try:
             return self.logs()
         except (FileNotFoundError, ValueError):
-            if self.asked.fail_on_data_loss:
+            if self.query.fail_on_data_loss:
                 raise
             return {}  # nothing is left: it may come back
 

@@ -157,9 +157,9 @@ def find(paths: Sequence[str]) -> list[File]:
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 
-def found(asked: Query) -> list[File]:
+def found(query: Query) -> list[File]:
     """The files of a query; errors as `find`."""
-    return find(asked.paths)
+    return find(query.paths)
 
 
 _NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does not begin with . or _"
@@ -176,10 +176,10 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
     }
 
 
-def streams(asked: Query) -> list[tuple[str, list[File]]]:
+def streams(query: Query) -> list[tuple[str, list[File]]]:
     """The streams of a query, each with its files in order."""
-    files = found(asked)
-    if not asked.by_directory:
+    files = found(query)
+    if not query.by_directory:
         return [(file.name, [file]) for file in files]
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]
 
@@ -189,24 +189,24 @@ def types(_: Query) -> dict[str, pa.DataType]:
     return COLUMNS
 
 
-def docs(asked: Query) -> Mapping[str, str]:
+def docs(query: Query) -> Mapping[str, str]:
     """What each column means."""
     return DOCS
 
 
-def schema(asked: Query) -> pa.Schema:
-    return pa.schema([pa.field(name, COLUMNS[name]) for name in asked.columns])
+def schema(query: Query) -> pa.Schema:
+    return pa.schema([pa.field(name, COLUMNS[name]) for name in query.columns])
 
 
-def narrowed(asked: Query, comparisons: Sequence[options.Comparison]) -> Query:
+def narrowed(query: Query, comparisons: Sequence[options.Comparison]) -> Query:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     for column, operator, *values in options.not_null(comparisons):
         if column == "src_id" and operator in ("=", "in"):
-            asked = asked._replace(sources=options.within(asked.sources, values))
-    return asked
+            query = query._replace(sources=options.within(query.sources, values))
+    return query
 
 
-def plan(asked: Query) -> list[tuple[Part, ...]]:
+def plan(query: Query) -> list[tuple[Part, ...]]:
     """The tasks of a query.
 
     Raises
@@ -215,9 +215,9 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
         as `find`.
     """
     parts = [
-        part for stream, files in streams(asked) for part in stream_parts(stream, files, asked.max_split_bytes, FRONT)
+        part for stream, files in streams(query) for part in stream_parts(stream, files, query.max_split_bytes, FRONT)
     ]
-    return packed(parts, [_size(part) + FILE_COST for part in parts], asked.max_split_bytes)
+    return packed(parts, [_size(part) + FILE_COST for part in parts], query.max_split_bytes)
 
 
 def _size(part: Part) -> int:
@@ -280,7 +280,7 @@ def _cuts(
         start = at
 
 
-def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+def read(query: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
     Raises
@@ -288,4 +288,4 @@ def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> It
     ValueError
         with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
     """
-    return batches_of(task, partial(event_rows, asked))
+    return batches_of(task, partial(event_rows, query))

@@ -98,14 +98,14 @@ def part_now(part: Part) -> Part | None:
     return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
 
 
-def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def event_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The rows of a part, a chunk at a time."""
     now = part_now(part)
     if now is None:
         return
     part = now
     with Source(part.file) as source, Source(part.file) as beside:
-        reader = _Reader(asked, part, EventFile(beside))
+        reader = _Reader(query, part, EventFile(beside))
         events = EventFile(source)
         position, previous, window = part.start, part.previous, part.window
         stop = min(part.stop, source.size)
@@ -121,13 +121,13 @@ def event_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
 class _Reader:
     """Rows of one part as record batches."""
 
-    def __init__(self, asked: Query, part: Part, beside: EventFile) -> None:
-        self.asked = asked
+    def __init__(self, query: Query, part: Part, beside: EventFile) -> None:
+        self.query = query
         self.part = part
         self._beside = beside
-        filtered = asked.start is not None or part.scns is not None
-        self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(asked.columns)
-        self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(asked.columns)
+        filtered = query.start is not None or part.scns is not None
+        self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(query.columns)
+        self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(query.columns)
         self._known: tuple[int, Ending] | None = None
 
     def ahead(self, rows: Rows, window: Open) -> Ending:
@@ -139,17 +139,17 @@ class _Reader:
         return self._known[1]
 
     def batch(self, rows: Rows, windows: Windows | None) -> pa.RecordBatch:
-        asked = self.asked
-        checked = asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+        query = self.query
+        checked = query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
         errors = rows.checked() if checked else rows.errors
         events = Events(rows.array())
         kept = self._kept(rows, windows, errors, events)
-        if asked.mode == FAILFAST:
+        if query.mode == FAILFAST:
             self._fail(rows, errors, kept)
-        wanted = [column for column in FIELDS if column.name in asked.columns and column.name not in _CHECKED]
+        wanted = [column for column in FIELDS if column.name in query.columns and column.name not in _CHECKED]
         columns = columns_of(events, wanted)
-        columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in asked.columns}
-        batch = pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
+        columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in query.columns}
+        batch = pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
         return batch if kept.all() else batch.filter(pa.array(kept))
 
     def _own(
@@ -179,18 +179,18 @@ class _Reader:
 
     def _kept(self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
         """Which rows are asked for."""
-        asked, is_data = self.asked, rows.kinds == DATA
+        query, is_data = self.query, rows.kinds == DATA
         kept: Bools = np.ones(len(rows.kinds), np.bool_)
-        if asked.mode == DROPMALFORMED:
+        if query.mode == DROPMALFORMED:
             kept &= errors == OK
-        if asked.sources is not None:
-            wanted = np.isin(events.header.fields["src_id"], list(asked.sources))
+        if query.sources is not None:
+            wanted = np.isin(events.header.fields["src_id"], list(query.sources))
             kept &= ~is_data | wanted
-        if asked.start is not None and windows is not None:
+        if query.start is not None and windows is not None:
             scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
-            its = scn == asked.start.scn
-            kept &= (scn >= asked.start.scn) | (scn == NO_SCN)
-            kept &= ~its if asked.start.skipped < 0 else ~(its & is_data & (windows.rank < asked.start.skipped))
+            its = scn == query.start.scn
+            kept &= (scn >= query.start.scn) | (scn == NO_SCN)
+            kept &= ~its if query.start.skipped < 0 else ~(its & is_data & (windows.rank < query.start.skipped))
         if self.part.scns is not None and windows is not None:
             after, until = self.part.scns
             kept &= (windows.scn > after) & (windows.scn <= until)

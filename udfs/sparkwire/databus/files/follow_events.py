@@ -54,10 +54,10 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     """Follows the streams of a query over `databus`."""
 
     source = "databus"
-    asked: Query
+    query: Query
 
     def logs(self) -> Mapping[str, Sequence[File]]:
-        return {name.removesuffix(GZIP): files for name, files in streams(self.asked)}
+        return {name.removesuffix(GZIP): files for name, files in streams(self.query)}
 
     def size(self, part: Part) -> int:
         return part.file.size
@@ -94,7 +94,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
             standing(log, end)
             spans = list(_spans(log, found, end))
         except Lost as lost:
-            report_loss(name, _named(at), lost, self.asked.fail_on_data_loss)
+            report_loss(name, _named(at), lost, self.query.fail_on_data_loss)
             found, scns = after_loss(log, at), (at.scn, end.scn)
             spans = list(_spans(log, found, None))
         if not spans:
@@ -103,11 +103,11 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         first = Begin(start, at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
         files = [file if file.compressed else file._replace(size=stop) for file, _, stop in spans]
         # A stream that is a file has the name that the file has now.
-        stream = name if self.asked.by_directory else file.name
-        parts = stream_parts(stream, files, self.asked.max_split_bytes, first)
+        stream = name if self.query.by_directory else file.name
+        parts = stream_parts(stream, files, self.query.max_split_bytes, first)
         if scns is not None:
             return [part._replace(scns=scns) for part in parts]
-        guard = EventGuard(name, _named(at), (at.scn, end.scn), self.asked.fail_on_data_loss)
+        guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
         return [self._guarded(part, guard, found, end) for part in parts]
 
     def _guarded(self, part: Part, guard: EventGuard, begin: EventOffset, end: EventOffset) -> Part:
@@ -121,8 +121,8 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
 
     def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
         at = begin or FRONT
-        if at != end or at.waits or self.asked.by_directory:
-            report_loss(name, _named(at), Lost("nothing of it is there any more"), self.asked.fail_on_data_loss)
+        if at != end or at.waits or self.query.by_directory:
+            report_loss(name, _named(at), Lost("nothing of it is there any more"), self.query.fail_on_data_loss)
 
     # -- checkpoints
 

@@ -63,23 +63,23 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
     source = "kafka_log"
 
-    def __init__(self, asked: Query) -> None:
-        super().__init__(asked)
-        if asked.ending_offset is not None or asked.ending_timestamp is not None:
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        if query.ending_offset is not None or query.ending_timestamp is not None:
             raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
-        if isinstance(asked.starting_timestamp, LocalTime):
+        if isinstance(query.starting_timestamp, LocalTime):
             raise ValueError(
                 "kafka_log takes startingTimestamp with a time zone in streams (2024-05-01T12:00:00Z): "
                 "Spark does not tell a stream the session's"
             )
-        if HIDDEN in asked.columns:
+        if HIDDEN in query.columns:
             raise ValueError(
                 "kafka_log tells hidden in batch queries: a stream gives a record before its transaction has ended"
             )
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
     def logs(self) -> Mapping[str, Sequence[Segment]]:
-        its = self.asked
+        its = self.query
         found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False)
         return {name: list(some) for name, some in groupby(found, key=_name)}
 
@@ -95,7 +95,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             return self._end(name, [*log[:-1], _of_its_size_now(log[-1])], begin)
 
     def _end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
-        partition = Partition(log, self.asked.verify)
+        partition = Partition(log, self.query.verify)
         with partition.opened:
             if begin is None:
                 return self._joining(name, partition)
@@ -111,12 +111,12 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     def _joining(self, name: str, partition: Partition) -> LogOffset:
         """The end of a log of which nothing has been given, and where it begins."""
         end = self._readable(name, partition, None, None)
-        first, _ = partition.range(Bounds(self.asked.starting_offset, None, self.asked.starting_timestamp, None))
+        first, _ = partition.range(Bounds(self.query.starting_offset, None, self.query.starting_timestamp, None))
         return end._replace(first=end.next if first is None else max(first, partition.begins()))
 
     def _readable(self, name: str, partition: Partition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
         end = end_of(partition, at, begin)
-        if self.asked.committed:
+        if self.query.committed:
             first_open = self._followed(name, partition, end).found().first_open
             if first_open is not None and first_open < end.next:
                 if begin is not None and first_open <= begin.next:
@@ -141,7 +141,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     # -- less than that
 
     def bytes_between(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> int:
-        partition = Partition(log, self.asked.verify)
+        partition = Partition(log, self.query.verify)
         with partition.opened:
             try:
                 return sum(stop - start for _, start, stop in _spans(partition, *_both(partition, begin, end)))
@@ -149,7 +149,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 return 0  # nothing is left out of it: what is lost is said when its rows are planned
 
     def nearer(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset, share: int) -> LogOffset:
-        partition = Partition(log, self.asked.verify)
+        partition = Partition(log, self.query.verify)
         with partition.opened:
             from_, to = _both(partition, begin, end)
             for k, start, stop in _spans(partition, from_, to):
@@ -172,7 +172,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     # -- what lies between
 
     def parts(self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> Sequence[Part]:
-        partition = Partition(log, self.asked.verify)
+        partition = Partition(log, self.query.verify)
         with partition.opened:
             first = _first(begin, end)
             try:
@@ -180,9 +180,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 check_segments(partition, from_, to)
                 found = list(self._planned(name, partition, from_, to, begin, end))
             except Lost as lost:
-                report_loss(name, f"offset {first}", lost, self.asked.fail_on_data_loss)
-                found = list(partition.parts(first, end.next, NOT_TRANSACTED, part_bytes(self.asked)))
-            if self.asked.committed:
+                report_loss(name, f"offset {first}", lost, self.query.fail_on_data_loss)
+                found = list(partition.parts(first, end.next, NOT_TRANSACTED, part_bytes(self.query)))
+            if self.query.committed:
                 aborted = self._followed(name, partition, end_of(partition, None, None)).found().aborted
                 found = [part._replace(aborted=aborted) for part in found]
             return found
@@ -193,10 +193,10 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         first = _first(begin, end)
         # Where names tell no offsets they may go backward, and each file is read as it is.
         named = partition.segments[0].base_offset is not None
-        least = max(first if named or begin is None else FIRST, self.asked.starting_offset or FIRST)
+        least = max(first if named or begin is None else FIRST, self.query.starting_offset or FIRST)
         for k, start, stop in _spans(partition, from_, to):
             segment, seeker = partition.segments[k], partition.seeker(k)
-            found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.asked))
+            found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.query))
             positions = [start, *(cut.position for cut in found), stop]
             following = None if k == to.segment else _end_offset(partition, k)
             after = end.next if k == to.segment else following or 0
@@ -209,13 +209,13 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 segment = segment._replace(file=segment.file._replace(size=stop))
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
-                guard = Guard(name, expected, offsets[i], offsets[i + 1], self.asked.fail_on_data_loss)
+                guard = Guard(name, expected, offsets[i], offsets[i + 1], self.query.fail_on_data_loss)
                 yield Part(segment, positions[i], positions[i + 1], least, END, (), guard, following)
             first = after
 
     def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
         offset = end.next if begin is None else begin.next
-        report_loss(name, f"offset {offset}", Lost("nothing of it is there any more"), self.asked.fail_on_data_loss)
+        report_loss(name, f"offset {offset}", Lost("nothing of it is there any more"), self.query.fail_on_data_loss)
 
     # -- checkpoints
 

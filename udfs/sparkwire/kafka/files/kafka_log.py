@@ -203,9 +203,9 @@ def find(
     return with_bucket(found, remote_path, keys, by_names) if remote_path else found
 
 
-def found(asked: Query) -> list[Segment]:
+def found(query: Query) -> list[Segment]:
     """The segments of a query; errors as `find`."""
-    return find(asked.paths, asked.remote_path, asked.encryption_keys)
+    return find(query.paths, query.remote_path, query.encryption_keys)
 
 
 _NO_SEGMENT = (
@@ -220,21 +220,21 @@ def _segments(keys: Keys, by_names: bool, files: list[File], single: bool, below
     return {segment.file.name: segment for segment in found}
 
 
-def types(asked: Query) -> dict[str, pa.DataType]:
+def types(query: Query) -> dict[str, pa.DataType]:
     """Type by name of all columns that the query may have."""
-    return COLUMNS[asked.rows] | ON_REQUEST
+    return COLUMNS[query.rows] | ON_REQUEST
 
 
-def docs(asked: Query) -> Mapping[str, str]:
+def docs(query: Query) -> Mapping[str, str]:
     """What each column means."""
-    return DOCS[asked.rows]
+    return DOCS[query.rows]
 
 
-def schema(asked: Query) -> pa.Schema:
-    return pa.schema([pa.field(name, types(asked)[name]) for name in asked.columns])
+def schema(query: Query) -> pa.Schema:
+    return pa.schema([pa.field(name, types(query)[name]) for name in query.columns])
 
 
-def plan(asked: Query) -> list[tuple[Part, ...]]:
+def plan(query: Query) -> list[tuple[Part, ...]]:
     """The tasks of a query.
 
     Raises
@@ -242,27 +242,27 @@ def plan(asked: Query) -> list[tuple[Part, ...]]:
     OSError, ValueError
         as `find`, and where the start lies beyond the end.
     """
-    bounds = Bounds(asked.starting_offset, asked.ending_offset, asked.starting_timestamp, asked.ending_timestamp)
-    its = asked.filtered
+    bounds = Bounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
+    its = query.filtered
     chosen = [
         segment
-        for segment in found(asked)
+        for segment in found(query)
         if (its.topics is None or segment.topic in its.topics)
         and (its.partitions is None or segment.partition in its.partitions)
     ]
     wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
-    transacted = Transacted(asked.committed, HIDDEN in asked.columns)
-    return tasks(parts(chosen, bounds, wanted, transacted, asked.verify, part_bytes(asked)), asked.max_split_bytes)
+    transacted = Transacted(query.committed, HIDDEN in query.columns)
+    return tasks(parts(chosen, bounds, wanted, transacted, query.verify, part_bytes(query)), query.max_split_bytes)
 
 
-def part_bytes(asked: Query) -> int:
+def part_bytes(query: Query) -> int:
     """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
-    return asked.max_split_bytes * (HEADERS_SPAN if asked.rows == BATCHES and not is_checked(asked) else 1)
+    return query.max_split_bytes * (HEADERS_SPAN if query.rows == BATCHES and not is_checked(query) else 1)
 
 
-def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
+def narrowed(query: Query, comparisons: Sequence[Comparison]) -> Query:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
-    its = asked.filtered
+    its = query.filtered
     for column, operator, *values in options.not_null(comparisons):
         if column == "offset":
             first, end = options.bounds_of(operator, *values)
@@ -276,12 +276,12 @@ def narrowed(asked: Query, comparisons: Sequence[Comparison]) -> Query:
             its = its._replace(topics=options.within(its.topics, values))
         elif column == "partition" and operator in ("=", "in"):
             its = its._replace(partitions=options.within(its.partitions, values))
-        elif column == "key" and operator in ("=", "in") and asked.search.keys is None and len(values) <= _MOST_KEYS:
-            asked = asked._replace(search=asked.search._replace(keys=tuple(map(bytes, values))))
-    return asked._replace(filtered=its)
+        elif column == "key" and operator in ("=", "in") and query.search.keys is None and len(values) <= _MOST_KEYS:
+            query = query._replace(search=query.search._replace(keys=tuple(map(bytes, values))))
+    return query._replace(filtered=its)
 
 
-def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+def read(query: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task; ``time_zone``: the session's, by default this machine's.
 
     Raises
@@ -291,10 +291,10 @@ def read(asked: Query, task: Sequence[Part], time_zone: str | None = None) -> It
     DataLoss
         where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
     """
-    rows = record_rows if asked.rows == RECORDS else batch_rows
+    rows = record_rows if query.rows == RECORDS else batch_rows
 
     def read_part(part: Part) -> Iterator[pa.RecordBatch]:
-        for one in parts_now(part, asked.verify, part_bytes(asked)):
-            yield from rows(asked, in_zone(one, time_zone, asked.verify))
+        for one in parts_now(part, query.verify, part_bytes(query)):
+            yield from rows(query, in_zone(one, time_zone, query.verify))
 
     return batches_of(task, read_part)

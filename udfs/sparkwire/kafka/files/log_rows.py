@@ -39,17 +39,17 @@ _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
 """columns of batches that need their checksums"""
 
 
-def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def record_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The records of a part, a piece at a time."""
-    names = _decoded(asked)
+    names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
     # What is lost around a record that cannot be read is between its neighbours, whatever they have.
-    sought = ANYTHING if _asks_for_losses(asked) else asked.search.sought()
-    decoder = record_decoder(asked.verify, asked.max_batch_bytes, names, offsets, sought)
+    sought = ANYTHING if _asks_for_losses(query) else query.search.sought()
+    decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, sought)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with Source(part.segment.file) as source:
-        log = Log(source, asked.verify)
-        holes = losses.Holes(log, part) if _asks_for_losses(asked) else None
+        log = Log(source, query.verify)
+        holes = losses.Holes(log, part) if _asks_for_losses(query) else None
         for piece in pieces(log, part.start, min(part.stop, source.size), decoder):
             records = piece.scan
             columns = columns_of(records, table)
@@ -59,17 +59,17 @@ def record_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
                 columns[HIDDEN] = _hidden_records(part, records)
             if "position" in names:
                 columns["position"] = primitive(record_positions(records) + piece.position)
-            yield _finished(asked, part, columns, records.rows, _kept_records(asked, part, records))
+            yield _finished(query, part, columns, records.rows, _kept_records(query, part, records))
 
 
-def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def batch_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
     """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
-    needed = {*_decoded(asked), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
-    checked = is_checked(asked)
+    needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
+    checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with Source(part.segment.file) as source:
-        log, stop = Log(source, asked.verify), min(part.stop, source.size)
-        holes = losses.Holes(log, part) if _asks_for_losses(asked) else None
+        log, stop = Log(source, query.verify), min(part.stop, source.size)
+        holes = losses.Holes(log, part) if _asks_for_losses(query) else None
         for found in (batch_pieces if checked else header_pieces)(log, part.start, stop):
             columns = columns_of(found.scan, table)
             if holes is not None:
@@ -80,63 +80,63 @@ def batch_rows(asked: Query, part: Part) -> Iterator[pa.RecordBatch]:
             columns["position"] = primitive(found.positions)
             if "record_count" in needed:  # what is no whole batch announces what is not there
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
-            kept = _kept_batches(asked, part, columns)
-            chosen = {name: columns[name] for name in _decoded(asked)}
-            yield _finished(asked, part, chosen, len(columns["position"]), kept)
+            kept = _kept_batches(query, part, columns)
+            chosen = {name: columns[name] for name in _decoded(query)}
+            yield _finished(query, part, chosen, len(columns["position"]), kept)
 
 
-def _asks_for_losses(asked: Query) -> bool:
-    return not losses.COLUMNS.keys().isdisjoint(asked.columns)
+def _asks_for_losses(query: Query) -> bool:
+    return not losses.COLUMNS.keys().isdisjoint(query.columns)
 
 
-def is_checked(asked: Query) -> bool:
+def is_checked(query: Query) -> bool:
     """Whether rows of batches need more than headers."""
-    return asked.mode != PERMISSIVE or not _CHECKED.isdisjoint(asked.columns)
+    return query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
 
 
-def _decoded(asked: Query) -> tuple[str, ...]:
+def _decoded(query: Query) -> tuple[str, ...]:
     """The columns that a decoder has to give."""
-    needed: tuple[str, ...] = ("error", "position") if asked.mode == FAILFAST else ()
-    if asked.search.active and _asks_for_losses(asked):
+    needed: tuple[str, ...] = ("error", "position") if query.mode == FAILFAST else ()
+    if query.search.active and _asks_for_losses(query):
         needed += ("key", "value")
-    return tuple(dict.fromkeys([*(name for name in asked.columns if name not in _OF_SEGMENT), *needed]))
+    return tuple(dict.fromkeys([*(name for name in query.columns if name not in _OF_SEGMENT), *needed]))
 
 
 def _finished(
-    asked: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
+    query: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
     """The rows that are asked for, with what their file says of them."""
     if kept is not None:
         columns = {name: column.filter(kept) for name, column in columns.items()}
         rows = int(pc.sum(kept).as_py() or 0)
-    if asked.mode == FAILFAST:
+    if query.mode == FAILFAST:
         at = pc.index(pc.is_valid(columns["error"]), True).as_py()
         if at >= 0:
             refuse(part.segment.file, columns["position"][at].as_py(), columns["error"][at].as_py())
     segment = part.segment
     tier = "local" if segment.remote is None else "remote"
     values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name, TIER: tier}
-    for name in _OF_SEGMENT.keys() & set(asked.columns):
+    for name in _OF_SEGMENT.keys() & set(query.columns):
         columns[name] = pa.repeat(pa.scalar(values[name], _OF_SEGMENT[name]), rows)
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in asked.columns})
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
 
 
 # -- which rows
 
 
-def _kept_records(asked: Query, part: Part, records: Records) -> pa.Array | None:
+def _kept_records(query: Query, part: Part, records: Records) -> pa.Array | None:
     """Which records are asked for, None for all: nearly always so, and then as little as can be is looked at."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
-    if asked.search.active and _asks_for_losses(asked):
+    if query.search.active and _asks_for_losses(query):
         others = pc.or_(_is_bad(records), pc.fill_null(records.is_control(), False))
-        masks.append(pc.or_(asked.search.mask(records.key(), records.value()), others))
-    if asked.mode == DROPMALFORMED:
+        masks.append(pc.or_(query.search.mask(records.key(), records.value()), others))
+    if query.mode == DROPMALFORMED:
         masks.append(pc.invert(_is_bad(records)))
-    if not asked.control_records and records.entries.may_have(CONTROL):
+    if not query.control_records and records.entries.may_have(CONTROL):
         masks.append(pc.or_(pc.invert(pc.fill_null(records.is_control(), False)), _is_bad(records)))
-    if asked.committed and part.aborted and records.entries.may_have(TRANSACTIONAL):
+    if query.committed and part.aborted and records.entries.may_have(TRANSACTIONAL):
         masks.append(pc.invert(_is_aborted_record(part, records)))
     return _all(masks)
 
@@ -179,15 +179,15 @@ def _is_bad(records: Records) -> pa.Array:
     return pc.is_valid(records.error())
 
 
-def _kept_batches(asked: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
+def _kept_batches(query: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
     """Which batches are asked for, None for all."""
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
         pc.fill_null(pc.less_equal(_first_offset(columns), part.end_offset - 1), True),
     ]
-    if asked.mode == DROPMALFORMED:
+    if query.mode == DROPMALFORMED:
         masks.append(pc.is_null(columns["error"]))
-    if asked.committed and part.aborted:
+    if query.committed and part.aborted:
         masks.append(pc.invert(_is_aborted_batch(part, columns)))
     return _all(masks)
 
