@@ -122,7 +122,7 @@ def producer_timing(size: int, folder: Path) -> Timing:
     shutil.rmtree(workspace, ignore_errors=True)
     workspace.mkdir()
     count = int(GIGABYTE * _SLICE / size)
-    with running(workspace) as broker:
+    with running(workspace, options=()) as broker:
         admin = AdminClient({"bootstrap.servers": broker.address})
         admin.create_topics([NewTopic("bench", num_partitions=CORES, replication_factor=1)])["bench"].result()
         arguments = (
@@ -132,7 +132,9 @@ def producer_timing(size: int, folder: Path) -> Timing:
         )  # fmt: skip
         samples = []
         for _ in range(3):
-            said = subprocess.run(java(arguments, KAFKA, TOOLS), capture_output=True, text=True, check=True).stdout
+            said = subprocess.run(
+                java(arguments, KAFKA, TOOLS, options=()), capture_output=True, text=True, check=True
+            ).stdout
             rate = float(said.strip().splitlines()[-1].split("records sent, ")[1].split(" ")[0])
             samples.append(count / rate)
     return Timing(tuple(samples))

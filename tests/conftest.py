@@ -16,6 +16,8 @@ _WITH_A_JVM = {"docs", "integration", "spark"}
 
 # Workers have to be the Python that has the package.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+# Every session's settings, those of children too.
+os.environ.setdefault("SPARK_CONF_DIR", str(ROOT / "tests" / "support" / "spark"))
 
 
 @pytest.fixture(scope="session")

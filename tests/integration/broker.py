@@ -25,6 +25,8 @@ NEWEST = "org.apache.kafka:kafka_2.13:4.4.0"
 PROPERTIES = Path(__file__).parent / "server.properties"
 
 _CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in base64
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""options of a JVM that does not live long enough for C2 to pay"""
 _FROM_SPARK = ("scala-library", "slf4j-api", "log4j-api", "log4j-core", "log4j-slf4j2-impl")
 _STARTS_WITHIN = 60  # [s]
 _TRIES = 50
@@ -52,11 +54,12 @@ def running(
     killed: bool = False,
     settings: Mapping[str, object] | None = None,
     joins: Broker | None = None,
+    options: Sequence[str] = SHORT_LIVED,
 ) -> Iterator[Broker]:
     """A broker with its files in ``workspace``, until the context ends; it goes on with files that are there.
 
     ``killed``: it is not shut down in order at the end. ``settings``: properties beside those of all.
-    ``joins``: a broker of whose cluster it is the second one.
+    ``joins``: a broker of whose cluster it is the second one. ``options``: of its JVM.
     """
     port, controller_port = _free_ports()
     if joins:
@@ -75,7 +78,9 @@ def running(
         if not (broker.directory / "meta.properties").exists():
             storage = ("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties))
             subprocess.run(java(storage, kafka), stdout=log, stderr=subprocess.STDOUT, check=True)
-        process = subprocess.Popen(java(("kafka.Kafka", str(properties)), kafka), stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            java(("kafka.Kafka", str(properties)), kafka, options=options), stdout=log, stderr=subprocess.STDOUT
+        )
         try:
             _wait(broker, process, broker.output)
             yield broker
@@ -110,14 +115,14 @@ def dump(*files: Path, options: Sequence[str] = ()) -> str:
     return subprocess.run(java(command), capture_output=True, text=True, check=True).stdout
 
 
-def java(arguments: Sequence[str], *artifacts: str) -> list[str]:
+def java(arguments: Sequence[str], *artifacts: str, options: Sequence[str] = SHORT_LIVED) -> list[str]:
     """The command of one of Kafka's own programs."""
 
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     # Spark's logging first: Kafka's jars have none, and their slf4j is older.
     jars = [*map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,)))]
-    return [java, "-Xmx512m", "-cp", os.pathsep.join(map(str, jars)), *arguments]
+    return [java, "-Xmx512m", *options, "-cp", os.pathsep.join(map(str, jars)), *arguments]
 
 
 def _free_ports() -> tuple[int, int]:

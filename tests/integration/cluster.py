@@ -56,6 +56,7 @@ def _process(directory: Path, command: tuple[str, ...]) -> Iterator[subprocess.P
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "NUMBA"))}
     environment = bare | {
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
         "XDG_CACHE_HOME": str(directory / "cache"),
         "TMPDIR": str(directory / "tmp"),
