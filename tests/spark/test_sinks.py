@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.kafka.files import write_log
 from sparkwire.spark.sinks import stream_writer
 
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
@@ -131,7 +132,7 @@ def test_a_stream_of_rows_alone() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(datasource, "DataSourceStreamArrowWriter")
         with pytest.raises(NotImplementedError, match=r"a stream can be written from Spark 4\.1 on; in foreachBatch"):
-            stream_writer(None, None)
+            stream_writer(write_log, None)
 
 
 @pytest.mark.parametrize("name", ["relay_v1", "espresso_v2"])

@@ -6,27 +6,14 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyspark.sql.datasource as datasource
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-Staged = Sequence[Any]
-
-
-class Sink(Protocol):
-    """A module that writes files of one format; ``write`` is what its ``write_of`` has read."""
-
-    @staticmethod
-    def begin(write: Any) -> None: ...
-    @staticmethod
-    def write_rows(write: Any, batches: Iterator[pa.RecordBatch], attempt: str, task: int) -> Staged: ...
-    @staticmethod
-    def commit(write: Any, job: str, staged: Staged, stream: tuple[str, int] | None = None) -> None: ...
-    @staticmethod
-    def abort(write: Any, job: str) -> None: ...
+from sparkwire.core.sources.format import Sink, Staged
 
 
 @dataclass
@@ -41,8 +28,8 @@ class Written(WriterCommitMessage):  # type: ignore[misc]  # PySpark is not type
 class _Writer:
     """What batch and streaming share."""
 
-    def __init__(self, sink: Any, write: Any) -> None:
-        self.sink: Sink = sink
+    def __init__(self, sink: Sink, write: Any) -> None:
+        self.sink = sink
         self.options = write
         self.job = uuid.uuid4().hex[:12]
         self.sink.begin(write)
@@ -80,7 +67,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
             self.sink.abort(self.options, self.job)
 
 
-def stream_writer(sink: Any, write: Any) -> Any:
+def stream_writer(sink: Sink, write: Any) -> Any:
     """The writer of a streaming query.
 
     Raises

@@ -1,4 +1,4 @@
-"""The data sources: options, filters and tasks handed to `sparkwire.files`, its record batches handed to Spark.
+"""The data sources: options, filters and tasks handed to a format's modules, its record batches handed to Spark.
 
 Spark makes a source in a Python process of its own for planning, and pickles what it plans for its workers: everything here is
 plain data and the names of this package's classes.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.core.sources.follow import Follower
+from sparkwire.core.sources.format import Files, Sink
 from sparkwire.databus.files import databus, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log, write_log
 from sparkwire.spark.comments import commented
@@ -54,7 +54,7 @@ class Task(InputPartition):  # type: ignore[misc]  # PySpark is not typed
 class Reader(DataSourceReader):  # type: ignore[misc]
     """One batch query over the files of a source."""
 
-    def __init__(self, files: ModuleType, query: Any, schema: StructType) -> None:
+    def __init__(self, files: Files, query: Any, schema: StructType) -> None:
         self.files = files
         self.query = query
         self.types = to_arrow_schema(schema, **_IN_UTC)
@@ -113,16 +113,15 @@ _OPERATORS = {
 
 
 class FileSource(DataSource):  # type: ignore[misc]
-    """A source whose options, columns and rows are those of a module of `sparkwire.files`."""
+    """A source whose options, columns and rows are those of a format's modules."""
 
-    files: ModuleType
-    sink: ModuleType
+    files: Files
+    sink: Sink
     follower: Callable[[Any], Follower[Any, Any]]
 
     @classmethod
     def name(cls) -> str:
-        name: str = cls.files.NAME
-        return name
+        return cls.files.NAME
 
     def schema(self) -> StructType:
         query = self.files.query(self.options)
@@ -162,7 +161,7 @@ class Databus(FileSource):
     follower = follow_events.EventFollower
 
 
-def with_schema(source: ModuleType, options: Mapping[str, str], schema: StructType) -> Any:
+def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -> Any:
     """The query of options, for the columns of a schema that the user may have given.
 
     Raises

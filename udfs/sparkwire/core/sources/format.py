@@ -1,0 +1,64 @@
+"""What Spark's data sources need of a format's modules: one that reads its files as a table, one that writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from sparkwire.core.sources.options import Comparison
+
+Staged = Sequence[Any]
+"""files that have been written and do not have their names yet"""
+
+
+class Files(Protocol):
+    """A module that reads files of one format; ``query`` is what its ``query`` makes of options: plain data."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802
+        """In ``spark.read.format``."""
+
+    def query(self, given: Mapping[str, str], /) -> Any:
+        """Raises ValueError where an option is unknown or wrong."""
+
+    def found(self, query: Any, /) -> Sequence[Any]:
+        """The files; raises FileNotFoundError where there are none."""
+
+    def types(self, query: Any, /) -> Mapping[str, pa.DataType]:
+        """Of every column that a query may have."""
+
+    def docs(self, query: Any, /) -> Mapping[str, str]:
+        """What each column is."""
+
+    def schema(self, query: Any, /) -> pa.Schema:
+        """Of the columns that the query has."""
+
+    def narrowed(self, query: Any, comparisons: Sequence[Comparison], /) -> Any:
+        """The query for rows that a filter may let through."""
+
+    def plan(self, query: Any, /) -> Sequence[Sequence[Any]]:
+        """What each task reads: plain data."""
+
+    def read(self, query: Any, task: Any, time_zone: str | None, /) -> Iterator[pa.RecordBatch]:
+        """The rows of a task."""
+
+
+class Sink(Protocol):
+    """A module that writes files of one format; ``write`` is what its ``write_of`` makes of options: plain data."""
+
+    def write_of(self, given: Mapping[str, str], schema: pa.Schema, overwrite: bool, /) -> Any:
+        """Raises ValueError where an option or a column is unknown or wrong."""
+
+    def begin(self, write: Any, /) -> None:
+        """Before any task; raises ValueError where nothing can be written."""
+
+    def write_rows(self, write: Any, batches: Iterator[pa.RecordBatch], attempt: str, task: int, /) -> Staged:
+        """The files of a task, none of which has its name yet."""
+
+    def commit(self, write: Any, job: str, staged: Staged, stream: tuple[str, int] | None = None, /) -> None:
+        """Give the files of all tasks their names; ``stream`` is a streaming query's id and the number of its batch."""
+
+    def abort(self, write: Any, job: str, /) -> None:
+        """Remove what a job that failed has left."""
