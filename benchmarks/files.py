@@ -29,7 +29,7 @@ from sparkwire.kafka.files import kafka_log
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
-TASK = 288 << 20  # what one task reads, whoever reads: of 1 GB four, two for each core [bytes]
+TASK = 544 << 20  # what one task reads, whoever reads: of 1 GB two, one for each core [bytes]
 SEGMENTS = 2
 SOUGHT = "key00042"
 """one record of each cell"""
@@ -83,7 +83,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
             "constant row": constant(spark, "record_count INT", ["count(*)", "sum(record_count)"], 1, 1, 1),
             "constant small": constant(spark, values, ["count(*)", length], small_records, tasks, batches, value=100),
         },
-        rounds=3,
+        rounds=5,
     )
     value, peer = times["value"], "binaryFile and kafka_records in 4 MB files"
     work = "1 GB of segments of 1 KB records, two cores: "

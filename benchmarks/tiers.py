@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import resource
 import secrets
 import struct
 import subprocess
@@ -17,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -36,8 +36,9 @@ CHUNK = 4 << 20
 """the plugin's default [bytes]"""
 TOPIC_ID = "GuCdKpmgR5i6jlGF8wo2DQ"
 NAMED, PARTITIONS = 100_000, 100
-SMALL_SEGMENTS, CHUNKS, SMALL_CHUNK = 1000, 4, 64 << 10
-"""in an object store: segments, chunks of each, and about how large one is [bytes]"""
+SEGMENTS_STORED, CELLS_SOUGHT = 1000, 128
+"""in an object store: segments, of one cell each, and how many cells the one has in which an offset is looked up"""
+SMALL_CELL = 100_000  # [bytes] about
 Transform = Callable[[bytes], bytes]
 
 
@@ -82,16 +83,14 @@ def _xor(left: bytes, right: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
-def write_copy(
-    segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None, chunk_size: int = CHUNK
-) -> None:
+def write_copy(segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None) -> None:
     """A segment as the plugin moves it: its chunks, its indexes, its manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     stem, data = f"{offsets.start:020}-{offsets.start:022}", segment.read_bytes()
     sizes = []
     with (folder / f"{stem}.log").open("wb") as out:
-        for at in range(0, len(data), chunk_size):
-            chunk = data[at : at + chunk_size]
+        for at in range(0, len(data), CHUNK):
+            chunk = data[at : at + CHUNK]
             chunk = pa.Codec("zstd").compress(chunk, asbytes=True) if compressed else chunk
             sizes.append(out.write(encrypt(chunk) if encrypt else chunk))
     indexes, spans, begin = b"", {}, 0
@@ -101,7 +100,7 @@ def write_copy(
         spans[name] = {"position": begin, "size": len(stored)}
         indexes, begin = indexes + stored, begin + len(stored)
     (folder / f"{stem}.indexes").write_bytes(indexes)
-    index = {"type": "variable", "originalChunkSize": chunk_size, "originalFileSize": len(data)}
+    index = {"type": "variable", "originalChunkSize": CHUNK, "originalFileSize": len(data)}
     manifest = {
         "version": "1",
         "chunkIndex": index | {"transformedChunks": base64.b64encode(_chunk_sizes(sizes)).decode()},
@@ -205,16 +204,20 @@ def _one_offset() -> list[Row]:
     top = f"tiered/orders-{TOPIC_ID}/0"
     with running_store() as server, tempfile.TemporaryDirectory() as name:
         store, folder = server.bucket("tiered"), Path(name)
-        cell, records = log(SMALL_CHUNK, 1000)
-        whole = write_segment(folder / "whole", cell, records, SMALL_SEGMENTS * CHUNKS)
-        size, every = CHUNKS * len(cell), CHUNKS * records
+        cell, records = log(SMALL_CELL, 100)
+        cells = [1] * SEGMENTS_STORED
+        cells[SEGMENTS_STORED // 2] = CELLS_SOUGHT
+        whole, first = write_segment(folder / "whole", cell, records, sum(cells)), 0
+        entries = np.fromfile(whole.with_suffix(".index"), ">i4").reshape(-1, 2)
+        segment = folder / "segment.log"
         with whole.open("rb") as data:
-            for k in range(SMALL_SEGMENTS):
-                segment = folder / "segment.log"
-                segment.write_bytes(data.read(size))
-                entries = (struct.pack(">ii", n * records, n * len(cell)) for n in range(1, CHUNKS))
-                segment.with_suffix(".index").write_bytes(b"".join(entries))
-                write_copy(segment, folder / "0", range(k * every, (k + 1) * every), False, None, len(cell))
+            for count in cells:
+                begin, stop = first * records, (first + count) * records
+                segment.write_bytes(data.read(count * len(cell)))
+                own = entries[(entries[:, 0] > begin) & (entries[:, 0] < stop)] - (begin, first * len(cell))
+                own.astype(">i4").tofile(segment.with_suffix(".index"))
+                write_copy(segment, folder / "0", range(begin, stop), False, None)
+                first += count
         paths = sorted((folder / "0").iterdir())
         for path in paths:
             if path == paths[-3]:
@@ -222,7 +225,7 @@ def _one_offset() -> list[Row]:
             with store.open_output_stream(f"{top}/{path.name}") as out:
                 out.write(path.read_bytes())
         server.asked.clear()
-        offset = SMALL_SEGMENTS // 2 * every + 2 * records + 7
+        offset = (SEGMENTS_STORED // 2 + CELLS_SOUGHT // 2) * records + 7
         options = {"path": f"s3://{top}{server.query}", "columns": "offset", "startingOffset": str(offset)}
         query = kafka_log.query({**options, "endingOffset": str(offset + 1)})
         batches = [batch for task in kafka_log.plan(query) for batch in kafka_log.read(query, task)]
@@ -231,8 +234,8 @@ def _one_offset() -> list[Row]:
     chunks = [ranges.split("-") for path, ranges in requests if path.endswith(".log")]
     fetched = sum(int(last) - int(first) + 1 for first, last in chunks)
     return [
-        below("one offset of 1,000 segments: requests beyond the listing", Timing((len(requests),)), "requests", 5),
-        below("one offset of 1,000 segments: what is fetched of chunks", Timing((fetched / len(cell),)), "chunks", 2),
+        below("one offset of 1,000 segments: GET requests beyond the listing", Timing((len(requests),)), "requests", 5),
+        below("one offset of 1,000 segments: what is fetched of chunks", Timing((fetched / CHUNK,)), "chunks", 2),
     ]
 
 
@@ -252,7 +255,7 @@ def _planning() -> list[Row]:
 
 def plan_names() -> tuple[float, float]:
     """How long it takes [s], and by how much the process grows up to its peak [MB]."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     each = NAMED // PARTITIONS
     with tempfile.TemporaryDirectory() as name:
         files = []
@@ -271,7 +274,13 @@ def plan_names() -> tuple[float, float]:
         found = plan.tasks(parts, TASK)
         taken = time.perf_counter() - began
     assert sum(map(len, found)) == NAMED
-    return taken, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
+    return taken, peak() - before
+
+
+def peak() -> float:
+    """The most memory that this process has had [MB]; what `getrusage` says may be its parent's."""
+    [line] = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 def _newest(folder: Path, k: int, file: File) -> File:
