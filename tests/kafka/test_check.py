@@ -90,6 +90,7 @@ def test_what_has_been_flushed_is_not_looked_at(logs: Path) -> None:
         (lambda folder: (folder / EPOCHS).write_bytes(b"0\n9\n"), [(EPOCHS, "refuse")]),
         (lambda folder: (folder / EPOCHS).write_bytes(b"0\n1\n0 99\n"), [(EPOCHS, "truncate")]),
         (lambda folder: (folder / EPOCHS).unlink(), []),
+        (lambda folder: (folder / EPOCHS).write_bytes(b""), []),
         (
             lambda folder: (folder / f"{LAST}.log").write_bytes(b""),
             [(f"{LAST}.index", "rebuild"), (f"{LAST}.timeindex", "rebuild")],

@@ -91,6 +91,12 @@ def test_leader_epochs() -> None:
         assert [(row["epoch"], row["start_offset"]) for row in rows] == [(int(e), int(s)) for e, s in stored]
 
 
+@pytest.mark.parametrize(("text", "rows"), [(b"", 0), (b"0", 0), (b"0\n", 0), (b"\n", 1), (b"1\n", 1), (b"0\n\n", 1)])
+def test_leader_epochs_of_a_broker_that_was_killed(text: bytes, rows: int) -> None:
+    """Kafka's `CheckpointFile` reads no entries where a line is not there, and refuses an empty one."""
+    assert ask("kafka_leader_epochs", [text]) == [[{"epoch": None, "start_offset": None}] * rows]
+
+
 def dumped_offset(row: Row) -> str:
     """The text that DumpLogSegments has of a committed offset."""
     data = {"offset": row["offset"]}

@@ -61,6 +61,8 @@ def leader_epochs(text: bytes) -> list[Row]:
     lines = text.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
+    if not lines or (len(lines) == 1 and re.fullmatch(rb"0+[ \t\r]*", lines[0])):
+        return []
     head = [re.fullmatch(rb"(-1|[0-9]+)[ \t\r]*", line) for line in lines[:2]]
     if len(head) < 2 or head[0] is None or head[1] is None or int(head[0][1]) != 0 or not 0 <= int(head[1][1]) < 2**31:
         return [damage]

@@ -7,7 +7,8 @@ r"""``kafka_leader_epochs``: a `leader-epoch-checkpoint` file, where each leader
 
 Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Corruption is a row of NULLs: a line in an entry's place
 that is not two such numbers, a file that has not as many entries as it says (after the last one), and a file
-without the first two lines (its only row). Kafka refuses such a file.
+whose first two lines are no version and count (its only row). Kafka refuses such a file; one that is empty, or ends after the
+version, as a broker leaves it that is killed meanwhile, has no entries for it.
 
 Source: apache/kafka, `LeaderEpochCheckpointFile`, `CheckpointFile`.
 """
@@ -38,9 +39,11 @@ _CORRUPT: Final[Entry] = (None, None)
 def _entries(text: bytes) -> Iterator[Entry]:
     """The entries of a file, and a last one that is none where the file is not whole."""
     lines = text.split(b"\n")
-    if len(lines) > 2 and not lines[-1]:
+    if not lines[-1]:
         del lines[-1]  # it ends with a newline
-    version, count = (_numbers(_NUMBER, line) for line in [*lines, b""][:2])
+    version, count = (_numbers(_NUMBER, line) for line in [*lines, b"", b""][:2])
+    if not lines or (len(lines) == 1 and version == (_VERSION,)):
+        return
     entries = lines[2:] if version == (_VERSION,) and count is not None and count[0] >= 0 else []
     for line in entries:
         found = _numbers(_ENTRY, line)
