@@ -15,7 +15,7 @@ import pyarrow as pa
 from sparkwire.base.sqltype import sql_name
 from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
-from sparkwire.core.function import Format, Function
+from sparkwire.core.function import FIRST_RELEASE, Format, Function
 from sparkwire.core.sources.options import Option
 
 WIDTH = 88  # of a declaration's line before it is broken [characters]
@@ -52,9 +52,15 @@ def functions(format: Format) -> str:
     ]
     for function in format.functions:
         parts += [f"## {function.name}", "", "```text", declaration(function), "```", "", *_paragraph(function.doc), ""]
-        parts += [f"`{function.example_expression}` → `{function.example_answer}`", ""]
+        parts += [f"`{function.example_expression}` → `{function.example_answer}`", "", *_releases(function)]
         parts += _fields(function)
     return "\n".join(parts)
+
+
+def _releases(function: Function) -> list[str]:
+    """Since when there is a function, and until when, if that is not the first release and for ever."""
+    deprecated = [f"**{function.deprecation}**", ""] if function.deprecation else []
+    return deprecated if function.since == FIRST_RELEASE else [*deprecated, f"Since {function.since}.", ""]
 
 
 def samples() -> str:

@@ -48,7 +48,8 @@ def column_functions() -> str:
 def _column_function(function: Function) -> str:
     taken = parameters(function)
     fields = [f"    {name}: {doc}" for name, doc in function.field_docs.items()]
-    doc = [function.doc, "", function.signature, "", *(["Fields:", *fields, ""] if fields else [])]
+    deprecated = [function.deprecation, ""] if function.deprecation else []
+    doc = [function.doc, "", *deprecated, function.signature, "", *(["Fields:", *fields, ""] if fields else [])]
     lines = [*doc, f"Example: {function.example}"]
     body = "\n".join(f"    {line}".rstrip() for line in lines).replace("\\", "\\\\").strip()
     given = ", ".join([repr(function.name), *(parameter.name for parameter in taken)])

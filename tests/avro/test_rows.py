@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro import payloads, read, typed_rows
+from sparkwire.avro import payloads, to_python, typed_rows
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import combined, schemas_of
 from sparkwire.databus import payloads as events_payloads
@@ -67,9 +67,9 @@ def test_one_payload_as_java_decoded_it(stream: str) -> None:
     for event, java in decoded(stream):
         [value] = events_payloads.ask("dbus_value", pa.array([event], pa.binary())).to_pylist()
         [id] = events_payloads.ask("dbus_schema_id", pa.array([event], pa.binary())).to_pylist()
-        assert read(value, by_id[id]) == java
+        assert to_python(value, by_id[id]) == java
         with pytest.raises(ValueError, match=r"^the payload of \d+ bytes cannot be read: TRUNCATED$"):
-            read(value[:-1], by_id[id])
+            to_python(value[:-1], by_id[id])
 
 
 def test_what_names_a_schema(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.catalogue import FORMATS
@@ -41,10 +40,6 @@ def test_structs_have_every_field(name: str) -> None:
     of_one_value = [function.name for function in above if function.arguments == FUNCTIONS[format.struct].arguments]
     expected = {scalar.removeprefix(format.prefix): types[scalar] for scalar in of_one_value}
     assert {field.name: field.type for field in types[format.struct]} == expected
-
-
-def test_functions_are_the_catalogue() -> None:
-    assert sparkwire.functions() == list(FUNCTIONS.values())
 
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)

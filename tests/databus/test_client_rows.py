@@ -113,7 +113,7 @@ def test_a_task_dispatches_stream_after_stream_whatever_the_batches(size: int) -
 
 
 def plan(consumer: Any, **changes: Any) -> Plan:
-    return Plan(consumer, 1, None, None, None, Settings(max_retries=3))._replace(**changes)
+    return Plan(consumer, 1, None, Settings(max_retries=3))._replace(**changes)
 
 
 def consumed(streams: dict[str | None, bytes], consumer: Any, size: int = 1000, **changes: Any) -> list[dict[str, Any]]:
@@ -170,14 +170,6 @@ def test_a_damaged_event_is_never_skipped() -> None:
         list(consume_streams([bad], plan(Consumer())))
     [_, rows] = callback_rows([bad], {}, 1 << 30)
     assert rows.column("callback").to_pylist() == ["on_checkpoint"]
-
-
-def test_filters_leave_out_data_events_and_no_windows() -> None:
-    streams: dict[str | None, bytes] = {"a": window(1, 40, 41, 42) + window(2, 41) + window(3)}
-    report = consumed(streams, Consumer(), only_sources=frozenset((40, 42)))
-    assert [(r["scn"], r["events"]) for r in report] == [(1, 2), (2, 0), (3, 0)]
-    report = consumed(streams, Consumer(), logical_partitions=frozenset((7,)))
-    assert [(r["scn"], r["events"]) for r in report] == [(1, 0), (2, 0), (3, 0)]
 
 
 def test_what_makes_a_consumer_is_called_for_every_member_of_every_stream() -> None:

@@ -36,7 +36,7 @@ DELETES = 3  # without a payload, among the stream's persons and orders
 
 
 def test_there_and_back(spark: SparkSession) -> None:
-    avro.register(spark, "order_of", json.dumps(ORDER))
+    avro.register_function(spark, "order_of", json.dumps(ORDER))
     df = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
     [row] = df.selectExpr("order_of(value) AS o", "avro_json(value, '" + json.dumps(ORDER) + "') AS j").collect()
     assert row.o.asDict(recursive=True) == {
@@ -61,7 +61,7 @@ def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.Mon
     """Before Spark 4.1 there is nothing else: the same rows, whatever the session's clock."""
     monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
     spark.conf.set("spark.sql.session.timeZone", zone)
-    avro.register(spark, "order_of_pandas", ORDER)
+    avro.register_function(spark, "order_of_pandas", ORDER)
     given = spark.sql(f"SELECT {ROW} AS r UNION ALL SELECT CAST(NULL AS {ROW_TYPE})")
     bytes_of = given.select("r", avro.encode("r", ORDER).alias("value"))
     rows = bytes_of.selectExpr("r", "value", "order_of_pandas(value) AS o").collect()
@@ -73,7 +73,7 @@ def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.Mon
 def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that is no STRUCT, integers that pandas makes floating point of."""
     monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
-    avro.register(spark, "number_of", ["null", "int"])
+    avro.register_function(spark, "number_of", ["null", "int"])
     df = spark.sql("SELECT * FROM VALUES (1, 7), (2, NULL) t(k, n)").coalesce(1)
     found = (
         df.select("k", avro.encode("n", ["null", "int"]).alias("v")).selectExpr("v", "number_of(v) AS n").orderBy("k")
@@ -84,7 +84,7 @@ def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: py
 def test_a_reader_schema(spark: SparkSession) -> None:
     fields = [{"name": "id", "type": "double"}, {"name": "new", "type": "int", "default": 3}]
     later = {"type": "record", "name": "Order", "fields": fields}
-    avro.register(spark, "order_later", ORDER, later)
+    avro.register_function(spark, "order_later", ORDER, later)
     value = spark.sql(f"SELECT {ROW} AS r").select(avro.encode("r", ORDER).alias("value"))
     assert value.selectExpr("order_later(value) AS o").first().o.asDict() == {"id": 7.0, "new": 3}
 
@@ -105,7 +105,7 @@ def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str
 def test_rows_by_source(spark: SparkSession) -> None:
     stream = [event for _, event in golden_events("window_stream")]
     df = spark.createDataFrame([(event,) for event in stream], "event BINARY")
-    frames = databus.rows(df, schemas()[:2])
+    frames = databus.rows_by_source(df, "event", schemas()[:2])
     assert list(frames) == ["com.example.events.Person", "com.example.events.Order", "UNKNOWN_SCHEMA"]
     person, order, unknown = (frame.collect() for frame in frames.values())
     java = decoded("window_stream")
@@ -181,7 +181,7 @@ def test_refusals(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match=r"^rows has two columns named a"):
         avro.rows(df, "value", given)
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
-        avro.register(spark, "f", "string", "int")
+        avro.register_function(spark, "f", "string", "int")
     with pytest.raises(Exception, match="avro_json takes an Avro schema: an Avro schema is JSON, and this is not"):
         df.selectExpr("avro_json(value, '{')").collect()
     with pytest.raises(Exception, match="the column is STRING, and int is written from INT"):

@@ -109,12 +109,11 @@ def test_a_group_and_filters_and_sources(spark: SparkSession, tmp_path: Path) ->
     stream = b"".join(window(scn, 40, 40, 41, 42, first_key=10 * scn) for scn in range(1, 20))
     settings = Settings(max_retries=2)
     report = consume(
-        frame(spark, {"s": stream}),
+        frame(spark, {"s": stream}).where("dbus_src_id(event) IN (40, 41) OR dbus_src_id(event) < 0"),
         Writing(tmp_path),
         group_size=3,
         source_order=["com.example.events.Order"],
         sources=golden_sources(),
-        only_sources=[40, 41],
         settings=settings,
     )
     assert [row["events"] for row in report.collect()] == [3] * 19
@@ -124,6 +123,21 @@ def test_a_group_and_filters_and_sources(spark: SparkSession, tmp_path: Path) ->
     assert all([line[1] for line in lines if line[0] == "source"] == names for lines in members)
     keys = sorted(line[3] for lines in members for line in lines if line[0] == "data")
     assert keys == [10 * scn + k for scn in range(1, 20) for k in range(3)]
+
+
+def test_filters_that_go(spark: SparkSession) -> None:
+    """They leave out data events, and no windows; they say what to write."""
+    df = frame(spark, {"a": window(1, 40, 41, 42) + window(2, 41) + window(3)})
+    filters: tuple[tuple[dict[str, Any], list[int]], ...] = (
+        ({"only_sources": [40, 42]}, [2, 0, 0]),
+        ({"logical_partitions": [7]}, [0, 0, 0]),
+    )
+    for filter, events in filters:
+        with pytest.warns(
+            FutureWarning, match=rf"^consume\({next(iter(filter))}=…\) goes in sparkwire 0.3: filter the rows"
+        ):
+            report = consume(df, Consumer(), **filter)
+        assert [row["events"] for row in report.orderBy("scn").collect()] == events
 
 
 class FailsAlways(Consumer):

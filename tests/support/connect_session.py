@@ -61,7 +61,7 @@ def sources(spark: SparkSession) -> list[int]:
 
 
 def typed_payloads(spark: SparkSession) -> dict[str, Any]:
-    avro.register(spark, "record_of", RECORD)
+    avro.register_function(spark, "record_of", RECORD)
     data = spark.sql("SELECT named_struct('a', 21) AS r").select(avro.encode("r", RECORD).alias("value"))
     typed = data.selectExpr("value", "record_of(value).a AS given")
     rows_of = avro.rows(typed.selectExpr("*", "1 AS id"), "value", {1: RECORD}, by="id", keep_payload=False)

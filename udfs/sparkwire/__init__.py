@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "functions", "kafka", "publish", "register",
-    "samples", "sql_functions",
+    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "kafka", "publish", "register", "samples",
+    "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -48,7 +48,7 @@ def __dir__() -> list[str]:
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
     """Make every function available in the SQL of this session, classic or Connect; twice is harmless.
 
-    Also creates the views ``sparkwire_functions`` (name, signature, doc, example) and
+    Also creates the views ``sparkwire_functions`` (name, signature, doc, example, since, deprecated, replaced_by) and
     ``sparkwire_samples``, one row of sample bytes that the examples read.
 
     Parameters
@@ -123,9 +123,11 @@ def doctor(spark: SparkSession | None = None) -> None:
 
 
 def functions() -> list[Function]:
-    """Every function with its name, signature, doc and example, in the order of the reference."""
+    """Goes: use ``FUNCTIONS.values()``."""
+    from sparkwire.base.deprecation import GONE, warn
     from sparkwire.catalogue import FUNCTIONS
 
+    warn(f"sparkwire.functions goes in sparkwire {GONE}: use sparkwire.FUNCTIONS.values()")
     return list(FUNCTIONS.values())
 
 

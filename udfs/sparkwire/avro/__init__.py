@@ -17,9 +17,33 @@ are no error.
 
 from __future__ import annotations
 
-from sparkwire.avro.api import Registry, encode, json_rows, protobuf_rows, read, register, rows, rows_by_type
+from sparkwire.avro.api import (
+    Registry,
+    decode,
+    encode,
+    json_rows,
+    protobuf_rows,
+    read,
+    register,
+    register_function,
+    rows,
+    rows_by_type,
+    to_python,
+)
 
-__all__ = ["Registry", "encode", "json_rows", "protobuf_rows", "read", "register", "rows", "rows_by_type"]
+__all__ = [
+    "Registry",
+    "decode",
+    "encode",
+    "json_rows",
+    "protobuf_rows",
+    "register_function",
+    "rows",
+    "rows_by_type",
+    "to_python",
+]
+_REPLACED = (read, register)
+"""names that go, so `dir` and ``__all__`` have them no more"""
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """Avro payloads by their schemas: typed functions, typed rows, structs back to bytes.
 
-    sparkwire.avro.register(spark, "order_of", schema)
+    sparkwire.avro.register_function(spark, "order_of", schema)
     spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
 
     rows = sparkwire.avro.rows(df, "event", "/schemas")
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkwire.avro.registry import Registry
+from sparkwire.base.deprecation import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,10 +21,20 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["Registry", "encode", "json_rows", "protobuf_rows", "read", "register", "rows", "rows_by_type"]
+__all__ = [
+    "Registry",
+    "decode",
+    "encode",
+    "json_rows",
+    "protobuf_rows",
+    "register_function",
+    "rows",
+    "rows_by_type",
+    "to_python",
+]
 
 
-def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
+def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
     """Make ``name(value BINARY)`` a function in the SQL of this session: one Avro datum as typed columns.
 
     Its answer is a STRUCT for a record, NULL where a datum cannot be read; ``avro_error`` says why.
@@ -39,10 +50,39 @@ def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any = N
     ------
     ValueError
         where one is no schema, the one cannot be read by the other, or it is recursive: one sentence.
+
+    Examples
+    --------
+    >>> sparkwire.avro.register_function(spark, "order_of", schema)
+    >>> spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
     """
     from sparkwire.spark import avro
 
-    avro.register(spark, name, schema, reader_schema)
+    avro.register_function(spark, name, schema, reader_schema)
+
+
+def decode(column: Column | str, schema: Any, reader_schema: Any = None) -> Column:
+    """Avro data as typed columns, for DataFrame code: what a function that ``register_function`` makes returns.
+
+    Parameters
+    ----------
+    column
+        a BINARY column, or its name
+    schema, reader_schema
+        as for ``register_function``
+
+    Raises
+    ------
+    ValueError
+        as ``register_function``.
+
+    Examples
+    --------
+    >>> events.select(sparkwire.avro.decode(W.dbus_value("event"), schema).alias("order"))
+    """
+    from sparkwire.spark import avro
+
+    return avro.decode(column, schema, reader_schema)
 
 
 def rows(
@@ -98,6 +138,11 @@ def rows(
 
     The query fails with one sentence where the column has something else than it was taken for: events for messages, or the other
     way round, or a hundred rows at once none of which is either.
+
+    Examples
+    --------
+    >>> registry = sparkwire.avro.Registry.http("https://registry:8081")
+    >>> sparkwire.avro.rows(messages.select("offset", "value"), "value", registry)
     """
     from sparkwire.spark import avro
 
@@ -129,6 +174,11 @@ def rows_by_type(
     ------
     ValueError, TypeError
         as ``rows``.
+
+    Examples
+    --------
+    >>> tables = sparkwire.avro.rows_by_type(messages, "value", registry)
+    >>> tables["shop.Order"].write.saveAsTable("orders")
     """
     from sparkwire.spark import avro
 
@@ -154,6 +204,10 @@ def json_rows(
     ------
     ValueError, TypeError
         as ``rows``, and where no schema is JSON Schema.
+
+    Examples
+    --------
+    >>> sparkwire.avro.json_rows(messages, "value", registry)
     """
     from sparkwire.spark import registered_rows
 
@@ -190,6 +244,10 @@ def protobuf_rows(
         as ``json_rows``, and where no schema has such a message.
     AnalysisException
         Spark's own, without its package.
+
+    Examples
+    --------
+    >>> sparkwire.avro.protobuf_rows(messages, "value", registry, "shop.Order")
     """
     from sparkwire.spark import registered_rows
 
@@ -197,7 +255,7 @@ def protobuf_rows(
 
 
 def encode(struct: Column | str, schema: Any) -> Column:
-    """Avro data out of a column, BINARY: the reverse of a function that ``register`` makes.
+    """Avro data out of a column, BINARY: the reverse of ``decode``.
 
     Fields are found by their names; one that is missing has to be nullable, as in Spark. NULL where the schema has no place
     for a value:
@@ -207,14 +265,33 @@ def encode(struct: Column | str, schema: Any) -> Column:
     ------
     ValueError
         where it is no schema, or the column cannot be written by it: one sentence.
+
+    Examples
+    --------
+    >>> orders.select(sparkwire.avro.encode(F.struct("id", "note", "count"), schema).alias("value"))
     """
     from sparkwire.spark import avro
 
     return avro.encode(struct, schema)
 
 
-def read(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
-    """One datum as a Python value: a record is a dict. ValueError where it cannot be read."""
+def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
+    """One datum as a Python value, without Spark: a record is a dict.
+
+    Raises
+    ------
+    ValueError
+        where it cannot be read.
+
+    Examples
+    --------
+    >>> sparkwire.avro.to_python(b"\\x02", "int")
+    1
+    """
     from sparkwire.avro.typed import value_of
 
     return value_of(payload, schema, reader_schema)
+
+
+register = replaced("sparkwire.avro.register", "sparkwire.avro.register_function", register_function)
+read = replaced("sparkwire.avro.read", "sparkwire.avro.to_python", to_python)

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from sparkwire.core.column import Identity, identity_of, struct
-from sparkwire.core.function import Function
+from sparkwire.core.function import FIRST_RELEASE, Function
 
 Scan = TypeVar("Scan")
 
@@ -119,7 +119,12 @@ RowsScan = TypeVar("RowsScan", bound=Rows)
 
 
 def rows_function(
-    declaration: str, table: Sequence[Column[RowsScan]], scan: Callable[..., RowsScan], doc: str, example: str
+    declaration: str,
+    table: Sequence[Column[RowsScan]],
+    scan: Callable[..., RowsScan],
+    doc: str,
+    example: str,
+    since: str = FIRST_RELEASE,
 ) -> Function:
     """The one-to-many function that answers a table's rows, ``ARRAY<STRUCT<...>>``.
 
@@ -131,7 +136,8 @@ def rows_function(
         scanned = scan(*columns, **constants)
         return scanned.lists(struct(columns_of(scanned, table)))
 
-    return Function(f"{declaration} -> ARRAY<{struct_type(table)}>", doc, decode, example, field_docs=_docs(table))
+    returns = f"ARRAY<{struct_type(table)}>"
+    return Function(f"{declaration} -> {returns}", doc, decode, example, field_docs=_docs(table), since=since)
 
 
 def _docs(table: Sequence[Column[Scan]]) -> dict[str, str]:

@@ -26,12 +26,14 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.deprecation import warn
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Layout
 from sparkwire.core.arguments import Argument, brief, column, constant, declared, kind, parse, same_length
 from sparkwire.core.coerce import plain_type
 from sparkwire.core.column import all_null, masked
 
+FIRST_RELEASE: Final = "0.1.0"
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
 
 
@@ -58,6 +60,12 @@ class Function:
     literals
         Names of STRING columns that mostly are one value, such as a codec: in DataFrame code a Python text there is
         that value, and not the name of a column.
+    since
+        The release that had it first.
+    deprecated
+        The release from which on it warns, empty while it stays.
+    replaced_by
+        What to write instead of a deprecated function.
     """
 
     signature: str
@@ -67,6 +75,9 @@ class Function:
     called_on_null: bool = False
     field_docs: Mapping[str, str] = field(default_factory=dict)
     literals: tuple[str, ...] = ()
+    since: str = FIRST_RELEASE
+    deprecated: str = ""
+    replaced_by: str = ""
 
     @cached_property
     def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
@@ -93,6 +104,11 @@ class Function:
     def return_type(self) -> pa.DataType:
         """The Arrow type of the answer."""
         return arrow_type(self.returns)
+
+    @property
+    def deprecation(self) -> str:
+        """What is said of a deprecated function, empty for every other."""
+        return f"{self.name} is deprecated since {self.deprecated}: use {self.replaced_by}" if self.deprecated else ""
 
     @property
     def example_expression(self) -> str:
@@ -127,6 +143,8 @@ class Function:
         MemoryError
             where memory is refused, which says nothing about the bytes.
         """
+        if self.deprecation:
+            warn(self.deprecation)
         columns, constants = self._bind(args, named)
         if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
             return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is

@@ -57,6 +57,7 @@ from sparkwire.databus.api import (
     consume,
     dispatch,
     rows,
+    rows_by_source,
 )
 
 __all__ = [
@@ -77,8 +78,10 @@ __all__ = [
     "callbacks",
     "consume",
     "dispatch",
-    "rows",
+    "rows_by_source",
 ]
+_REPLACED = (rows,)
+"""names that go, so `dir` and ``__all__`` have them no more"""
 
 
 def __dir__() -> list[str]:

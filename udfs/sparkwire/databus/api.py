@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparkwire.base.deprecation import GONE, arguments, replaced, warn
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.errors import (
@@ -55,23 +56,24 @@ __all__ = [
     "callbacks",
     "consume",
     "dispatch",
-    "rows",
+    "rows_by_source",
 ]
 
 
+@arguments(2, "group_size", "source_order", "partitions")
 def consume(
     df: DataFrame,
     consumer: Consumer | Callable[[], Consumer],
+    *,
     group_size: int = 1,
     source_order: Sequence[int | str] | None = None,
     partitions: int | None = None,
-    *,
     sources: Iterable[Source] | None = None,
-    only_sources: Iterable[int] | None = None,
-    logical_partitions: Iterable[int] | None = None,
     order: Sequence[str] | None = None,
     settings: Settings | None = None,
     tasks: int | None = None,
+    only_sources: Iterable[int] | None = None,
+    logical_partitions: Iterable[int] | None = None,
 ) -> DataFrame:
     """Run a consumer over the events of a DataFrame, now; a report row for each completed window.
 
@@ -99,14 +101,14 @@ def consume(
     sources
         the sources with their schemas. Data events of other sources, or with a schema id that none of them has, then fail, as in
         Databus. By default any source is known, by its id as its name.
-    only_sources, logical_partitions
-        ids: other data events are left out, as a relay's filters do. Windows always come.
     order
         the columns that order a stream's events; by default ``file`` and ``position``, those of them that are there.
     settings
         sizes and retries; by default those of Databus, but with 10 retries.
     tasks
         among how many tasks the streams are spread; by default ``spark.sql.shuffle.partitions``.
+    only_sources, logical_partitions
+        deprecated: filter the rows, as in ``df.where("src_id IN (40, 41) OR src_id < 0")``, which keeps the windows.
 
     Returns
     -------
@@ -123,9 +125,20 @@ def consume(
     pyspark.errors.PythonException
         where the consumer has failed as often as it may (its last line is one sentence that names stream, window, callback and
         error), or an event is corrupt.
+
+    Examples
+    --------
+    >>> events = spark.read.format("databus").load("/relay")
+    >>> sparkwire.databus.consume(events, Orders(), partitions=4).where("retries > 0")
     """
     from sparkwire.spark import databus
 
+    for name, ids in (("only_sources", only_sources), ("logical_partitions", logical_partitions)):
+        if ids is not None:
+            warn(
+                f"consume({name}=…) goes in sparkwire {GONE}: filter the rows, src_id < 0 being the windows",
+                stacklevel=4,
+            )
     return databus.consume(
         df,
         consumer,
@@ -165,14 +178,18 @@ def callbacks(
     DataFrame
         ``stream STRING, n BIGINT`` (0, 1, … in its stream)``, callback STRING, scn BIGINT`` (NULL where the callback has
         none)``, source STRING, event BINARY`` (of `on_data_event` and `on_error`).
+
+    Examples
+    --------
+    >>> sparkwire.databus.callbacks(events).groupBy("callback").count()
     """
     from sparkwire.spark import databus
 
     return databus.callbacks(df, sources, order, threshold, tasks)
 
 
-def rows(
-    df: DataFrame, schemas: str | Path | Iterable[Any] | Mapping[Any, Any], column: str = "event"
+def rows_by_source(
+    df: DataFrame, column: str, schemas: str | Path | Iterable[Any] | Mapping[Any, Any]
 ) -> dict[str, DataFrame]:
     """Typed rows of events: a DataFrame for each source, the payload's fields as columns.
 
@@ -180,11 +197,11 @@ def rows(
     ----------
     df
         a DataFrame, a batch or a stream
+    column
+        the BINARY column of events
     schemas
         a folder of ``.avsc`` files, a list of schemas, or a mapping from digests or versions to schemas, as for
         `sparkwire.avro.rows`; a source is the full name of a record, and its last schema is what its rows are read as
-    column
-        the BINARY column of events
 
     Returns
     -------
@@ -199,7 +216,22 @@ def rows(
         where a schema is none, or cannot be read by the last one of its source: one sentence.
     TypeError
         where the column is not BINARY.
+
+    Examples
+    --------
+    >>> tables = sparkwire.databus.rows_by_source(events.where("status = 'OK'"), "event", "/schemas")
+    >>> tables["com.shop.Orders"].where("_opcode_ = 'DELETE'")
     """
     from sparkwire.spark import avro
 
-    return avro.events_by_source(df, schemas, column)
+    return avro.events_by_source(df, column, schemas)
+
+
+def _rows(
+    df: DataFrame, schemas: str | Path | Iterable[Any] | Mapping[Any, Any], column: str = "event"
+) -> dict[str, DataFrame]:
+    """The arguments of ``rows_by_source`` in the order that they had."""
+    return rows_by_source(df, column, schemas)
+
+
+rows = replaced("sparkwire.databus.rows", "sparkwire.databus.rows_by_source(df, column, schemas)", _rows)

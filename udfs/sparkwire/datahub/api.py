@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from sparkwire.base.deprecation import arguments
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["columns", "rows"]
 
 
-def rows(
-    messages: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None
-) -> DataFrame:
+@arguments(2, messages="df")
+def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None) -> DataFrame:
     """The changes of one table, with a typed column for each column of it.
 
     Parameters
     ----------
-    messages
+    df
         a DataFrame with a BINARY column of BLOB messages, a batch or (with ``columns`` given) a stream
     column
         the name of that column
@@ -37,7 +38,7 @@ def rows(
     DataFrame
         a row for each change, with the columns
 
-        - of ``messages`` but the messages themselves, as they are: path, offset, whatever there is. They cross to Python
+        - of ``df`` but the messages themselves, as they are: path, offset, whatever there is. They cross to Python
           with the messages: drop those that are not needed;
         - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
           ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
@@ -55,20 +56,30 @@ def rows(
     ------
     ValueError
         where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, no message declares
-        columns for the table, or a column of ``messages`` has the name of a column of the rows.
+        columns for the table, or a column of ``df`` has the name of a column of the rows.
     TypeError
         where the column is not BINARY.
+
+    Examples
+    --------
+    >>> sparkwire.datahub.rows(messages, "value", table="shop.orders").where("_operation_type_ = 'D'")
     """
     from sparkwire.spark import datahub
 
-    return datahub.rows(messages, column, table, columns)
+    return datahub.rows(df, column, table, columns)
 
 
-def columns(messages: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
+@arguments(2, messages="df")
+def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
     """The columns of a table, name to DataHub type, as its messages declare them: what ``rows`` takes by default.
 
     Runs a query over all messages.
+
+    Examples
+    --------
+    >>> sparkwire.datahub.columns(messages, "value", table="shop.orders")
+    {'id': 'LONG', 'note': 'STRING'}
     """
     from sparkwire.spark import datahub
 
-    return datahub.columns(messages, column, table)
+    return datahub.columns(df, column, table)

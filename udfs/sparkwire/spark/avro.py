@@ -53,14 +53,23 @@ class PandasTypedCall(TypedCall):
             return to_pandas(self.decoder.decode(pa.Array.from_pandas(value), self.__name__))
 
 
-def register(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
-    """See ``sparkwire.avro.register``."""
+def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
+    """See ``sparkwire.avro.register_function``."""
+    spark.udf.register(name, _typed_udf(name, schema, reader_schema, spark))
+
+
+def decode(column: Column | str, schema: Any, reader_schema: Any) -> Column:
+    """See ``sparkwire.avro.decode``."""
+    decoded: Column = _typed_udf("decode", schema, reader_schema)(column)
+    return decoded
+
+
+def _typed_udf(name: str, schema: Any, reader_schema: Any, spark: SparkSession | None = None) -> Any:
     decoder = typed(schema, reader_schema)
     returns = from_arrow_type(decoder.type)
     if best_interface(spark) == "arrow":
-        spark.udf.register(name, F.arrow_udf(TypedCall(name, decoder), returns))
-    else:
-        spark.udf.register(name, F.pandas_udf(PandasTypedCall(name, decoder), returns))
+        return F.arrow_udf(TypedCall(name, decoder), returns)
+    return F.pandas_udf(PandasTypedCall(name, decoder), returns)
 
 
 def rows(
@@ -137,8 +146,8 @@ def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
     return messages.map_rows(own, take, keep_payload=True)
 
 
-def events_by_source(df: DataFrame, schemas: Any, column: str) -> dict[str, DataFrame]:
-    """See ``sparkwire.databus.rows``."""
+def events_by_source(df: DataFrame, column: str, schemas: Any) -> dict[str, DataFrame]:
+    """See ``sparkwire.databus.rows_by_source``."""
     known = schemas_of(schemas)
     events = Messages.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
     of_sources = {name: _of_source(events, read) for name, read in by_name(known).items()}

@@ -7,6 +7,7 @@ from typing import Any
 import pyspark.sql.functions as F
 from pyspark.sql import Column
 
+from sparkwire.base.deprecation import warn
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.spark.udf import best_interface, udf
@@ -14,7 +15,10 @@ from sparkwire.spark.udf import best_interface, udf
 
 def column_of(name: str, *values: Any) -> Column:
     """A function over columns: a name or a Column for each of its columns, a Python value wherever it is one value."""
-    taken = parameters(FUNCTIONS[name])
+    function = FUNCTIONS[name]
+    if function.deprecation:
+        warn(function.deprecation, stacklevel=4)  # the line that calls its function in sql_functions
+    taken = parameters(function)
     # Up to the last one that is given: PySpark's UDFs of old versions know no defaults.
     last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
     given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]

@@ -45,13 +45,16 @@ def consume(
         check_callbacks(consumer)
     _check_count("group_size", group_size)
     events, by = _events(df, order, "consume")
+    for field, ids in (("src_id", only_sources), ("logical_partition_id", logical_partitions)):
+        if ids is not None:
+            events = _only(events, field, ids)
     by_id = sources_of(sources)
     if partitions is not None:
         _check_count("partitions", partitions)
         events = _partitioned(events, partitions)
     if source_order is not None:
         events, by = _presented(events, by, source_ids(source_order, by_id))
-    plan = Plan(consumer, group_size, by_id, _ids(only_sources), _ids(logical_partitions), settings)
+    plan = Plan(consumer, group_size, by_id, settings)
 
     def run(batches: Batches) -> Batches:
         return consume_streams(batches, plan)
@@ -79,8 +82,10 @@ def _check_count(name: str, count: int) -> None:
         raise ValueError(f"consume takes {name} of at least 1, got {count!r}")
 
 
-def _ids(ids: Iterable[int] | None) -> frozenset[int] | None:
-    return None if ids is None else frozenset(ids)
+def _only(events: DataFrame, field: str, ids: Iterable[int]) -> DataFrame:
+    """Without the data events of other ids: windows stay, and so do events that cannot be read, which fail."""
+    given = _function(f"dbus_{field}")("event").isin(list(ids))
+    return events.where(F.coalesce(given | (_function("dbus_src_id")("event") < 0), F.lit(True)))
 
 
 def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:

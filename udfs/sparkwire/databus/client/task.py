@@ -13,7 +13,7 @@ from sparkwire.base.errors import ERRORS, OK
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.errors import ConsumerFailedError, DamagedEventError
-from sparkwire.databus.client.page import DATA, Source, kinds_of, pages
+from sparkwire.databus.client.page import Source, pages
 from sparkwire.databus.client.report import Window
 from sparkwire.databus.client.rows import CallbackRows, stretches
 from sparkwire.databus.client.run import schemas_of
@@ -43,8 +43,6 @@ class Plan(NamedTuple):
     consumer: Consumer | Callable[[], Consumer]
     group_size: int
     sources: Mapping[int, Source] | None
-    only_sources: frozenset[int] | None
-    logical_partitions: frozenset[int] | None
     settings: Settings
 
     def registration(self) -> Registration:
@@ -74,7 +72,7 @@ def _consumed(
         if not dispatcher.is_open:
             break
         _check(events, stream)
-        for page in pages(_chosen(events, plan), schemas=schemas, check=check):
+        for page in pages(events, schemas=schemas, check=check):
             dispatcher.feed(page)
             dispatcher.run()
             if len(dispatcher.windows) >= _REPORTED:
@@ -150,19 +148,6 @@ def _check(events: pa.Array, stream: str | None) -> None:
 def _intact(events: pa.Array) -> pa.Array:
     intact = Events(events, check=True).errors == OK
     return events if intact.all() else events.filter(pa.array(intact))
-
-
-def _chosen(events: pa.Array, plan: Plan) -> pa.Array:
-    """Without the data events that the filters leave out; control events always pass."""
-    if plan.only_sources is None and plan.logical_partitions is None:
-        return events
-    fields = Events(events).header.fields
-    keep = np.ones(len(events), np.bool_)
-    if plan.only_sources is not None:
-        keep &= np.isin(fields["src_id"], list(plan.only_sources))
-    if plan.logical_partitions is not None:
-        keep &= np.isin(fields["logical_partition_id"], list(plan.logical_partitions))
-    return events.filter(pa.array(keep | (kinds_of(fields["src_id"]) != DATA)))
 
 
 def source_ids(order: Sequence[int | str], sources: Mapping[int, Source] | None) -> list[int]:

@@ -1,0 +1,68 @@
+"""What goes still works, and says what to write: in Python, in the catalogue, in its pages."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sparkwire
+from sparkwire import FUNCTIONS
+from sparkwire.avro import api as avro_api
+from sparkwire.base.deprecation import arguments
+from sparkwire.catalogue import FORMATS
+from tools.pages import functions as page
+
+OLD = replace(FUNCTIONS["kafka_magic"], deprecated="0.2.0", replaced_by="kafka_message(msg).magic")
+
+
+@arguments(1, "b", "c", old_d="d")
+def called(a: int, *, b: int = 0, c: int = 0, d: int = 0) -> tuple[int, ...]:
+    return a, b, c, d
+
+
+@pytest.mark.parametrize(
+    ("args", "named", "returned", "warned"),
+    [
+        ((1,), {"b": 2}, (1, 2, 0, 0), []),
+        ((1, 2, 3), {}, (1, 2, 3, 0), ["called takes b by keyword", "called takes c by keyword"]),
+        ((1,), {"old_d": 4}, (1, 0, 0, 4), ["called(old_d=…) goes in sparkwire 0.3: use d=…"]),
+        ((1, 2), {"old_d": 4}, (1, 2, 0, 4), ["called takes b by keyword", "called(old_d=…) goes"]),
+    ],
+)
+def test_arguments_that_go(args: Any, named: Any, returned: Any, warned: list[str]) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert called(*args, **named) == returned
+    assert len(told) == len(warned)
+    for warning, beginning in zip(told, warned, strict=True):
+        assert warning.category is FutureWarning
+        assert str(warning.message).startswith(beginning)
+        assert warning.filename == __file__
+
+
+@pytest.mark.parametrize(("args", "named"), [((1, 2, 3, 4), {}), ((1, 2), {"b": 2}), ((), {})])
+def test_what_was_never_right_is_refused_as_python_does(args: Any, named: Any) -> None:
+    with pytest.raises(TypeError, match=r"^called\(\)"):
+        called(*args, **named)
+
+
+def test_functions_that_go() -> None:
+    with pytest.warns(FutureWarning, match=r"^kafka_magic is deprecated since 0.2.0: use kafka_message\(msg\).magic$"):
+        assert OLD.decode(pa.array([b"12345"], pa.binary())).to_pylist() == [ord("5")]
+    [kafka] = [format for format in FORMATS if OLD.name in {function.name for function in format.functions}]
+    assert f"**{OLD.deprecation}**" in page(kafka._replace(functions=(OLD,)))
+
+
+def test_names_that_go() -> None:
+    with pytest.warns(FutureWarning, match=r"^sparkwire.functions goes in sparkwire 0.3: use sparkwire.FUNCTIONS"):
+        assert sparkwire.functions() == list(FUNCTIONS.values())
+    with pytest.warns(
+        FutureWarning, match=r"^sparkwire.avro.read goes in sparkwire 0.3: use sparkwire.avro.to_python$"
+    ):
+        assert avro_api.read(b"\x02", "int") == 1
+    assert not {"register", "read"} & set(dir(sparkwire.avro))
+    assert "rows" not in dir(sparkwire.databus)
