@@ -65,7 +65,7 @@ class Assembler:
         self.code: list[int] = []
         self.jumps: list[int] = []
         self.spans: list[int] = []
-        self.constants = bytearray()
+        self.constants: bytearray = bytearray()
 
     @property
     def here(self) -> int:

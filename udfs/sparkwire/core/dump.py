@@ -89,9 +89,9 @@ class Dump:
     def __init__(self, data: bytes, order: Order = "big", lines: list[Line] | None = None) -> None:
         self.data = data
         self.order = order
-        self.at = 0
+        self.at: int = 0
         """where the next line begins [bytes]"""
-        self.stop = len(data)
+        self.stop: int = len(data)
         """where what is being explained ends [bytes]"""
         self.lines: list[Line] = [] if lines is None else lines
         self._mismatches: list[Mismatch] = []

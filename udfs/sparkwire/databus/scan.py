@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import OK
-from sparkwire.core.column import binary_of, empty
+from sparkwire.core.column import Offsets, binary_of, empty
 from sparkwire.databus import event, layout, parts
 from sparkwire.databus.attributes import find_opcodes, key_kinds
 from sparkwire.databus.event import UNKNOWN
@@ -174,9 +174,12 @@ class Events:
     With ``check`` the pass over the headers computes the checksums as well.
     """
 
+    data: Bytes
+    offsets: Offsets
+
     def __init__(self, column: pa.Array, check: bool = False) -> None:
         self.data, self.offsets, _ = binary_of(column)
-        self.rows = len(column)
+        self.rows: int = len(column)
         self.check = check
 
     @cached_property

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkwire.base.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.core.builders import Shared
-from sparkwire.core.column import binary_of, lists, primitive, struct, to_codes
+from sparkwire.core.column import Binary, binary_of, lists, primitive, struct, to_codes
 from sparkwire.datahub import values
 from sparkwire.datahub.images import Declared, Images
 from sparkwire.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
@@ -41,7 +41,7 @@ class Messages:
     """A column of messages; each step is taken once, when it is first asked for."""
 
     def __init__(self, column: pa.Array) -> None:
-        self.source = binary_of(column)
+        self.source: Binary = binary_of(column)
 
     @cached_property
     def documents(self) -> Documents:

@@ -66,7 +66,7 @@ class Entry:
         self.path = path
         self.errors = errors
         """by row, those that are not yet at their place"""
-        self.first = len(dump.lines)
+        self.first: int = len(dump.lines)
 
     def blame(self, row: int, field: str, text: str, *codes: str) -> None:
         """Put the error of a row, if it is one of ``codes``, to the line of a field of this entry."""

@@ -47,7 +47,7 @@ class Reader:
         emitted: tuple[str, str] | None = None,
         wanted: Callable[[Message], bool] = lambda message: True,
     ) -> None:
-        self.slots = {path: slot for slot, path in enumerate((*paths, *(emitted or ())))}
+        self.slots: dict[str, int] = {path: slot for slot, path in enumerate((*paths, *(emitted or ())))}
         self._emit = np.array([self.slots[path] for path in emitted or ()], np.int64)
         self.programs = Programs.of(parts, self.slots, emitted[1] if emitted else "", wanted)
 

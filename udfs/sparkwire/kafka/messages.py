@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.builders import Column
-from sparkwire.core.column import arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
+from sparkwire.core.column import Binary, arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
 from sparkwire.kafka.layout import CODECS, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary
 from sparkwire.kafka.read_messages import (
@@ -39,7 +39,7 @@ class Messages:
     """The messages of a column."""
 
     def __init__(self, data: pa.Array) -> None:
-        self.source = binary_of(data)
+        self.source: Binary = binary_of(data)
         rows = self.source.rows
         checked_total(
             int(self.source.offsets[rows] - self.source.offsets[0])

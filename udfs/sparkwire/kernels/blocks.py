@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sparkwire.kernels.load import Bytes, Int, address
+from sparkwire.kernels.load import Bytes, Int, LoadByte, address
 
 BLOCK = 64  # [bytes] that a mask is for, the first by its lowest bit
 LANES = 16  # [bytes] that a run is looked for in
@@ -41,7 +41,7 @@ def _are_no_digits(builder: Any, chunk: Any) -> Any:
     return builder.icmp_unsigned(">", digits, _every(9, chunk.type.count))
 
 
-def _mask(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
+def _mask(test: Callable[[Any, Any], Any]) -> LoadByte:
     """Which of the ``BLOCK`` bytes at a place pass a test."""
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -55,7 +55,7 @@ def _mask(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
     return mask  # type: ignore[no-any-return]
 
 
-def _run(test: Callable[[Any, Any], Any]) -> Callable[[Bytes, Int], int]:
+def _run(test: Callable[[Any, Any], Any]) -> LoadByte:
     """How many of the ``LANES`` bytes at a place come before the first that passes a test; ``LANES`` if none does."""
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -74,12 +74,12 @@ def _high(builder: Any, chunk: Any) -> Any:
     return builder.icmp_signed("<", chunk, _every(0, chunk.type.count))
 
 
-high_bytes = _mask(_high)
+high_bytes: LoadByte = _mask(_high)
 """bytes from 0x80 on"""
-stops = _mask(_stop)
+stops: LoadByte = _mask(_stop)
 """all but the plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
-backslashes = _mask(_are(_BACKSLASH))
-digit_run = _run(_are_no_digits)
+backslashes: LoadByte = _mask(_are(_BACKSLASH))
+digit_run: LoadByte = _run(_are_no_digits)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

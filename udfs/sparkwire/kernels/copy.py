@@ -61,7 +61,7 @@ def _copier(size: int) -> Callable[[Bytes, Int, Bytes, Int], None]:
 
 
 _copy_word = _copier(WORD)
-copy_chunk = _copier(CHUNK)
+copy_chunk: Callable[[Bytes, Int, Bytes, Int], None] = _copier(CHUNK)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -32,7 +32,11 @@ def _widen(builder: ir.IRBuilder, value: Any) -> Any:
     return builder.fpext(builder.bitcast(builder.trunc(value, _WORD), ir.FloatType()), ir.DoubleType())
 
 
-long_to_double = _converter(types.int64, lambda builder, value: builder.sitofp(value, ir.DoubleType()))
-long_to_float = _converter(types.int32, lambda builder, value: builder.sitofp(value, ir.FloatType()))
-float_to_double = _converter(types.int64, _widen)
+long_to_double: Callable[[Int], int] = _converter(
+    types.int64, lambda builder, value: builder.sitofp(value, ir.DoubleType())
+)
+long_to_float: Callable[[Int], int] = _converter(
+    types.int32, lambda builder, value: builder.sitofp(value, ir.FloatType())
+)
+float_to_double: Callable[[Int], int] = _converter(types.int64, _widen)
 """the bits of a FLOAT, in the lower half, as those of a DOUBLE"""

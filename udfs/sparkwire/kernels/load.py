@@ -25,6 +25,10 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Int: TypeAlias = int | np.integer[Any]
+Load: TypeAlias = Callable[[Bytes, Int, bool], int]
+LoadByte: TypeAlias = Callable[[Bytes, Int], int]
+Store: TypeAlias = Callable[[Bytes, Int, Int, bool], None]
+StoreByte: TypeAlias = Callable[[Bytes, Int, Int], None]
 
 _BYTE = ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
@@ -53,7 +57,7 @@ def in_order(builder: ir.IRBuilder, value: Any, little: Any) -> Any:
     return builder.select(little, value, builder.bswap(value))
 
 
-def _loader(result: Any) -> Callable[[Bytes, Int, bool], int]:
+def _loader(result: Any) -> Load:
     width = ir.IntType(result.bitwidth)
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -68,7 +72,7 @@ def _loader(result: Any) -> Callable[[Bytes, Int, bool], int]:
     return load  # type: ignore[no-any-return]
 
 
-def _byte_loader(result: Any) -> Callable[[Bytes, Int], int]:
+def _byte_loader(result: Any) -> LoadByte:
     @intrinsic  # type: ignore[untyped-decorator]
     def load(typing_context: Any, data: Any, pos: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -79,7 +83,7 @@ def _byte_loader(result: Any) -> Callable[[Bytes, Int], int]:
     return load  # type: ignore[no-any-return]
 
 
-def _storer(stored: Any) -> Callable[[Bytes, Int, Int, bool], None]:
+def _storer(stored: Any) -> Store:
     width = ir.IntType(stored.bitwidth)
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -95,7 +99,7 @@ def _storer(stored: Any) -> Callable[[Bytes, Int, Int, bool], None]:
     return store  # type: ignore[no-any-return]
 
 
-def _byte_storer(stored: Any) -> Callable[[Bytes, Int, Int], None]:
+def _byte_storer(stored: Any) -> StoreByte:
     @intrinsic  # type: ignore[untyped-decorator]
     def store(typing_context: Any, out: Any, pos: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -107,18 +111,18 @@ def _byte_storer(stored: Any) -> Callable[[Bytes, Int, Int], None]:
     return store  # type: ignore[no-any-return]
 
 
-u8 = _byte_loader(types.uint8)
-i8 = _byte_loader(types.int8)
-i16 = _loader(types.int16)
-u16 = _loader(types.uint16)
-i32 = _loader(types.int32)
-u32 = _loader(types.uint32)
-i64 = _loader(types.int64)
+u8: LoadByte = _byte_loader(types.uint8)
+i8: LoadByte = _byte_loader(types.int8)
+i16: Load = _loader(types.int16)
+u16: Load = _loader(types.uint16)
+i32: Load = _loader(types.int32)
+u32: Load = _loader(types.uint32)
+i64: Load = _loader(types.int64)
 
-store_u8 = _byte_storer(types.uint8)
-store_i16 = _storer(types.int16)
-store_i32 = _storer(types.int32)
-store_i64 = _storer(types.int64)
+store_u8: StoreByte = _byte_storer(types.uint8)
+store_i16: Store = _storer(types.int16)
+store_i32: Store = _storer(types.int32)
+store_i64: Store = _storer(types.int64)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

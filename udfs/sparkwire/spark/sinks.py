@@ -29,9 +29,9 @@ class _Writer:
     """What batch and streaming share."""
 
     def __init__(self, sink: Sink, write: Any) -> None:
-        self.sink = sink
+        self.sink: Sink = sink
         self.options = write
-        self.job = uuid.uuid4().hex[:12]
+        self.job: str = uuid.uuid4().hex[:12]
         self.sink.begin(write)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from pyarrow import fs
 
-from sparkwire.core.sources.storage import filesystem, place_of
+from sparkwire.core.sources.storage import Place, filesystem, place_of
 
 _JOURNAL: Final = re.compile(r"^\.sparkwire-[\w-]+\.journal$")
 
@@ -25,7 +25,7 @@ class Folder:
     """A directory that is written to; paths are relative to it."""
 
     def __init__(self, path: str) -> None:
-        self.place = place_of(path)
+        self.place: Place = place_of(path)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"place": self.place}

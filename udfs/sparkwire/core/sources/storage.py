@@ -270,11 +270,11 @@ class Source:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self.bytes_read = 0
+        self.bytes_read: int = 0
         self._start = 0
         self._held = np.empty(0, np.uint8)
         self._buffer = np.empty(0, np.uint8)
-        self.broken = False
+        self.broken: bool = False
         """whether a compressed file ends, or cannot be decompressed, before its own end"""
         system, inner = filesystem(file.root, file.path, file.query)
         try:
@@ -287,7 +287,7 @@ class Source:
             self._input = file.layer.opened(self._input)
         if file.compressed:
             self._input = gzip.GzipFile(fileobj=self._input)
-            self.size = self._decompressed_size()
+            self.size: int = self._decompressed_size()
         else:
             self.size = file.size if file.size >= 0 else self._input.size()
         """of what can be read, decompressed [bytes]"""

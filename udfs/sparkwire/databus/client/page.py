@@ -97,6 +97,11 @@ class Page:
     page when it is first asked for.
     """
 
+    scns: Ints
+    src_ids: Ints
+    partitions: Ints
+    timestamps: Ints
+
     def __init__(
         self,
         events: pa.BinaryArray,
@@ -106,10 +111,10 @@ class Page:
         check: bool = False,
     ) -> None:
         self.events = events
-        self.rows = len(events)
-        self.offsets = binary_of(events).offsets
+        self.rows: int = len(events)
+        self.offsets: npt.NDArray[Any] = binary_of(events).offsets
         self.scns, self.src_ids, self.partitions, self.timestamps = columns or columns_of(events)
-        self.kinds = kinds_of(self.src_ids)
+        self.kinds: npt.NDArray[np.int8] = kinds_of(self.src_ids)
         self._schemas = schemas
         self._check = check
 

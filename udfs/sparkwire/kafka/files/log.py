@@ -168,7 +168,7 @@ class Log:
     def __init__(self, source: Source, verify: bool = True, chunk: int = 0) -> None:
         self.source = source
         self.verify = verify
-        self.chunk = chunk or CHUNK
+        self.chunk: int = chunk or CHUNK
         self._window: _Window | None = None
         self._found = (-1, -1)  # of the last search: from where, and the valid entry that it came to
 

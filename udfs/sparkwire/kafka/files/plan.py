@@ -174,9 +174,9 @@ class Partition:
     """The segments of one partition, opened as they are needed, all closed with ``opened``."""
 
     def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
-        self.segments = list(segments)
+        self.segments: list[Segment] = list(segments)
         self.verify = verify
-        self.opened = ExitStack()
+        self.opened: ExitStack[bool | None] = ExitStack()
         self._seekers: dict[int, Seeker] = {}
 
     def seeker(self, k: int) -> Seeker:

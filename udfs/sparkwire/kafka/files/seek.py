@@ -162,7 +162,7 @@ class Seeker:
     def __init__(self, log: Log, segment: Segment) -> None:
         self.log = log
         self.segment = segment
-        self.base = segment.base_offset or 0
+        self.base: int = segment.base_offset or 0
         self._proved: dict[int, bool] = {}
 
     @cached_property

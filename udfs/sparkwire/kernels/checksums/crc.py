@@ -10,7 +10,7 @@ They are called from kernels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import types
@@ -30,12 +30,15 @@ CRC32_RAW = Checksum("crc32_raw", gf2.IEEE, 0, 0)
 CRC32C = Checksum("crc32c", gf2.CASTAGNOLI, ONES, ONES)
 
 
-def _kernel_of(checksum: Checksum) -> Callable[[Bytes, Int, Int], np.uint32]:
+Crc: TypeAlias = Callable[[Bytes, Int, Int], np.uint32]
+
+
+def _kernel_of(checksum: Checksum) -> Crc:
     isa = compiled_isa()
     return table_checksum(checksum) if isa is Isa.PORTABLE else _folded(checksum, MACHINES[isa])
 
 
-def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, Int, Int], np.uint32]:
+def _folded(checksum: Checksum, machine: Machine) -> Crc:
     @intrinsic  # type: ignore[untyped-decorator]
     def fold(typing_context: Any, data: Any, start: Any, n: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -47,6 +50,6 @@ def _folded(checksum: Checksum, machine: Machine) -> Callable[[Bytes, Int, Int],
     return fold  # type: ignore[no-any-return]
 
 
-crc32 = _kernel_of(CRC32)
-crc32_raw = _kernel_of(CRC32_RAW)
-crc32c = _kernel_of(CRC32C)
+crc32: Crc = _kernel_of(CRC32)
+crc32_raw: Crc = _kernel_of(CRC32_RAW)
+crc32c: Crc = _kernel_of(CRC32C)

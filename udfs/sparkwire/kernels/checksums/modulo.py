@@ -76,5 +76,5 @@ def by_bits(a: np.uint32, b: np.uint32, p: Modulus) -> np.uint32:
     return np.uint32(product)
 
 
-times = _product()
+times: Callable[[np.uint32, np.uint32, Modulus], np.uint32] = _product()
 """``times(a, b, p)``: a * b modulo P"""
