@@ -15,7 +15,7 @@ LEAST = 0.95
 @pytest.mark.process
 def test_the_public_face_is_typed() -> None:
     bin = Path(sys.executable).parent
-    command = [bin / "basedpyright", "--ignoreexternal", "--verifytypes", "sparkwire", "--outputjson"]
+    command: list[str | Path] = [bin / "basedpyright", "--ignoreexternal", "--verifytypes", "sparkwire", "--outputjson"]
     # Its exit status says whether everything is known; it takes the packages of the first Python on the path.
     run = subprocess.run(command, env={"PATH": str(bin)}, stdout=subprocess.PIPE, check=False)
     found = json.loads(run.stdout)["typeCompleteness"]
