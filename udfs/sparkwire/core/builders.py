@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -19,12 +19,16 @@ from sparkwire.core.function import FIRST_RELEASE, Function
 
 Scan = TypeVar("Scan")
 
+_KEPT: Final = 64 << 20
+"""what of one batch is kept until the next [bytes]: as much as Spark 4.1 puts into a batch"""
+
 
 class Shared(Generic[Scan]):
     """One scan a batch, for all the functions that a query calls on it.
 
     Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
-    memory cannot become another batch's; what Arrow says may change is never shared.
+    memory cannot become another batch's; what Arrow says may change is never shared, nor is a batch that is larger than what
+    should be kept.
 
     Threads may share one: the batch and its scan are replaced together, so that each thread answers for its own batch. At
     worst a batch is scanned twice, and so may be a step of a scan that two threads ask for at once.
@@ -35,7 +39,7 @@ class Shared(Generic[Scan]):
         self._latest: tuple[Identity, pa.Array, Scan] | None = None
 
     def __call__(self, column: pa.Array) -> Scan:
-        identity = identity_of(column)
+        identity = identity_of(column) if column.nbytes <= _KEPT else None
         if identity is None:
             return self.scan(column)
         latest = self._latest

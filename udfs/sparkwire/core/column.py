@@ -8,7 +8,9 @@ fresh pages cost as much as the decoding.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -27,6 +29,7 @@ Offsets = npt.NDArray[np.integer[Any]]
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
+_WIDEST = 8  # [bytes] of an item
 _SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages at hand
 
 
@@ -142,7 +145,12 @@ Block = TypeVar("Block", bound=tuple[Any, ...])
 
 def arrays(block: type[Block], n: int) -> Block:
     """Room for ``n`` items in each array of a NamedTuple of arrays, of the types that it declares."""
-    return block(*(empty(n, dtype) for dtype in _dtypes(block)))
+    return block(*rooms(n, _dtypes(block)))
+
+
+def rooms(n: int, dtypes: Iterable[npt.DTypeLike]) -> Iterator[npt.NDArray[Any]]:
+    """``n`` uninitialised items of each type."""
+    return map(np.empty if n * _WIDEST <= _SMALL else empty, repeat(n), dtypes)
 
 
 @functools.cache
@@ -154,12 +162,12 @@ def _dtypes(block: type[Any]) -> list[np.dtype[Any]]:
 
 def part(block: Block, start: int, stop: int) -> Block:
     """Its items from ``start`` to before ``stop``, the memory shared."""
-    return type(block)(*(column[start:stop] for column in block))
+    return type(block)(*map(itemgetter(slice(start, stop)), block))
 
 
 def bitmap(valid: Bools | None) -> pa.Buffer | None:
     """Arrow's validity bitmap, none where every row is valid."""
-    if valid is None or bool(valid.all()):
+    if valid is None or np.logical_and.reduce(valid):
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 

@@ -145,6 +145,10 @@ class Function:
         """
         if self.deprecation:
             warn(self.deprecation)
+        plain = self._plain(args, named)
+        if plain is not None:
+            answer = self.decoder(*args, **plain)
+            return answer if self.called_on_null else masked(answer, args)
         columns, constants = self._bind(args, named)
         if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
             return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is
@@ -154,6 +158,24 @@ class Function:
         if any(pa.types.is_null(column.type) for column in given):
             return all_null(self.return_type, len(given[0]))
         return masked(self.decoder(*columns, **constants), given)
+
+    @cached_property
+    def _declared(self) -> tuple[list[pa.DataType], dict[str, Any]] | None:
+        """The types of the columns and what constants are by default, where a call may give the columns alone."""
+        columns = [a.type for a in self.arguments if not a.constant]
+        if any(a.required == a.constant for a in self.arguments):
+            return None
+        return columns, {a.name: a.default for a in self.arguments if a.constant}
+
+    def _plain(self, args: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The constants of a call that gives all columns, each of its declared type, and nothing else: as a query mostly does."""
+        declared = self._declared
+        if declared is None or named or len(args) != len(declared[0]):
+            return None
+        for array, type in zip(args, declared[0], strict=True):
+            if not isinstance(array, pa.Array) or array.type != type or len(array) != len(args[0]):
+                return None
+        return declared[1]
 
     def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array | None], dict[str, Any]]:
         names = [argument.name for argument in self.arguments]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import OK
-from sparkwire.core.column import Offsets, binary_of, empty
+from sparkwire.core.column import Offsets, binary_of, empty, rooms
 from sparkwire.databus import event, layout, parts
 from sparkwire.databus.attributes import find_opcodes, key_kinds
 from sparkwire.databus.event import UNKNOWN
@@ -192,9 +192,8 @@ class Events:
         return self.header if self.check else self._read(True)
 
     def _read(self, check: bool) -> Header:
-        fields = {
-            field: empty(16 * self.rows if dtype is np.uint8 else self.rows, dtype) for field, dtype in _DTYPES.items()
-        }
+        fields = dict(zip(_DTYPES, rooms(self.rows, _DTYPES.values()), strict=True))
+        fields["schema_id"] = empty(layout.MD5_SIZE * self.rows, np.uint8)
         crcs = empty(2 * self.rows if check else 0, np.int64).reshape(2, -1)
         checks = empty(2 * self.rows if check else 0, np.int8).reshape(2, -1)
         variants = empty(self.rows, np.int8)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.core.column import INT32_MAX, Binary, checked_total, empty
+from sparkwire.core.column import INT32_MAX, Binary, checked_total, empty, rooms
 from sparkwire.kafka.layout import SMALLEST_RECORD
 from sparkwire.kafka.sought import Sought
 from sparkwire.kernels import COPY_SLACK, Ints
@@ -89,11 +89,9 @@ class GrowingColumns:
         self._room = dict.fromkeys(_DTYPES, 1)
         self._room[RECORDS] = size // SMALLEST_RECORD + 2 + COPY_SLACK
         self._room[KEY_BYTES] = self._room[VALUE_BYTES] = size + COPY_SLACK
-        columns: dict[str, Any] = {
-            name: empty(self._room[counter], dtype)
-            for counter, names in _DTYPES.items()
-            for name, dtype in names.items()
-        }
+        columns: dict[str, Any] = {}
+        for counter, names in _DTYPES.items():
+            columns |= zip(names, rooms(self._room[counter], names.values()), strict=True)
         for name in ("key_ends", "value_ends", "header_ends", "header_key_ends", "header_value_ends"):
             columns[name][0] = 0
         used = np.zeros(COUNTERS, np.int64)

@@ -81,10 +81,10 @@ class Records:
         return np.repeat(np.arange(len(self._rows_of_entries)), self._rows_of_entries)
 
     def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.repeat(values, self._rows_of_entries)
+        return values.repeat(self._rows_of_entries)
 
     def _nullable(self, column: Nullable) -> pa.Array:
-        valid = None if column.valid.all() else self._spread(column.valid)
+        valid = None if np.logical_and.reduce(column.valid) else self._spread(column.valid)
         return primitive(self._spread(column.values), valid)
 
     def header_field(self, name: str) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from functools import cache
 
 
@@ -11,6 +12,8 @@ def spare_what_is_loaded() -> None:
     """Leave all that is there out of later collections, once in a process.
 
     Spark's daemon collects garbage after each task and each step of planning, and that looks at every object: those of
-    numba and LLVM take longer than many a task, and they last as long as the process.
+    numba and LLVM take longer than many a task, and they last as long as the process. ``SPARKWIRE_GC_FREEZE=0`` in the
+    workers' environment leaves Python's collector as it is.
     """
-    gc.freeze()
+    if os.environ.get("SPARKWIRE_GC_FREEZE", "1") != "0":
+        gc.freeze()

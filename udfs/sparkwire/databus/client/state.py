@@ -85,14 +85,9 @@ class Retries:
         self.number += 2 if first else 1
         of_event = self._of_event.get(event, 0)
         self._of_event[event] = of_event + (1 if of_event else 2)
-        if first:
-            self._back_off()
-        self._sleep(self._back_off() / 1000)
-
-    def _back_off(self) -> int:
-        sleep = self._next_sleep
-        self._next_sleep = min(_MAX_SLEEP, int(1.1 * sleep) + 1)
-        return sleep
+        sleep = _longer(self._next_sleep) if first else self._next_sleep
+        self._next_sleep = _longer(sleep)
+        self._sleep(sleep / 1000)
 
     def recovered(self) -> None:
         """A window is complete: Databus's count starts again."""
@@ -102,3 +97,8 @@ class Retries:
     def accepted(self) -> None:
         """A checkpoint is accepted: what failed before it is not delivered again."""
         self._of_event.clear()
+
+
+def _longer(sleep: int) -> int:
+    """The sleep after this one [ms]."""
+    return min(_MAX_SLEEP, int(1.1 * sleep) + 1)
