@@ -15,7 +15,7 @@ from benchmarks.report import Row, faster
 from benchmarks.timing import interleave
 from sparkwire.databus import layout
 from sparkwire.databus.scan import Events, read_headers
-from sparkwire.kernels import Bytes, Place, field_reader, kernel
+from sparkwire.kernels import Bytes, FieldPlace, field_reader, kernel
 
 EVENTS = 2_000_000
 IN_CACHE = 4_000
@@ -78,7 +78,9 @@ def into_columns(column: pa.Array, check: bool) -> Callable[[], object]:
 
 
 # Of the fields the first byte alone is read, but all columns are written.
-_write_all = field_reader([(Place(0, 1, True, False), *[None] * (len({*layout.V1.places, *layout.V2.places}) - 1))])
+_write_all = field_reader(
+    [(FieldPlace(0, 1, True, False), *[None] * (len({*layout.V1.places, *layout.V2.places}) - 1))]
+)
 
 
 @kernel

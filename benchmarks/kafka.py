@@ -24,7 +24,7 @@ from sparkwire.kafka.codecs import planned_blocks
 from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
 from sparkwire.kafka.internal_json import decode_internal_record
 from sparkwire.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
-from sparkwire.kafka.messages import Messages
+from sparkwire.kafka.messages import MessageColumn
 from sparkwire.kafka.payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
@@ -152,7 +152,7 @@ def messages(count: int, size: int = 100) -> pa.Array:
 
 
 def message_columns(data: pa.Array) -> list[pa.Array]:
-    found = Messages(data)
+    found = MessageColumn(data)
     return [getattr(found, name)() for name in MESSAGE_COLUMNS]
 
 

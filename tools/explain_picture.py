@@ -6,7 +6,7 @@ import html
 from typing import Final
 
 from sparkwire.catalogue import SAMPLES
-from sparkwire.catalogue.explanation import Part, colour_of, explain, is_wrong, rows_of_hex, shortened
+from sparkwire.catalogue.explanation import ExplainedBytes, colour_of, explain, is_wrong, rows_of_hex, shortened
 
 _HEX: Final = {"36": "#39c5cf", "33": "#d29922", "32": "#3fb950", "35": "#bc8cff", "34": "#58a6ff", "31": "#ff7b72"}
 _LINE, _CHARACTER, _MARGIN = 17, 7.25, 18  # [px]
@@ -22,7 +22,7 @@ def picture() -> str:
     return svg(part)
 
 
-def svg(part: Part) -> str:
+def svg(part: ExplainedBytes) -> str:
     """A dump as a picture."""
     texts = [_text(0, 0, f"{part.format} ({part.sure})", "#ffffff", bold=True)]
     row = 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus.files import databus, events
 from sparkwire.kafka.files import kafka_log, log
 from tests.support import kafka_cases as golden
@@ -121,15 +121,15 @@ def test_an_index_that_shrinks_under_the_reader(tmp_path: Path, monkeypatch: pyt
     path.write_bytes(SEGMENT)
     asked = kafka_log.query({"path": str(path), "startingOffset": "150"})
     want = everything(kafka_log, asked, kafka_log.plan(asked))
-    index, view, cut = path.with_suffix(".index"), Source.view, []
+    index, view, cut = path.with_suffix(".index"), OpenFile.view, []
 
-    def view_of_what_is_cut(source: Source, position: int, size: int) -> Any:
+    def view_of_what_is_cut(source: OpenFile, position: int, size: int) -> Any:
         if source.file.name == str(index) and size:
             os.truncate(index, 8)
             cut.append(size)
         return view(source, position, size)
 
-    monkeypatch.setattr(Source, "view", view_of_what_is_cut)
+    monkeypatch.setattr(OpenFile, "view", view_of_what_is_cut)
     index.write_bytes(bytes(5000))
     assert everything(kafka_log, asked, kafka_log.plan(asked)) == want
     assert want
@@ -150,7 +150,7 @@ def test_storage_that_fails(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(SEGMENT)
     [segment] = kafka_log.find([str(path)])
-    with Source(segment.file) as source:
+    with OpenFile(segment.file) as source:
         source._input = _Failing()
         with pytest.raises(OSError, match=f"{path} cannot be read at byte 300: .*Input/output error"):
             source.view(300, 10)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish
+from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish
 
 STEPS = ("create", "move", "remove")
 
@@ -49,11 +49,11 @@ def job(
             output.write(data)
         named[staged] = f"p/{path}"
 
-    def change() -> Change:
+    def change() -> JobChange:
         there = [file for file in folder.names("p") if not file.endswith(".deleted")]
         if not overwrite and set(there) & set(values):
             raise ValueError("they are there")
-        return Change(named, {f"p/{file}": f"p/{file}.{name}-r.deleted" for file in there} if overwrite else {})
+        return JobChange(named, {f"p/{file}": f"p/{file}.{name}-r.deleted" for file in there} if overwrite else {})
 
     finish(folder, name, stream, ["p"], change)
 

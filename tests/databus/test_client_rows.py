@@ -19,7 +19,7 @@ from sparkwire.databus.client.page import pages
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.rows import CallbackRows
 from sparkwire.databus.client.settings import Settings
-from sparkwire.databus.client.task import REPORT, Plan, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.task import REPORT, Consumption, callback_rows, consume_streams, source_ids
 from tests.support.client_streams import checkpoint_json, end, event, random_stream, regress, window
 from tests.support.dispatch_replay import golden_sources
 
@@ -112,8 +112,8 @@ def test_a_task_dispatches_stream_after_stream_whatever_the_batches(size: int) -
     assert {row["source"] for row in rows} == {"Person", "41", "42", None}
 
 
-def plan(consumer: Any, **changes: Any) -> Plan:
-    return Plan(consumer, 1, None, Settings(max_retries=3))._replace(**changes)
+def plan(consumer: Any, **changes: Any) -> Consumption:
+    return Consumption(consumer, 1, None, Settings(max_retries=3))._replace(**changes)
 
 
 def consumed(streams: dict[str | None, bytes], consumer: Any, size: int = 1000, **changes: Any) -> list[dict[str, Any]]:

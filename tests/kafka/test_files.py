@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.tasks import packed
 from sparkwire.kafka.files import decode, headers, kafka_log, log, splits
 from tests.kafka.test_damage import batch, record
@@ -121,14 +121,14 @@ def test_compressed_copies_are_read(tmp_path: Path) -> None:
 
 def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 8 MB in batches of 100 kB a hundredth is read."""
-    opened: list[Source] = []
-    start = Source.__init__
+    opened: list[OpenFile] = []
+    start = OpenFile.__init__
 
-    def counted(self: Source, file: Any) -> None:
+    def counted(self: OpenFile, file: Any) -> None:
         start(self, file)
         opened.append(self)
 
-    monkeypatch.setattr(Source, "__init__", counted)
+    monkeypatch.setattr(OpenFile, "__init__", counted)
     path = tmp_path / "file.log"
     entries = [batch(b"".join(record(bytes(1000), k) for k in range(100)), count=100, base=100 * n) for n in range(80)]
     path.write_bytes(b"".join(entries))
@@ -141,13 +141,13 @@ def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.Mo
     """Where no offset goes on from the one before, sizes lead on all the same: not to the end of the file each time."""
     monkeypatch.setattr(headers, "ROOM", 4096)
     read: list[int] = []
-    alone = Source.read
+    alone = OpenFile.read
 
-    def counted(self: Source, position: int, size: int) -> bytes:
+    def counted(self: OpenFile, position: int, size: int) -> bytes:
         read.append(position)
         return alone(self, position, size)
 
-    monkeypatch.setattr(Source, "read", counted)
+    monkeypatch.setattr(OpenFile, "read", counted)
     path = tmp_path / "file.log"
     path.write_bytes(b"".join(batch(record(bytes(200))) for _ in range(300)))
     assert len(rows(path, rows="batches", columns="base_offset")) == 300

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources.loss import DataLoss
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus.files import events
 from sparkwire.kafka.files import log, plan, splits
 from tests.databus.test_files import expected as event_rows
@@ -53,14 +53,14 @@ def test_zeros_that_are_cut_while_they_are_read(tmp_path: Path, monkeypatch: pyt
     path.write_bytes(FIRST)
     want = kafka(tmp_path).batch()
     path.write_bytes(FIRST + bytes(200_000))
-    stream, view = kafka(tmp_path), Source.view
+    stream, view = kafka(tmp_path), OpenFile.view
 
-    def view_of_what_is_cut(source: Source, position: int, size: int) -> Any:
+    def view_of_what_is_cut(source: OpenFile, position: int, size: int) -> Any:
         if source.file.path == str(path) and position + size > len(FIRST):
             os.truncate(path, len(FIRST))
         return view(source, position, size)
 
-    monkeypatch.setattr(Source, "view", view_of_what_is_cut)
+    monkeypatch.setattr(OpenFile, "view", view_of_what_is_cut)
     assert stream.batch() == want
     assert path.stat().st_size == len(FIRST)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources.options import Comparison
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.files.kafka_log import find
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.plan import Partition
+from sparkwire.kafka.files.plan import OpenPartition
 from sparkwire.kafka.files.seek import FIRST, PAGE, Seeker
 from tests.kafka.test_damage import batch, record
 from tests.kafka.test_files import rows
@@ -65,7 +65,7 @@ def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
             continue
         (tmp_path / str(number)).mkdir()
         segment = find([str(unpacked(archive, path, tmp_path / str(number), indexes))])[0]
-        with Source(segment.file) as source:
+        with OpenFile(segment.file) as source:
             seeker = Seeker(Log(source, chunk=PAGE), segment)
             for line in golden.lines(lookups):
                 if line["op"] == "translateOffset":
@@ -76,7 +76,7 @@ def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
                     assert entry is not None
                     assert entry.position == line["result"]["position"]
                     query += 1
-        partition = Partition([segment])
+        partition = OpenPartition([segment])
         with partition.opened:
             for line in golden.lines(lookups):
                 if line["op"] == "findOffsetByTimestamp":
@@ -137,14 +137,14 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 32 MB only an index, and the pages that hold the offset, planned and read."""
-    opened: list[Source] = []
-    start = Source.__init__
+    opened: list[OpenFile] = []
+    start = OpenFile.__init__
 
-    def counted(self: Source, file: Any) -> None:
+    def counted(self: OpenFile, file: Any) -> None:
         start(self, file)
         opened.append(self)
 
-    monkeypatch.setattr(Source, "__init__", counted)
+    monkeypatch.setattr(OpenFile, "__init__", counted)
     assert [row["offset"] for row in rows(large, startingOffset="12345", endingOffset="12346")] == [12345]
     names = {source.file.basename for source in opened if source.bytes_read}
     assert len({name.partition(".")[0] for name in names}) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files import plan, seek, txn_files
 from tests.kafka.test_files import rows
 from tests.support import kafka_cases as golden
@@ -18,16 +18,16 @@ NAMES = ("v2_txn/00000000000000000000", "v2_txn/00000000000000000280")
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Source]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[OpenFile]:
     """Every file that is opened from now on."""
-    opened: list[Source] = []
-    start = Source.__init__
+    opened: list[OpenFile] = []
+    start = OpenFile.__init__
 
-    def counting(self: Source, file: Any) -> None:
+    def counting(self: OpenFile, file: Any) -> None:
         start(self, file)
         opened.append(self)
 
-    monkeypatch.setattr(Source, "__init__", counting)
+    monkeypatch.setattr(OpenFile, "__init__", counting)
     return opened
 
 
@@ -79,7 +79,9 @@ def with_broker_files(folder: Path, changed: dict[str, bytes] | None = None) -> 
         (folder / name).write_bytes(data)
 
 
-def test_the_brokers_files_are_believed(tmp_path: Path, counted: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_brokers_files_are_believed(
+    tmp_path: Path, counted: list[OpenFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was aborted in the first segment, and was open at its end, is not looked for in its headers."""
     for module in (plan, txn_files):
         monkeypatch.setattr(module, "PAGE", 256)
@@ -96,7 +98,7 @@ def test_the_brokers_files_are_believed(tmp_path: Path, counted: list[Source], m
     assert [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")] == committed(lines())
 
 
-def read_of(opened: list[Source], name: str) -> int:
+def read_of(opened: list[OpenFile], name: str) -> int:
     return sum(source.bytes_read for source in opened if source.file.path.endswith(f"{name.rsplit('/', 1)[-1]}.log"))
 
 

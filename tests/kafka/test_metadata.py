@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.kafka.metadata import HIDDEN, Change, State
+from sparkwire.kafka.metadata import HIDDEN, ClusterState, MetadataChange
 from tests.support import kafka_tiered as tiered
 
 Table = list[dict[str, Any]]
@@ -19,14 +19,14 @@ LOGS = [
 ]
 
 
-def tables(state: State) -> dict[str, Table]:
+def tables(state: ClusterState) -> dict[str, Table]:
     return {name: getattr(state, name)() for name in dir(state) if name.endswith("_rows")}
 
 
-def changes(run: str, local: str, file: str) -> list[tuple[int, Change]]:
+def changes(run: str, local: str, file: str) -> list[tuple[int, MetadataChange]]:
     """Offset and change of each data record of a log or a snapshot."""
     return [
-        (offset, Change(row["type"], json.loads(row["value"])))
+        (offset, MetadataChange(row["type"], json.loads(row["value"])))
         for offset, row in tiered.decoded_metadata(run, local, file)
         if row["value"] is not None
     ]
@@ -41,8 +41,8 @@ def test_the_log_up_to_a_snapshot_is_the_snapshot(run: str, local: str) -> None:
         name = re.match(r"(\d{20})-(\d{10})\.checkpoint", file)
         if name is None or int(name[1]) == 0 or not logs or logs[0][0] > 5:
             continue
-        replayed = State().apply(change for offset, change in logs if offset < int(name[1]))
-        said = State().apply(change for _, change in changes(run, local, file))
+        replayed = ClusterState().apply(change for offset, change in logs if offset < int(name[1]))
+        said = ClusterState().apply(change for _, change in changes(run, local, file))
         for brokers in (replayed.brokers, said.brokers):
             for broker in brokers.values():
                 broker["broker_epoch"] = 0  # a snapshot has the offset of the record, the same; log dirs come later
@@ -52,7 +52,7 @@ def test_the_log_up_to_a_snapshot_is_the_snapshot(run: str, local: str) -> None:
 
 
 def test_what_the_cluster_was_made_of() -> None:
-    state = State().apply(
+    state = ClusterState().apply(
         change
         for file in tiered.metadata_files("plain", "local")
         if file.endswith(".log")
@@ -73,13 +73,13 @@ def test_what_the_cluster_was_made_of() -> None:
 
 
 def test_records_of_a_transaction_are_one_change_or_none() -> None:
-    def topic(name: str) -> Change:
-        return Change("TopicRecord", {"name": name, "topicId": name})
+    def topic(name: str) -> MetadataChange:
+        return MetadataChange("TopicRecord", {"name": name, "topicId": name})
 
-    begin, end = Change("BeginTransactionRecord", {"name": None}), Change("EndTransactionRecord", {})
-    abort = Change("AbortTransactionRecord", {"reason": None})
+    begin, end = MetadataChange("BeginTransactionRecord", {"name": None}), MetadataChange("EndTransactionRecord", {})
+    abort = MetadataChange("AbortTransactionRecord", {"reason": None})
     some = [begin, topic("a"), end, begin, topic("b"), abort, topic("c"), begin, topic("d")]
-    assert [row["topic"] for row in State().apply(some).topic_rows()] == ["a", "c"]
+    assert [row["topic"] for row in ClusterState().apply(some).topic_rows()] == ["a", "c"]
 
 
 def test_secrets_are_hidden() -> None:
@@ -90,8 +90,8 @@ def test_secrets_are_hidden() -> None:
         "my.secret",
     )
     shown = ("retention.ms", "ssl.keystore.location", "sasl.mechanism")
-    state = State().apply(
-        Change("ConfigRecord", {"resourceType": 4, "resourceName": "1", "name": name, "value": "hunter2"})
+    state = ClusterState().apply(
+        MetadataChange("ConfigRecord", {"resourceType": 4, "resourceName": "1", "name": name, "value": "hunter2"})
         for name in (*names, *shown)
     )
     assert {row["name"]: row["value"] for row in state.config_rows()} == dict.fromkeys(names, HIDDEN) | dict.fromkeys(
@@ -105,16 +105,16 @@ def test_a_change_says_what_has_changed() -> None:
         "leader": 1, "leaderEpoch": 4, "partitionEpoch": 7, "eligibleLeaderReplicas": [2], "lastKnownElr": [3],
     }  # fmt: skip
     place = {"partitionId": 0, "topicId": "t"}
-    state = State().apply(
+    state = ClusterState().apply(
         [
-            Change("TopicRecord", {"name": "orders", "topicId": "t"}),
-            Change("PartitionRecord", partition),
-            Change("PartitionChangeRecord", place | {"isr": [2, 3], "leader": 2}),
-            Change("PartitionChangeRecord", place | {"leader": -2, "isr": None}),
-            Change("PartitionChangeRecord", place | {"leader": -1, "isr": []}),
+            MetadataChange("TopicRecord", {"name": "orders", "topicId": "t"}),
+            MetadataChange("PartitionRecord", partition),
+            MetadataChange("PartitionChangeRecord", place | {"isr": [2, 3], "leader": 2}),
+            MetadataChange("PartitionChangeRecord", place | {"leader": -2, "isr": None}),
+            MetadataChange("PartitionChangeRecord", place | {"leader": -1, "isr": []}),
         ]
     )
     (row,) = state.partition_rows()
     assert (row["leader"], row["leader_epoch"], row["isr"], row["partition_epoch"]) == (-1, 6, [], 10)
-    state.apply([Change("ClearElrRecord", {"topicName": "orders"})])
+    state.apply([MetadataChange("ClearElrRecord", {"topicName": "orders"})])
     assert state.partition_rows()[0]["eligible_leader_replicas"] == []

@@ -11,7 +11,17 @@ import pyarrow as pa
 import pytest
 
 import sparkwire
-from sparkwire.kafka.drawing import FAULTS, TIERS, TRANSACTIONS, Batches, Columns, Strip, batches_of, draw, strips
+from sparkwire.kafka.drawing import (
+    FAULTS,
+    TIERS,
+    TRANSACTIONS,
+    DrawnBatches,
+    PictureColumns,
+    Strip,
+    batches_of,
+    draw,
+    strips,
+)
 from sparkwire.kafka.files import kafka_log
 from tests.support import kafka_tiered as tiered
 
@@ -26,7 +36,7 @@ def by_offset(strip: Strip) -> list[str]:
 def strips_of(path: Path, **options: str) -> dict[str, Strip]:
     """Of a partition of fewer offsets than a picture has columns, so that each offset has its own."""
     batches = batches_of(str(path), "payments", 0, options)
-    columns = Columns(batches)
+    columns = PictureColumns(batches)
     assert columns.count == columns.end - columns.begin
     return strips(batches, columns)
 
@@ -115,7 +125,7 @@ def test_a_partition_without_batches(tmp_path: Path) -> None:
         sparkwire.kafka.picture(str(tmp_path))
 
 
-def many(count: int) -> Batches:
+def many(count: int) -> DrawnBatches:
     """Batches of ten offsets each, in segments of a thousand, every thousandth of an aborted transaction."""
     first = np.arange(count, dtype=np.int64) * 10
     query = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
@@ -137,14 +147,14 @@ def many(count: int) -> Batches:
         table = table.append_column(name, pa.nulls(count, kind))
     for name in ("compression", "error"):
         table = table.append_column(name, pa.nulls(count, pa.string()))
-    return Batches("orders-0", table, first, first + 9)
+    return DrawnBatches("orders-0", table, first, first + 9)
 
 
 @pytest.mark.parametrize("count", [10, 1_000_000])
 def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
     """What is aggregated neither loses bytes nor hides what is rare."""
     batches = many(count)
-    columns = Columns(batches)
+    columns = PictureColumns(batches)
     assert columns.count <= 1200
     assert columns.total(batches.column("size", 0)).sum() == pytest.approx(1000 * count)
     found = strips(batches, columns)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparkwire import kernels
 from sparkwire.core.column import binary_of
-from sparkwire.kernels import COPY_SLACK, Place, copy, field_reader, kernel, prefetch
+from sparkwire.kernels import COPY_SLACK, FieldPlace, copy, field_reader, kernel, prefetch
 from tests.support.child import run_python
 from tests.support.guard import guarded, guarded_bytes, guarded_column
 
@@ -94,8 +94,20 @@ def test_prefetch_of_any_address() -> None:
 
 
 VARIANTS = [
-    [Place(0, 1, True, False), Place(1, 4, False, False), Place(5, 2, True, False), None, Place(7, 16, False, False)],
-    [Place(9, 1, True, True), Place(2, 4, False, True), Place(0, 4, True, True), Place(30, 8, True, True), None],
+    [
+        FieldPlace(0, 1, True, False),
+        FieldPlace(1, 4, False, False),
+        FieldPlace(5, 2, True, False),
+        None,
+        FieldPlace(7, 16, False, False),
+    ],
+    [
+        FieldPlace(9, 1, True, True),
+        FieldPlace(2, 4, False, True),
+        FieldPlace(0, 4, True, True),
+        FieldPlace(30, 8, True, True),
+        None,
+    ],
 ]
 DTYPES = (np.int8, np.int64, np.int32, np.int64, np.uint8)
 _read = field_reader(VARIANTS)
@@ -123,7 +135,7 @@ def test_fields_of_rows_cut_at_every_byte() -> None:
             assert (stored.tobytes() if width == 16 else stored[0]) == _expected(content, place, width)
 
 
-def _expected(content: bytes, place: Place | None, width: int) -> int | bytes:
+def _expected(content: bytes, place: FieldPlace | None, width: int) -> int | bytes:
     there = place is not None and place.end <= len(content)
     if width == 16:
         return content[place.offset : place.end] if place is not None and there else bytes(16)

@@ -163,7 +163,7 @@ def test_answers_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatc
 
 def test_a_query_converts_a_column_once() -> None:
     """Spark hands the same Series to every function of a query."""
-    place = series.Place("dbus_opcode", "event", None)
+    place = series.ArgumentPlace("dbus_opcode", "event", None)
     events, others = pd.Series([SAMPLES["event"]] * 3), pd.Series([SAMPLES["stream"]] * 3)
     first = series.column(events, pa.binary(), place)
     assert series.column(events, pa.binary(), place) is first

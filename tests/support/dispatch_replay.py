@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparkwire.base.errors import BAD_MAGIC, OK, TRUNCATED
-from sparkwire.databus.client.buffer import EventBuffer, Read, split
+from sparkwire.databus.client.buffer import EventBuffer, ReadResponse, split
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
@@ -162,7 +162,7 @@ def load(buffer: EventBuffer, chunks: Iterable[bytes], counts: list[int | str], 
         yield from pages(read.events, read.columns, schemas_of(sources_of(golden_sources())), check=check)
 
 
-def read_events(chunk: bytes, read: Read) -> int | str:
+def read_events(chunk: bytes, read: ReadResponse) -> int | str:
     """What the original's `readEvents` answers or throws."""
     invalid = CORE + "InvalidEventException: "
     if read.missing_end is not None:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparkwire.kafka.definitions import Field, Message, messages
+from sparkwire.kafka.definitions import DefinedField, Message, messages
 from tests.support import DATA as DATA_FOLDER
 
 DATA = DATA_FOLDER / "kafka"
@@ -53,7 +53,7 @@ def class_of(message: Message) -> str:
     return f"{package}.{message.name}"
 
 
-def structure(chance: random.Random, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
+def structure(chance: random.Random, fields: tuple[DefinedField, ...], version: int) -> dict[str, Any]:
     """A structure as Kafka's converters read it; tags may be missing."""
     return {
         field.name: value(chance, field, version)
@@ -62,7 +62,7 @@ def structure(chance: random.Random, fields: tuple[Field, ...], version: int) ->
     }
 
 
-def value(chance: random.Random, field: Field, version: int) -> Any:
+def value(chance: random.Random, field: DefinedField, version: int) -> Any:
     if version in field.nullable and chance.random() < 0.3:
         return None
     if field.is_array:
@@ -70,7 +70,7 @@ def value(chance: random.Random, field: Field, version: int) -> Any:
     return single(chance, field, version)
 
 
-def single(chance: random.Random, field: Field, version: int) -> Any:
+def single(chance: random.Random, field: DefinedField, version: int) -> Any:
     match field.type:
         case "bool":
             return chance.random() < 0.5

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sparkwire import kernels
-from sparkwire.kernels import CHECKED, Place, copy, crc32, crc32_raw, crc32c, field_reader, kernel
+from sparkwire.kernels import CHECKED, FieldPlace, copy, crc32, crc32_raw, crc32c, field_reader, kernel
 from sparkwire.kernels.copy import CHUNK, WORD
 
 SIZE = 400  # [bytes]
@@ -22,7 +22,9 @@ LOADS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "i64": 8}
 STORES = {"store_u8": 1, "store_i16": 2, "store_i32": 4, "store_i64": 8}
 CHECKSUMS = {"crc32": crc32, "crc32_raw": crc32_raw, "crc32c": crc32c}
 
-_read_fields = field_reader([[Place(0, 8, True, False), Place(8, 16, False, False)], [None, Place(0, 16, False, True)]])
+_read_fields = field_reader(
+    [[FieldPlace(0, 8, True, False), FieldPlace(8, 16, False, False)], [None, FieldPlace(0, 16, False, True)]]
+)
 
 
 def accesses() -> dict[str, tuple[Callable[[int], object], range]]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import Program
+from sparkwire.avro.machine import SchemaProgram
 from sparkwire.avro.ops import STEP
 from sparkwire.avro.readers import LONGEST
 from sparkwire.avro.schema import Schema
@@ -20,7 +20,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 [days s
 _DAY_MS: Final = 86_400_000
 
 
-class Bounds(NamedTuple):
+class NumberBounds(NamedTuple):
     """What a logical type allows of its number, and what it is multiplied by to have Spark's unit."""
 
     lowest: int
@@ -28,19 +28,19 @@ class Bounds(NamedTuple):
     factor: int = 1
 
 
-def bounds_of(schema: Schema) -> Bounds:
+def bounds_of(schema: Schema) -> NumberBounds:
     """Of an int or long."""
     logical = schema.logical.removeprefix("local-")
     if logical == "date":
-        return Bounds(_FIRST_DAY, _LAST_DAY)
+        return NumberBounds(_FIRST_DAY, _LAST_DAY)
     if logical == "time-millis":
-        return Bounds(0, _DAY_MS - 1)
+        return NumberBounds(0, _DAY_MS - 1)
     if logical == "time-micros":
-        return Bounds(0, _DAY_MS * 1000 - 1)
+        return NumberBounds(0, _DAY_MS * 1000 - 1)
     if logical in ("timestamp-millis", "timestamp-micros"):
         unit = 1 if logical == "timestamp-millis" else 1000
-        return Bounds(_FIRST_DAY * _DAY_MS * unit, (_LAST_DAY + 1) * _DAY_MS * unit - 1, 1000 // unit)
-    return Bounds(*(INT_BOUNDS if schema.kind == "int" else LONG_BOUNDS))
+        return NumberBounds(_FIRST_DAY * _DAY_MS * unit, (_LAST_DAY + 1) * _DAY_MS * unit - 1, 1000 // unit)
+    return NumberBounds(*(INT_BOUNDS if schema.kind == "int" else LONG_BOUNDS))
 
 
 def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
@@ -108,12 +108,12 @@ class Assembler:
         for end in ends:
             self.patch(end, 1, self.here)
 
-    def program(self) -> Program:
+    def program(self) -> SchemaProgram:
         """What the machine takes."""
         # With some bytes after the constants: what is near the end of its buffer is copied byte by byte.
         constants = np.frombuffer(bytes(self.constants) + bytes(COPY_SLACK), np.uint8)
         code, jumps, spans = (np.array(words or [0], np.int64) for words in (self.code, self.jumps, self.spans))
-        return Program(code, jumps, spans, constants)
+        return SchemaProgram(code, jumps, spans, constants)
 
 
 def deferred(function: Callable[[Schema], object], schema: Schema) -> Callable[[], object]:

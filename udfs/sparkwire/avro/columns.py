@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import STACK, Memory, Program, run
+from sparkwire.avro.machine import STACK, Memory, SchemaProgram, run
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
@@ -26,12 +26,12 @@ _ALIGNED: Final = 64  # [bytes] as Arrow likes its buffers
 _SPARE: Final = 1 << 26  # [bytes] that buffers begin with at most, beyond what the data need
 
 
-class Plan(NamedTuple):
+class ColumnPlan(NamedTuple):
     """How data of some schemas becomes one column."""
 
     target: Target
     slots: Slots
-    program: Program
+    program: SchemaProgram
     entries: NDArray[np.int32]
     """where the program of each writer's schema begins"""
     nothing: int
@@ -47,7 +47,7 @@ class Decoded(NamedTuple):
     """codes of `errors`"""
 
 
-def plan(writers: Sequence[Schema], reader: Schema) -> Plan:
+def plan(writers: Sequence[Schema], reader: Schema) -> ColumnPlan:
     """A plan to read data of any of the writers' schemas by the reader's.
 
     Raises
@@ -63,10 +63,10 @@ def plan(writers: Sequence[Schema], reader: Schema) -> Plan:
     resolver.nothing(target)
     resolver.emit(ops.END)
     program = resolver.program()
-    return Plan(target, slots, program, np.array(entries, np.int32), nothing)
+    return ColumnPlan(target, slots, program, np.array(entries, np.int32), nothing)
 
 
-def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
+def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
     """Read every row, by the program of the schema of that number; by the first one where ``chosen`` is None."""
     rows = len(spans.starts)
     errors = empty(rows, np.int8)
@@ -77,7 +77,7 @@ def decode(plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None = None) ->
 
 
 def _fill(
-    buffers: _Buffers, plan: Plan, spans: Spans, chosen: NDArray[np.int32] | None, errors: NDArray[np.int8]
+    buffers: _Buffers, plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None, errors: NDArray[np.int8]
 ) -> None:
     """Read all rows, with more memory each time that a buffer is full."""
     data, starts, sizes = spans

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.avro.json import json_program, to_json
-from sparkwire.avro.machine import Program
+from sparkwire.avro.machine import SchemaProgram
 from sparkwire.avro.schema import SchemaError, parse
 from sparkwire.base.errors import ERRORS
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
@@ -49,11 +49,11 @@ _SCHEMA: Final = (
 
 
 @lru_cache(_KEPT)
-def _program(schema: str) -> Program:
+def _program(schema: str) -> SchemaProgram:
     return json_program(parse(schema))
 
 
-def _of_schema(function: str, schema: str) -> Program:
+def _of_schema(function: str, schema: str) -> SchemaProgram:
     try:
         return _program(schema)
     except SchemaError as e:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import Assembler, bounds_of, deferred, least_size
 from sparkwire.avro.json_machine import TEXT_SLACK, run_json
-from sparkwire.avro.machine import STACK, Program
+from sparkwire.avro.machine import STACK, SchemaProgram
 from sparkwire.avro.readers import DIGITS, MOST_EMPTY_ITEMS
 from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.base.errors import OK, TOO_LARGE
@@ -159,7 +159,7 @@ def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
     return 4 if schema.kind == "null" else 1
 
 
-def json_program(schema: Schema) -> Program:
+def json_program(schema: Schema) -> SchemaProgram:
     """The program that writes data of a schema.
 
     Raises
@@ -174,7 +174,7 @@ def json_program(schema: Schema) -> Program:
     return writer.program()
 
 
-def to_json(program: Program, spans: Spans) -> tuple[pa.Array, NDArray[np.int8]]:
+def to_json(program: SchemaProgram, spans: Spans) -> tuple[pa.Array, NDArray[np.int8]]:
     """STRING: each datum's text, NULL where it cannot be read; and the codes of `errors`."""
     rows = len(spans.starts)
     offsets, errors = empty(rows + 1, np.int32), empty(rows, np.int8)

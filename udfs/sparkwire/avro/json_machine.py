@@ -20,7 +20,7 @@ from sparkwire.avro.json_values import (
     write_timestamp,
     write_uuid,
 )
-from sparkwire.avro.machine import NO_ROOM, Program
+from sparkwire.avro.machine import NO_ROOM, SchemaProgram
 from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
 from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
@@ -40,7 +40,7 @@ _FRAME: Final = 2  # what is left of a block and whether an item has been writte
 
 @kernel
 def run_json(
-    program: Program,
+    program: SchemaProgram,
     data: Bytes,
     starts: Ints,
     sizes: Ints,

@@ -41,7 +41,7 @@ STACK: Final = 4096  # words: 2048 arrays within each other, or calls
 _FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
 
 
-class Program(NamedTuple):
+class SchemaProgram(NamedTuple):
     """What `program` makes of a schema."""
 
     code: Ints
@@ -73,7 +73,7 @@ class Memory(NamedTuple):
 
 @kernel
 def run(
-    program: Program,
+    program: SchemaProgram,
     memory: Memory,
     data: Bytes,
     starts: Ints,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, bounds_of, deferred, least_size
 from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
-from sparkwire.avro.schema import Field, Schema, SchemaError
+from sparkwire.avro.schema import RecordField, Schema, SchemaError
 from sparkwire.avro.targets import Slots, Target
 from sparkwire.base.errors import BAD_FIELD
 
@@ -162,7 +162,7 @@ class Resolver(Assembler):
             if missing.name not in read:
                 self._missing(missing, named[missing.name], where)
 
-    def _missing(self, missing: Field, target: Target, where: str) -> None:
+    def _missing(self, missing: RecordField, target: Target, where: str) -> None:
         if not missing.has_default:
             raise SchemaError(f"{where} has no field {missing.name}, and the reader's schema has no default for it")
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from sparkwire.avro.schema import Field, Schema
+from sparkwire.avro.schema import RecordField, Schema
 
 _PROMOTIONS: Final = {
     "int": ("int", "long", "float", "double"),
@@ -46,9 +46,9 @@ def branch_for(writer: Schema, union: Schema) -> int | None:
     return None
 
 
-def sources_of(writer: Schema, reader: Schema) -> dict[str, Field]:
+def sources_of(writer: Schema, reader: Schema) -> dict[str, RecordField]:
     """The reader's field of each of the writer's fields that it reads, by the writer's name."""
-    found: dict[str, Field] = {}
+    found: dict[str, RecordField] = {}
     written = {f.name for f in writer.fields}
     for f in reader.fields:
         names = [name for name in (f.name, *f.aliases) if name in written and name not in found]

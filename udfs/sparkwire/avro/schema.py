@@ -54,7 +54,7 @@ class Schema:
     """with its namespace; of record, enum and fixed"""
     aliases: tuple[str, ...] = ()
     """full names"""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[RecordField, ...] = ()
     symbols: tuple[str, ...] = ()
     default: str | None = None
     """of an enum: what a symbol becomes that it does not know"""
@@ -86,7 +86,7 @@ class Schema:
 
 
 @dataclass(eq=False)
-class Field:
+class RecordField:
     """A field of a record."""
 
     name: str
@@ -228,8 +228,10 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
     return _with_logical(schema, declared)
 
 
-def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: str, level: int) -> tuple[Field, ...]:
-    found: dict[str, Field] = {}
+def _fields(
+    declared: Mapping[str, Any], namespace: str, names: _Names, record: str, level: int
+) -> tuple[RecordField, ...]:
+    found: dict[str, RecordField] = {}
     if not isinstance(declared.get("fields"), list):
         raise SchemaError(f"{record} is record without a list of fields")
     for item in declared["fields"]:
@@ -239,7 +241,7 @@ def _fields(declared: Mapping[str, Any], namespace: str, names: _Names, record: 
                 f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
             )
         schema = _parse(item["type"], namespace, names, f"field {record}.{name}", level + 1)
-        found[name] = Field(
+        found[name] = RecordField(
             name, schema, _aliases(item, f"field {record}.{name}"), "default" in item, item.get("default")
         )
     return tuple(found.values())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
-from sparkwire.avro.schema import Field, Schema, SchemaError, parse
+from sparkwire.avro.schema import RecordField, Schema, SchemaError, parse
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""
@@ -179,12 +179,12 @@ def combined(schemas: Sequence[Schema]) -> Schema:
     SchemaError
         where one is no record.
     """
-    fields: dict[str, Field] = {}
+    fields: dict[str, RecordField] = {}
     for schema in schemas:
         if schema.kind != "record":
             raise SchemaError(f"rows takes schemas of records, and one is {schema.title}: give a reader_schema")
         for f in schema.fields:
-            fields[f.name] = Field(f.name, _or_null(f.schema), has_default=True)
+            fields[f.name] = RecordField(f.name, _or_null(f.schema), has_default=True)
     return Schema("record", fields=tuple(fields.values()))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.avro.columns import Plan, decode, plan
+from sparkwire.avro.columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.writer import encode
 from sparkwire.base.errors import ERRORS, OK
@@ -34,7 +34,7 @@ class Typed(NamedTuple):
 
 
 @lru_cache(256)
-def _planned(schema: str, reader_schema: str) -> Plan:
+def _planned(schema: str, reader_schema: str) -> ColumnPlan:
     return plan([parse(schema)], parse(reader_schema))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.avro.columns import Decoded, Plan, decode, plan
+from sparkwire.avro.columns import ColumnPlan, Decoded, decode, plan
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import SchemaError, parse, text_of
@@ -22,7 +22,7 @@ MOST_IDS: Final = 1000
 """that a registry is asked for at once; a column with more has something else than messages"""
 
 
-class Reader(NamedTuple):
+class RowsReader(NamedTuple):
     """How payloads become rows; plain data, so that workers get it whole."""
 
     schemas: Schemas
@@ -39,7 +39,7 @@ class Reader(NamedTuple):
         if not pa.types.is_struct(self._plan().target.type):
             raise SchemaError("rows takes a record as reader_schema: its fields are the columns")
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> ColumnPlan:
         return _planned(self.schemas.texts, self.reader_schema)
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
@@ -55,7 +55,7 @@ class Reader(NamedTuple):
 
 
 @lru_cache(64)
-def _planned(texts: tuple[str, ...], reader_schema: str | None) -> Plan:
+def _planned(texts: tuple[str, ...], reader_schema: str | None) -> ColumnPlan:
     writers = [parse(text) for text in texts]
     return plan(writers, combined(writers) if reader_schema is None else parse(reader_schema))
 
@@ -70,17 +70,17 @@ class LiveReader:
         self._registry, self._reader_schema = registry, reader_schema
         self._schemas = Schemas((), {})
         self._unreadable: set[Hashable] = set()
-        without = Reader(self._schemas, reader_schema)
+        without = RowsReader(self._schemas, reader_schema)
         without.check()
         self.fields = without.fields
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
-        """As a ``Reader``."""
+        """As a ``RowsReader``."""
         keys = {key: as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()}
         new = [id for id in keys.values() if id not in self._schemas.keys and id not in self._unreadable]
         check_number(new)
         self._learn(new)
-        columns, errors = Reader(self._schemas, self._reader_schema).rows(payloads)
+        columns, errors = RowsReader(self._schemas, self._reader_schema).rows(payloads)
         unreadable = [key for key, id in keys.items() if id in self._unreadable]
         if unreadable:
             those = pc.is_in(payloads.ids, pa.array(unreadable, payloads.ids.type))
@@ -116,7 +116,7 @@ def as_id(key: Any) -> Hashable:
     return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
 
 
-def reader(schemas: Schemas, reader_schema: Any = None) -> Reader:
+def reader(schemas: Schemas, reader_schema: Any = None) -> RowsReader:
     """What ``rows`` are read with.
 
     Raises
@@ -124,17 +124,17 @@ def reader(schemas: Schemas, reader_schema: Any = None) -> Reader:
     ValueError
         where one schema cannot be read by the other, or the reader's is no record: one sentence.
     """
-    found = Reader(schemas, None if reader_schema is None else text_of(reader_schema))
+    found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema))
     found.check()
     return found
 
 
-def by_name(whole: Schemas) -> Mapping[str, Reader]:
+def by_name(whole: Schemas) -> Mapping[str, RowsReader]:
     """A reader for each name of a record, by its last schema; each knows the schemas of that name alone."""
     names = [parse(text).name for text in whole.texts]
-    found: dict[str, Reader] = {}
+    found: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):
         mine = [k for k, other in enumerate(names) if other == name]
         keys = {key: mine.index(k) for key, k in whole.keys.items() if k in mine}
-        found[name] = Reader(Schemas(tuple(whole.texts[k] for k in mine), keys), whole.texts[mine[-1]])
+        found[name] = RowsReader(Schemas(tuple(whole.texts[k] for k in mine), keys), whole.texts[mine[-1]])
     return found

@@ -35,7 +35,7 @@ _LONGEST: Final = 6
 _BOLD, _DIM, _RED, _COLOURS = "1", "2", "31", ("36", "33", "32", "35", "34")
 
 
-class Part(NamedTuple):
+class ExplainedBytes(NamedTuple):
     """Some bytes in one format."""
 
     title: str
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 class Explanation(NamedTuple):
     """What bytes say: printed it is a dump, in a notebook a table."""
 
-    parts: list[Part]
+    parts: list[ExplainedBytes]
 
     def __repr__(self) -> str:
         coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -97,11 +97,11 @@ def _columns(row: Any) -> Mapping[str, Any]:
     return found
 
 
-def _part(title: str, data: bytes) -> Part:
+def _part(title: str, data: bytes) -> ExplainedBytes:
     best = max((guess(data) for guess in _GUESSES), key=lambda guess: guess.certainty)
     if best.certainty == _NO:
         best = _Guess(_NO, "no format that is known", "neither checksums nor lengths nor versions fit", _unknown)
-    return Part(title, best.format, f"{_WORDS[best.certainty]}: {best.why}", best.explain(data))
+    return ExplainedBytes(title, best.format, f"{_WORDS[best.certainty]}: {best.why}", best.explain(data))
 
 
 # -- which format
@@ -196,7 +196,7 @@ def _unknown(data: bytes) -> list[Line]:
 # -- for a terminal
 
 
-def _dump(part: Part, coloured: bool) -> Iterator[str]:
+def _dump(part: ExplainedBytes, coloured: bool) -> Iterator[str]:
     yield _paint(f"{part.title + ': ' if part.title else ''}{part.format} ({part.sure})", _BOLD, coloured)
     width = max((len(line.field) for line in part.lines), default=0)
     for number, line in enumerate(part.lines):
@@ -243,7 +243,7 @@ def _paint(text: str, colour: str, coloured: bool) -> str:
 # -- for a notebook
 
 
-def _table(part: Part) -> str:
+def _table(part: ExplainedBytes) -> str:
     title = f"<b>{html.escape(part.title)}</b>: " if part.title else ""
     head = f"<p>{title}{html.escape(part.format)} <i>({html.escape(part.sure)})</i></p>"
     names = "".join(

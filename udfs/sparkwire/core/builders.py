@@ -112,14 +112,14 @@ def struct_function(
     return Function(f"{declaration} -> {struct_type(table)}", doc, decode, example, field_docs=_docs(table))
 
 
-class Rows(Protocol):
+class ManyRows(Protocol):
     """A scan that finds any number of rows in each row of a column."""
 
     def lists(self, found: pa.Array) -> pa.Array:
         """``found``, an item for each row that was found, as an ARRAY for each row of the column."""
 
 
-RowsScan = TypeVar("RowsScan", bound=Rows)
+RowsScan = TypeVar("RowsScan", bound=ManyRows)
 
 
 def rows_function(

@@ -16,7 +16,18 @@ from sparkwire.databus.attributes import find_opcodes, key_kinds
 from sparkwire.databus.event import UNKNOWN
 from sparkwire.databus.layout import FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.databus.parts import KEY, NUMBERS, SPANS, PartSpans, one_row
-from sparkwire.kernels import Bools, Bytes, Ints, Place, crc32_raw, field_reader, int64, kernel, prefetch, variant_of
+from sparkwire.kernels import (
+    Bools,
+    Bytes,
+    FieldPlace,
+    Ints,
+    crc32_raw,
+    field_reader,
+    int64,
+    kernel,
+    prefetch,
+    variant_of,
+)
 
 _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
 
@@ -24,7 +35,7 @@ _AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are aske
 # Every fixed field in one pass: a version without the field answers NULL.
 _VARIANTS: Final = (
     # Of an unknown version only the version byte itself can be read.
-    tuple(Place(0, 1, True, False) if name == "version" else None for name in FIELDS),
+    tuple(FieldPlace(0, 1, True, False) if name == "version" else None for name in FIELDS),
     *(variant_of(table, FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)),
 )
 # src_id has two bytes in V1 and four in V2: the wider type holds both.

@@ -45,7 +45,7 @@ _V1_ATTRIBUTES = layout.V1["attributes"].offset
 _SEARCHED_HEADER: Final = 1 << 16  # [bytes] keys of this size are not seen in practice
 
 
-class Rows(NamedTuple):
+class StreamRows(NamedTuple):
     """What a stream is split into, row after row."""
 
     positions: npt.NDArray[np.int32]
@@ -153,7 +153,12 @@ def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
 
 @kernel
 def split_events(
-    data: Bytes, offsets: npt.NDArray[Any], sums: RangeSums, ends: npt.NDArray[np.int32], rows: Rows, scratch: PartSpans
+    data: Bytes,
+    offsets: npt.NDArray[Any],
+    sums: RangeSums,
+    ends: npt.NDArray[np.int32],
+    rows: StreamRows,
+    scratch: PartSpans,
 ) -> None:
     """Position, span and error of every row of every stream; ``ends[i + 1]`` is where those of stream ``i`` end.
 
@@ -208,11 +213,11 @@ class Stream:
         self._ends = empty(len(column) + 1, np.int32)
         most = most_rows(np.diff(offsets).astype(np.int64))
         # Room for the most rows there can be: what is not written takes no memory.
-        rows = Rows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
+        rows = StreamRows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
         sums = range_sums(CRC32_RAW, int(offsets[0]), source.longest)
         split_events(self.data, offsets, sums, self._ends, rows, one_row())
         count = int(self._ends[-1])
-        self.rows = Rows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
+        self.rows = StreamRows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
 
     def lists(self, found: pa.Array) -> pa.Array:
         """``found``, an item for each row of each stream, as an ARRAY for each stream."""

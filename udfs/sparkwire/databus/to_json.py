@@ -41,7 +41,7 @@ from sparkwire.kernels.template import (
     TEXT,
     WORD,
     Templates,
-    Value,
+    TemplateValue,
     measure_rows,
     templates,
     write_rows,
@@ -108,15 +108,15 @@ def _templates(encoding: str) -> Templates:
         for parts in ("", _PAYLOAD, _METADATA, _METADATA + _PAYLOAD):
             texts.append(_V2.replace("KEY", key).replace("PARTS", parts))
     data = TEXT if encoding == PLAIN else BASE64
-    values = {name: Value(NUMBER, k) for k, name in enumerate(_NUMBERS)}
-    values |= {name: Value(WORD, _NUMBERS.index(source), words) for name, (source, words) in _WORDS.items()}
+    values = {name: TemplateValue(NUMBER, k) for k, name in enumerate(_NUMBERS)}
+    values |= {name: TemplateValue(WORD, _NUMBERS.index(source), words) for name, (source, words) in _WORDS.items()}
     values |= {
-        "key": Value(BASE64, KEY),
-        "digest": Value(BASE64, DIGEST),
-        "metadata_digest": Value(BASE64, METADATA_DIGEST),
+        "key": TemplateValue(BASE64, KEY),
+        "digest": TemplateValue(BASE64, DIGEST),
+        "metadata_digest": TemplateValue(BASE64, METADATA_DIGEST),
     }
-    values |= {"value": Value(data, VALUE), "metadata": Value(data, METADATA)}
-    values |= {"key_digest": Value(HEXADECIMAL, KEY_DIGEST), "key_head": Value(HEXADECIMAL, _KEY_HEAD)}
+    values |= {"value": TemplateValue(data, VALUE), "metadata": TemplateValue(data, METADATA)}
+    values |= {"key_digest": TemplateValue(HEXADECIMAL, KEY_DIGEST), "key_head": TemplateValue(HEXADECIMAL, _KEY_HEAD)}
     return templates([text.replace("ENCODING", encoding) for text in texts], values)
 
 

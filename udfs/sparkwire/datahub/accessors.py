@@ -14,10 +14,10 @@ from sparkwire.core.column import from_codes, primitive, struct, timestamps
 from sparkwire.datahub import values
 from sparkwire.datahub.images import Images, json_text, keys_text, text_map
 from sparkwire.datahub.layout import OPERATIONS
-from sparkwire.datahub.messages import Messages
+from sparkwire.datahub.messages import BlobColumn
 from sparkwire.kernels.json import OBJECT
 
-MessageAccessor = Callable[[Messages], pa.Array]
+MessageAccessor = Callable[[BlobColumn], pa.Array]
 
 _CANONICAL: Final = tuple(operation.canonical for operation in OPERATIONS)
 _TUPLE_TYPES: Final = tuple(operation.tuple_type for operation in OPERATIONS)
@@ -37,54 +37,54 @@ def millis(field: str) -> MessageAccessor:
 
 
 def time(field: str) -> MessageAccessor:
-    def answer(messages: Messages) -> pa.Array:
+    def answer(messages: BlobColumn) -> pa.Array:
         numbers, valid = messages.time(field)
         return timestamps(numbers, "ms", valid)
 
     return answer
 
 
-def operation(messages: Messages) -> pa.Array:
+def operation(messages: BlobColumn) -> pa.Array:
     return from_codes(messages.operations, _CANONICAL)
 
 
-def primary_key(messages: Messages) -> pa.Array:
+def primary_key(messages: BlobColumn) -> pa.Array:
     return messages.primary_keys
 
 
-def columns(messages: Messages) -> pa.Array:
+def columns(messages: BlobColumn) -> pa.Array:
     return messages.column_lists
 
 
-def before(messages: Messages) -> pa.Array:
+def before(messages: BlobColumn) -> pa.Array:
     return json_text(messages.before)
 
 
-def after(messages: Messages) -> pa.Array:
+def after(messages: BlobColumn) -> pa.Array:
     return json_text(messages.after)
 
 
-def before_map(messages: Messages) -> pa.Array:
+def before_map(messages: BlobColumn) -> pa.Array:
     return text_map(messages.before, messages.declared)
 
 
-def after_map(messages: Messages) -> pa.Array:
+def after_map(messages: BlobColumn) -> pa.Array:
     return text_map(messages.after, messages.declared)
 
 
-def ddl_meta(messages: Messages) -> pa.Array:
+def ddl_meta(messages: BlobColumn) -> pa.Array:
     return values.from_base64(values.texts(messages.value("ddl_meta")))
 
 
-def error(messages: Messages) -> pa.Array:
+def error(messages: BlobColumn) -> pa.Array:
     return from_codes(messages.errors, ERRORS)
 
 
-def is_valid(messages: Messages) -> pa.Array:
+def is_valid(messages: BlobColumn) -> pa.Array:
     return primitive(messages.errors == OK)
 
 
-def tuple_columns(messages: Messages) -> pa.Array:
+def tuple_columns(messages: BlobColumn) -> pa.Array:
     """The metadata columns of a TUPLE topic, NULL for what such a topic does not carry."""
     operations = messages.operations
     carried = _IN_TUPLES[operations]
@@ -102,7 +102,7 @@ def tuple_columns(messages: Messages) -> pa.Array:
     )
 
 
-def shard_key(messages: Messages) -> pa.Array:
+def shard_key(messages: BlobColumn) -> pa.Array:
     """The primary key's values in the after image, else in the before image; the table's name without a key or image."""
     before, after = messages.before.objects, messages.after.objects
     has_after = after.kinds == OBJECT

@@ -34,7 +34,7 @@ Tree: TypeAlias = "Mapping[str, Tree | int]"
 """members by key: an object, or the number of a field"""
 
 
-class Program(NamedTuple):
+class DocumentSteps(NamedTuple):
     """Steps, an item each."""
 
     kind: Ints
@@ -46,7 +46,7 @@ class Program(NamedTuple):
     """what is written before its value"""
 
 
-class Fields(NamedTuple):
+class DocumentFields(NamedTuple):
     """What rows have for the fields, which are numbered."""
 
     there: Ints
@@ -63,7 +63,7 @@ class Fields(NamedTuple):
     """of COLUMNS, and which of them are not null"""
 
 
-def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Program:
+def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> DocumentSteps:
     """The steps that write ``tree``; fields have ``kinds``, the objects under the keys ``always`` are never left out."""
     steps: list[list[int]] = []
     texts: list[str] = []
@@ -87,25 +87,25 @@ def program(tree: Tree, kinds: Mapping[int, int], always: Collection[str]) -> Pr
 
     write("", tree)
     kind, field, needs, otherwise = np.array(steps, np.int64).T.copy()
-    return Program(kind, field, needs, otherwise, texts_of(texts))
+    return DocumentSteps(kind, field, needs, otherwise, texts_of(texts))
 
 
 @kernel
-def measure_documents(steps: Program, fields: Fields, untouched: Bytes, sizes: Ints) -> None:
+def measure_documents(steps: DocumentSteps, fields: DocumentFields, untouched: Bytes, sizes: Ints) -> None:
     """Size of each row's document [bytes]; ``untouched`` is any writable memory."""
     for row in range(sizes.size):
         sizes[row] = _document(steps, fields, row, untouched, int64(0), False)
 
 
 @kernel
-def write_documents(steps: Program, fields: Fields, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
+def write_documents(steps: DocumentSteps, fields: DocumentFields, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
     """Write each row's document to ``out[offsets[row]:]``."""
     for row in range(offsets.size - 1):
         _document(steps, fields, row, out, int64(offsets[row]), True)
 
 
 @kernel
-def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, writing: bool) -> int:
+def _document(steps: DocumentSteps, fields: DocumentFields, row: int, out: Bytes, at: int, writing: bool) -> int:
     step, first = 0, True
     while step < steps.kind.size:
         if fields.there[row] & steps.needs[step] == 0:
@@ -123,7 +123,7 @@ def _document(steps: Program, fields: Fields, row: int, out: Bytes, at: int, wri
 
 
 @kernel
-def _write_value(fields: Fields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_value(fields: DocumentFields, kind: int, field: int, row: int, out: Bytes, at: int, writing: bool) -> int:
     start, end = int64(fields.places[field, row]), int64(fields.places[field, row + 1])
     if kind == NUMBER:
         return write_number(out, at, start, writing)
@@ -149,7 +149,7 @@ def _write_texts(items: Spans, first: int, last: int, out: Bytes, at: int, writi
 
 
 @kernel
-def _write_columns(fields: Fields, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_columns(fields: DocumentFields, first: int, last: int, out: Bytes, at: int, writing: bool) -> int:
     at = _write_byte(out, at, _LEFT_BRACKET, writing)
     for i in range(first, last):
         if i > first:
@@ -159,7 +159,7 @@ def _write_columns(fields: Fields, first: int, last: int, out: Bytes, at: int, w
 
 
 @kernel
-def _write_column(fields: Fields, i: int, out: Bytes, at: int, writing: bool) -> int:
+def _write_column(fields: DocumentFields, i: int, out: Bytes, at: int, writing: bool) -> int:
     """A name, a type, both or none, in braces."""
     named, typed = fields.names.sizes[i] >= 0, fields.types.sizes[i] >= 0
     at = _write_byte(out, at, _LEFT_BRACE, writing)

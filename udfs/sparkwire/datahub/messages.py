@@ -26,7 +26,7 @@ _NEEDS: Final = {
 """by code of the operation; the last is of no operation, -1"""
 
 
-class Columns(NamedTuple):
+class DeclaredColumns(NamedTuple):
     """``schema.dataColumn`` of a batch: each list of columns once, and which row has which."""
 
     distinct: Distinct
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
     """whether an item is an object, as it should be"""
 
 
-class Messages:
+class BlobColumn:
     """A column of messages; each step is taken once, when it is first asked for."""
 
     def __init__(self, column: pa.Array) -> None:
@@ -103,11 +103,11 @@ class Messages:
         return missing, bad
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> DeclaredColumns:
         found = values.distinct(self.value("columns"))
         items = values.items(self.value("columns").at(found.rows))
         names, types, objects = map(list, zip(*map(_columns, items.pieces()), strict=True))
-        return Columns(found, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
+        return DeclaredColumns(found, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
 
     @cached_property
     def declared(self) -> Declared:
@@ -175,4 +175,4 @@ def _whole(pieces: list[pa.Array]) -> pa.Array:
     return whole
 
 
-messages_of = Shared(Messages)
+messages_of = Shared(BlobColumn)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.datahub import values
-from sparkwire.datahub.messages import Messages
+from sparkwire.datahub.messages import BlobColumn
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json import ABSENT
 
@@ -43,7 +43,7 @@ def table_of(text: str) -> Table:
     return Table(name, *outer)
 
 
-def of_table(messages: Messages, table: Table) -> Bools:
+def of_table(messages: BlobColumn, table: Table) -> Bools:
     """Messages of the table, no NULLs; of corrupt ones also those that may be, their names being lost."""
     damaged = ~messages.documents.intact
     valid = messages.source.valid
@@ -65,7 +65,7 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
         ``columns`` ARRAY<STRUCT<name STRING, type STRING>>, and ``recency`` STRUCT<digits INT, sequence_id STRING,
         event_time_ms BIGINT> of the last message that declares it: recencies compare as sequence ids do as numbers.
     """
-    messages = Messages(blobs)
+    messages = BlobColumn(blobs)
     found = messages.columns.distinct
     rows = np.flatnonzero(of_table(messages, table) & messages.documents.intact & (found.codes >= 0))
     recency = _recency(messages, rows)
@@ -77,7 +77,7 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     return pa.record_batch([lists, recencies], names=["columns", "recency"])
 
 
-def _recency(messages: Messages, rows: Ints) -> pa.RecordBatch:
+def _recency(messages: BlobColumn, rows: Ints) -> pa.RecordBatch:
     ids = values.texts(messages.value("sequence_id").at(rows)).fill_null("")
     numbers = pc.if_else(pc.match_substring_regex(ids, "^[0-9]+$"), pc.utf8_ltrim(ids, "0"), "")
     times, timed = messages.event_time

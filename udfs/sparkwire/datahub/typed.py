@@ -24,7 +24,7 @@ from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings
 from sparkwire.datahub import values
 from sparkwire.datahub.images import Images
 from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
-from sparkwire.datahub.messages import Messages
+from sparkwire.datahub.messages import BlobColumn
 from sparkwire.datahub.tables import Table, of_table
 from sparkwire.datahub.values import Codes, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Ints
@@ -72,7 +72,7 @@ def typed_rows(
     transaction marks give none. A corrupt message gives one with its ``_error_``, unless what can be read of it says that
     it is of another table or no row.
     """
-    messages = Messages(blobs)
+    messages = BlobColumn(blobs)
     rows, of_before = _choose(messages, table)
     before, after = (images.objects.at(rows) for images in (messages.before, messages.after))
     images = Images(after.unless(of_before, before))
@@ -101,7 +101,7 @@ def typed_rows(
     )
 
 
-def _choose(messages: Messages, table: Table) -> tuple[Ints, Bools]:
+def _choose(messages: BlobColumn, table: Table) -> tuple[Ints, Bools]:
     """The message of each row, and whether the row is of its before image."""
     operations = messages.operations
     chosen = of_table(messages, table) & _MAY_BE_ROW[operations]
@@ -114,7 +114,7 @@ def _choose(messages: Messages, table: Table) -> tuple[Ints, Bools]:
 
 
 def _read(
-    messages: Messages, rows: Ints, images: Images, columns: Mapping[str, str]
+    messages: BlobColumn, rows: Ints, images: Images, columns: Mapping[str, str]
 ) -> tuple[list[pa.Array], pa.Array]:
     """The typed columns, and what is unexpected."""
     declared = messages.declared
@@ -152,48 +152,48 @@ def _unexpected(images: Images, expected: Bools) -> pa.Array:
     return maps(firsts, names, texts, np.diff(firsts) > 0)
 
 
-class Read(NamedTuple):
+class TypedColumn(NamedTuple):
     """A typed column, and which rows have a value that it cannot take."""
 
     column: pa.Array
     refused: Bools
 
 
-def _of(column: pa.Array) -> Read:
-    return Read(column, ~bools_of(column.is_valid()))
+def _of(column: pa.Array) -> TypedColumn:
+    return TypedColumn(column, ~bools_of(column.is_valid()))
 
 
-def _read_long(items: Values) -> Read:
+def _read_long(items: Values) -> TypedColumn:
     return _of(primitive(*values.integers(items)))
 
 
-def _read_double(items: Values) -> Read:
+def _read_double(items: Values) -> TypedColumn:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
     return _of(pc.if_else(pc.is_finite(numbers), numbers, None))  # 1e400 is none that a DOUBLE holds
 
 
-def _read_boolean(items: Values) -> Read:
+def _read_boolean(items: Values) -> TypedColumn:
     return _of(primitive(items.kinds == TRUE, (items.kinds == TRUE) | (items.kinds == FALSE)))
 
 
-def _read_string(items: Values) -> Read:
+def _read_string(items: Values) -> TypedColumn:
     return _of(values.texts(items.only((items.kinds == STRING) | (items.kinds == ESCAPED))))
 
 
-def _read_date(items: Values) -> Read:
+def _read_date(items: Values) -> TypedColumn:
     numbers, valid = values.integers(items)
     return _of(timestamps(numbers, "ms", valid))
 
 
-def _read_bytes(items: Values) -> Read:
+def _read_bytes(items: Values) -> TypedColumn:
     return _of(values.from_base64(_read_string(items).column))
 
 
-def _read_text(items: Values) -> Read:
+def _read_text(items: Values) -> TypedColumn:
     return _of(values.texts(items))
 
 
-_READERS: Final[Mapping[str, Callable[[Values], Read]]] = {
+_READERS: Final[Mapping[str, Callable[[Values], TypedColumn]]] = {
     "LONG": _read_long,
     "DOUBLE": _read_double,
     "BOOLEAN": _read_boolean,

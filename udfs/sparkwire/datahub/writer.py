@@ -33,8 +33,8 @@ from sparkwire.datahub.encode import (
     NUMBER,
     TEXT,
     TEXTS,
-    Fields,
-    Program,
+    DocumentFields,
+    DocumentSteps,
     measure_documents,
     measure_quoted,
     program,
@@ -68,7 +68,7 @@ _OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical no
 """the first op of each operation"""
 
 
-def _program() -> Program:
+def _program() -> DocumentSteps:
     tree: dict[str, Any] = {}
     for number, field in enumerate(_KINDS):
         *way, last = PATHS[field].split(".")
@@ -97,7 +97,7 @@ def to_blob(change: pa.Array) -> pa.Array:
     return build(sizes, lambda offsets, out: write_documents(_PROGRAM, fields, offsets, out), pa.binary())
 
 
-def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
+def _fields(written: Mapping[str, pa.Array], rows: int) -> DocumentFields:
     present = np.full(rows, ALWAYS, np.int64)
     places = np.zeros((len(_KINDS), rows + 1), np.int64)
     parts, size = [], 0
@@ -119,7 +119,7 @@ def _fields(written: Mapping[str, pa.Array], rows: int) -> Fields:
     columns = written["columns"].flatten()
     names, types = (spans_of(texts) for texts in columns.flatten())
     texts = spans_of(written["primary_key"].flatten())
-    return Fields(present, data, places, texts, names, types, np.asarray(columns.is_valid()))
+    return DocumentFields(present, data, places, texts, names, types, np.asarray(columns.is_valid()))
 
 
 def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:

@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 MAGIC_0, MAGIC_1, MAGIC_2, UNKNOWN = range(4)
 
 
-class Fields(NamedTuple):
+class HeaderFields(NamedTuple):
     """The fields of headers, an item each, 0 where a header lacks the field or its bytes."""
 
     offset: npt.NDArray[np.int64]
@@ -51,14 +51,14 @@ class Fields(NamedTuple):
 
 
 _VARIANTS = (
-    *(variant_of(table, Fields._fields) for table in (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1, BATCH)),
+    *(variant_of(table, HeaderFields._fields) for table in (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1, BATCH)),
     # Of an unknown magic only what lies before it can be read, and itself.
-    variant_of(BATCH, [name if name in ENTRY.places or name == "magic" else "" for name in Fields._fields]),
+    variant_of(BATCH, [name if name in ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]),
 )
 _NEVER = np.iinfo(np.int32).max
 _ENDS = {
     name: np.array([_NEVER if (place := variant[at]) is None else place.end for variant in _VARIANTS], np.int32)
-    for at, name in enumerate(Fields._fields)
+    for at, name in enumerate(HeaderFields._fields)
 }
 _read_fields = field_reader(_VARIANTS)
 
@@ -67,7 +67,7 @@ class HeaderBlock(NamedTuple):
     """Some entries and their headers."""
 
     frames: FrameBlock
-    fields: Fields
+    fields: HeaderFields
     variant: npt.NDArray[np.int8]
 
     def part(self, start: int, stop: int) -> HeaderBlock:
@@ -85,7 +85,7 @@ def header_block(data: Bytes, frames: FrameBlock) -> HeaderBlock:
 def header_room(frames: FrameBlock) -> HeaderBlock:
     """Room for the headers of a block's entries."""
     entries = len(frames.begin)
-    return HeaderBlock(frames, arrays(Fields, entries), empty(entries, np.int8))
+    return HeaderBlock(frames, arrays(HeaderFields, entries), empty(entries, np.int8))
 
 
 @kernel

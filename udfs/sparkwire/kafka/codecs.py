@@ -23,7 +23,7 @@ from sparkwire.base.errors import DECOMPRESS_FAILED, OK
 from sparkwire.core.column import arrays, empty, part
 from sparkwire.kafka.batch_headers import MAGIC_0, HeaderBlock
 from sparkwire.kafka.layout import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from sparkwire.kafka.payloads import Payloads
+from sparkwire.kafka.payloads import EntryPayloads
 from sparkwire.kernels import Bytes, Ints, i32, i64, int64, kernel, u8, u32
 from sparkwire.kernels.checksums.xxh32 import xxh32
 
@@ -51,7 +51,7 @@ class Blocks(NamedTuple):
     """what it becomes, at most [bytes]"""
 
 
-def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads) -> tuple[Blocks, Ints]:
+def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads) -> tuple[Blocks, Ints]:
     """What compressed payloads are made of, and how many blocks there are up to the end of each entry.
 
     Entries whose payload cannot be opened get their error.
@@ -66,7 +66,7 @@ def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads) -> tup
 
 
 @kernel
-def plan_blocks(data: Bytes, entries: HeaderBlock, payloads: Payloads, out: Blocks, ends: Ints) -> int:
+def plan_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads, out: Blocks, ends: Ints) -> int:
     """Plan how payloads are opened; how many blocks there are, which may be more than ``out`` has room for."""
     frames = entries.frames
     count = 0

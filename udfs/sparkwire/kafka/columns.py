@@ -27,7 +27,7 @@ _FIRST_BYTES = 1 << 17
 _RECORD_BYTES = 40  # of a record without its key and value [bytes]
 
 
-class Wanted(NamedTuple):
+class WantedColumns(NamedTuple):
     """What is copied of each record; what is not costs no more than finding its end."""
 
     key: bool

@@ -58,7 +58,7 @@ _URL_ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 _UUID_TEXT = 22
 
 
-class Program(NamedTuple):
+class MessageProgram(NamedTuple):
     """Versions of messages, one after the other."""
 
     steps: Ints
@@ -66,7 +66,7 @@ class Program(NamedTuple):
     texts: Texts
 
 
-class Found(NamedTuple):
+class ReadMessages(NamedTuple):
     """What reading found: a row for each slot, a column for each message."""
 
     numbers: Ints
@@ -132,10 +132,10 @@ def read_messages(
     starts: Ints,
     ends: Ints,
     which: Ints,
-    program: Program,
+    program: MessageProgram,
     emit: Ints,
     stack: Ints,
-    found: Found,
+    found: ReadMessages,
     scratch: Bytes,
 ) -> None:
     """Read every message whose ``which`` is a step; items are written where there is room for them, counted else."""
@@ -158,10 +158,10 @@ def write_messages(
     starts: Ints,
     ends: Ints,
     which: Ints,
-    program: Program,
+    program: MessageProgram,
     emit: Ints,
     stack: Ints,
-    found: Found,
+    found: ReadMessages,
     offsets: npt.NDArray[np.int32],
     out: Bytes,
 ) -> None:
@@ -178,11 +178,11 @@ def run(
     pos: int,
     end: int,
     step: int,
-    program: Program,
+    program: MessageProgram,
     emit: Ints,
     stack: Ints,
     row: int,
-    found: Found,
+    found: ReadMessages,
     out: Bytes,
     at: int,
     writing: bool,
@@ -373,7 +373,7 @@ def _put_word(out: Bytes, at: int, word: int, writing: bool) -> int:
 
 
 @kernel
-def put_item(emit: Ints, row: int, found: Found) -> None:
+def put_item(emit: Ints, row: int, found: ReadMessages) -> None:
     """One more item of the message: the text and the number that were read last."""
     at = int64(found.ends[row + 1])
     if at < found.item_numbers.size:

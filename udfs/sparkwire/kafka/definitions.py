@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from sparkwire.kafka import definition_machine as machine
-from sparkwire.kafka.definition_machine import Program, Step
+from sparkwire.kafka.definition_machine import MessageProgram, Step
 from sparkwire.kernels.gather import texts_of
 
 _LAST: Final = 1 << 15  # beyond every version
@@ -46,7 +46,7 @@ _TYPES: Final = {
 }
 
 
-class Field(NamedTuple):
+class DefinedField(NamedTuple):
     """A field of a message, or of a structure in one."""
 
     name: str
@@ -60,7 +60,7 @@ class Field(NamedTuple):
     tagged: range
     """the versions that have it as a tag"""
     tag: int
-    fields: tuple[Field, ...]
+    fields: tuple[DefinedField, ...]
     """of a structure"""
 
     @classmethod
@@ -89,7 +89,7 @@ class Message(NamedTuple):
     name: str
     versions: range
     flexible: range
-    fields: tuple[Field, ...]
+    fields: tuple[DefinedField, ...]
 
 
 def _versions(text: str) -> range:
@@ -111,7 +111,7 @@ def messages() -> tuple[Message, ...]:
             raw["name"],
             _versions(raw["validVersions"]),
             _versions(raw["flexibleVersions"]),
-            tuple(map(Field.of, raw["fields"])),
+            tuple(map(DefinedField.of, raw["fields"])),
         )
         for raw in json.loads(text)
     )
@@ -134,8 +134,8 @@ class Compiler:
         self._steps: list[list[int]] = []
         self._texts: dict[str, int] = {}
 
-    def program(self) -> Program:
-        return Program(np.array(self._steps, np.int64), texts_of([*self._texts, ""]))
+    def program(self) -> MessageProgram:
+        return MessageProgram(np.array(self._steps, np.int64), texts_of([*self._texts, ""]))
 
     def add(self, message: Message, version: int) -> int:
         """The step at which this version of the message begins."""
@@ -157,7 +157,7 @@ class Compiler:
         self._steps[step][Step.JUMP] = len(self._steps)
 
     def _structure(
-        self, fields: Iterable[Field], version: int, flexible: bool, text: str, path: str, nullable: bool = False
+        self, fields: Iterable[DefinedField], version: int, flexible: bool, text: str, path: str, nullable: bool = False
     ) -> None:
         opened = self._step(machine.OPEN, text, nullable=nullable)
         there = [field for field in fields if version in field.versions]
@@ -171,7 +171,7 @@ class Compiler:
         self._step(machine.CLOSE)
         self._jump(opened)
 
-    def _tags(self, fields: list[Field], version: int, path: str) -> None:
+    def _tags(self, fields: list[DefinedField], version: int, path: str) -> None:
         self._step(machine.TAGS)
         next_tag = self._step(machine.TAG)
         self._steps[next_tag][Step.VALUE] = len(fields)
@@ -183,7 +183,7 @@ class Compiler:
             self._steps[self._step(machine.TAG_END)][Step.JUMP] = next_tag
         self._jump(next_tag)
 
-    def _field(self, field: Field, version: int, flexible: bool, above: str) -> None:
+    def _field(self, field: DefinedField, version: int, flexible: bool, above: str) -> None:
         path = f"{above}{field.name}"
         nullable = version in field.nullable
         if not field.is_array:
@@ -196,7 +196,7 @@ class Compiler:
         self._steps[self._step(machine.NEXT)][Step.JUMP] = loop + 1
         self._jump(loop)
 
-    def _value(self, field: Field, version: int, flexible: bool, text: str, path: str, nullable: bool) -> None:
+    def _value(self, field: DefinedField, version: int, flexible: bool, text: str, path: str, nullable: bool) -> None:
         if field.type in _TYPES:
             self._step(_TYPES[field.type], text, path, nullable=nullable, flexible=flexible)
         else:
@@ -206,7 +206,7 @@ class Compiler:
 class Programs(NamedTuple):
     """All versions of some messages, and where each begins."""
 
-    program: Program
+    program: MessageProgram
     first: np.ndarray[Any, np.dtype[np.int64]]
     """(parts, numbers, versions): the step, -1 for what is not defined"""
 

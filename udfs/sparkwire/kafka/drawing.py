@@ -32,29 +32,29 @@ _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 Ints = npt.NDArray[np.int64]
 
 
-class Kind(NamedTuple):
+class Shade(NamedTuple):
     """What a column may be in a strip, and its colour; a later one hides an earlier one."""
 
     name: str
     colour: str
 
 
-NOTHING: Final = Kind("", "#ffffff")
-TIERS: Final = (NOTHING, Kind("on disk", "#4878a8"), Kind("in the bucket", "#9ab8d4"))
+NOTHING: Final = Shade("", "#ffffff")
+TIERS: Final = (NOTHING, Shade("on disk", "#4878a8"), Shade("in the bucket", "#9ab8d4"))
 CODECS: Final = (
-    NOTHING, Kind("none", "#cfcfcf"), Kind("gzip", "#8d6e63"), Kind("snappy", "#7e9c5a"), Kind("lz4", "#c9a227"),
-    Kind("zstd", "#7a5195"),
+    NOTHING, Shade("none", "#cfcfcf"), Shade("gzip", "#8d6e63"), Shade("snappy", "#7e9c5a"), Shade("lz4", "#c9a227"),
+    Shade("zstd", "#7a5195"),
 )  # fmt: skip
 TRANSACTIONS: Final = (
-    NOTHING, Kind("none", "#e4e4e4"), Kind("committed", "#59a14f"), Kind("aborted", "#e15759"), Kind("open", "#f28e2b"),
+    NOTHING, Shade("none", "#e4e4e4"), Shade("committed", "#59a14f"), Shade("aborted", "#e15759"), Shade("open", "#f28e2b"),
 )  # fmt: skip
 EPOCHS: Final = ("#b0bec5", "#607d8b")
 """in turns"""
-FAULTS: Final = (NOTHING, Kind("valid", "#dfeadf"), Kind("gap", "#000000"), Kind("corrupt", "#d7191c"))
+FAULTS: Final = (NOTHING, Shade("valid", "#dfeadf"), Shade("gap", "#000000"), Shade("corrupt", "#d7191c"))
 STRIPS: Final = ("tier", "codec", "transactions", "epoch", "corruption")
 
 
-class Batches(NamedTuple):
+class DrawnBatches(NamedTuple):
     """The batches of one partition, in the order of offsets."""
 
     name: str
@@ -88,7 +88,7 @@ class Picture:
         return out.getvalue()
 
 
-def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> Batches:
+def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> DrawnBatches:
     """The batches of the one partition that is asked for.
 
     Raises
@@ -108,7 +108,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     found = [batch for task in tasks for batch in kafka_log.read(query, task)]
     table = pa.Table.from_batches(found, kafka_log.schema(query))
     name, number = names[0]
-    return Batches(f"{name}-{number}", table, *_offsets(table))
+    return DrawnBatches(f"{name}-{number}", table, *_offsets(table))
 
 
 def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
@@ -123,10 +123,10 @@ def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
     return np.where(likely, base, place), np.where(likely, last, place)
 
 
-class Columns:
+class PictureColumns:
     """The offsets of a partition cut into the columns of a picture."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: DrawnBatches) -> None:
         self.begin = int(batches.first.min()) if len(batches.first) else 0
         self.end = int(batches.last.max(initial=self.begin)) + 1
         self.count = min(COLUMNS, max(1, self.end - self.begin))
@@ -153,7 +153,7 @@ class Columns:
         np.subtract.at(steps, self._to + 1, values / width)
         return np.cumsum(steps[:-1])
 
-    def missing(self, batches: Batches) -> Ints:
+    def missing(self, batches: DrawnBatches) -> Ints:
         """1 in the columns in which offsets are between two batches that neither has."""
         gaps = np.flatnonzero(batches.first[1:] > batches.last[:-1] + 1)
         found = np.zeros(self.count, np.int64)
@@ -166,11 +166,11 @@ class Columns:
 class Strip(NamedTuple):
     """What each column is, as places in the kinds that there are."""
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[Shade]
     columns: Ints
 
 
-def strips(batches: Batches, columns: Columns) -> dict[str, Strip]:
+def strips(batches: DrawnBatches, columns: PictureColumns) -> dict[str, Strip]:
     """What is drawn below the curves, by name, from the top."""
     codecs = [kind.name for kind in CODECS]
     named = batches.column("compression", "")
@@ -186,7 +186,7 @@ def strips(batches: Batches, columns: Columns) -> dict[str, Strip]:
     }
 
 
-def _transactions(batches: Batches) -> Ints:
+def _transactions(batches: DrawnBatches) -> Ints:
     hidden = batches.column("hidden", "")
     transactional = batches.column("is_transactional", False).astype(bool)
     kinds = np.where(transactional, 2, 1)
@@ -195,21 +195,21 @@ def _transactions(batches: Batches) -> Ints:
     return kinds
 
 
-def _epochs(batches: Batches, columns: Columns) -> Strip:
+def _epochs(batches: DrawnBatches, columns: PictureColumns) -> Strip:
     epochs, ranks = np.unique(batches.column("partition_leader_epoch", -1), return_inverse=True)
     kinds = [NOTHING]
     for turn, colour in enumerate(EPOCHS):
         named = [str(epoch) for epoch in epochs[turn::2]]
-        kinds.append(Kind(", ".join(named if len(named) <= 4 else [*named[:3], "…"]), colour))
+        kinds.append(Shade(", ".join(named if len(named) <= 4 else [*named[:3], "…"]), colour))
     return Strip(kinds, columns.highest(1 + ranks % 2))
 
 
-def draw(batches: Batches) -> Picture:
+def draw(batches: DrawnBatches) -> Picture:
     """The picture of a partition."""
     from matplotlib.dates import ConciseDateFormatter
     from matplotlib.figure import Figure
 
-    columns = Columns(batches)
+    columns = PictureColumns(batches)
     edges = np.linspace(columns.begin, columns.end, columns.count + 1)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     segments, density, time, *below = figure.subplots(
@@ -233,7 +233,7 @@ def draw(batches: Batches) -> Picture:
     return Picture(title, figure)
 
 
-def _segments(axes: Any, batches: Batches, columns: Columns) -> str:
+def _segments(axes: Any, batches: DrawnBatches, columns: PictureColumns) -> str:
     """Draw a bar for each segment, as wide as its offsets and as high as its bytes; the title."""
     _, starts, of = np.unique(batches.column("file", ""), return_index=True, return_inverse=True)
     sizes = np.zeros(len(starts), np.int64)

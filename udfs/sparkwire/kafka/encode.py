@@ -71,7 +71,7 @@ _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
 
-class Records(NamedTuple):
+class RecordsToWrite(NamedTuple):
     """Records, an item each, and their headers."""
 
     offset: Ints
@@ -102,7 +102,7 @@ class Sets(NamedTuple):
 
 
 @kernel
-def measure_sets(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> None:
+def measure_sets(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) -> None:
     """Size of each set's records before compression; ``bodies`` gets that of each record of magic 2 [bytes]."""
     for row in range(sizes.size):
         total = int64(0)
@@ -118,7 +118,7 @@ def measure_sets(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Non
 
 
 @kernel
-def _record_size(records: Records, i: int, base: int) -> int:
+def _record_size(records: RecordsToWrite, i: int, base: int) -> int:
     """Of record ``i`` in a batch whose first one is ``base``, without its length."""
     first, last = records.headers[i], records.headers[i + 1]
     total = 1 + varint_size(records.timestamp[i] - records.timestamp[base])
@@ -203,7 +203,7 @@ def _sealed_message(out: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def put_sets(
-    out: Bytes, offsets: npt.NDArray[np.int32], sets: Sets, records: Records, bodies: Ints, payloads: Spans
+    out: Bytes, offsets: npt.NDArray[np.int32], sets: Sets, records: RecordsToWrite, bodies: Ints, payloads: Spans
 ) -> None:
     """Write one set a row; ``payloads`` has what the compressed ones hold."""
     for row in range(sets.magic.size):
@@ -228,7 +228,7 @@ def _attributes(sets: Sets, row: int, codec: int) -> int:
 
 
 @kernel
-def _latest(row: int, sets: Sets, records: Records) -> int:
+def _latest(row: int, sets: Sets, records: RecordsToWrite) -> int:
     latest = int64(NO_TIMESTAMP)
     for i in range(sets.first[row], sets.last[row]):
         latest = max(latest, int64(records.timestamp[i]))
@@ -242,7 +242,7 @@ def _put_entry(out: Bytes, pos: int, offset: int, end: int) -> None:
 
 
 @kernel
-def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bodies: Ints) -> int:
+def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWrite, bodies: Ints) -> int:
     """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position after it."""
     first, magic = sets.first[row], sets.magic[row]
     # Compressed messages of magic 1 count from 0, their wrapper has the absolute offset.
@@ -261,7 +261,9 @@ def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bo
 
 
 @kernel
-def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bodies: Ints, payloads: Spans) -> None:
+def _put_batch(
+    out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWrite, bodies: Ints, payloads: Spans
+) -> None:
     end = pos + BATCH_SIZE
     if sets.codec[row] == NONE:
         end = put_section(out, end, row, sets, records, bodies)
@@ -285,7 +287,7 @@ def _put_batch(out: Bytes, pos: int, row: int, sets: Sets, records: Records, bod
 
 
 @kernel
-def _put_record(out: Bytes, pos: int, i: int, first: int, records: Records, bodies: Ints) -> int:
+def _put_record(out: Bytes, pos: int, i: int, first: int, records: RecordsToWrite, bodies: Ints) -> int:
     pos = put_varint(out, pos, bodies[i])
     store_u8(out, pos, np.uint8(0))
     pos = put_varint(out, pos + 1, records.timestamp[i] - records.timestamp[first])

@@ -25,7 +25,7 @@ from sparkwire.core.column import binary_of
 from sparkwire.core.dump import Dump, Full, Line
 from sparkwire.kafka.batch_headers import MAGIC_2, UNKNOWN, header_block
 from sparkwire.kafka.explain_batch import batch
-from sparkwire.kafka.explain_entry import MOST_INFLATED, Entry, Errors, header
+from sparkwire.kafka.explain_entry import MOST_INFLATED, Errors, ExplainedEntry, header
 from sparkwire.kafka.explain_message import key_and_value, message
 from sparkwire.kafka.framing import frame_blocks, framing_of
 from sparkwire.kafka.inflate import MAX_CELL_BYTES, Inflater
@@ -55,7 +55,7 @@ def explain(data: bytes) -> list[Line]:
 def explain_message(data: bytes) -> list[Line]:
     """Every byte of one message of magic 0 or 1, from its CRC on; the set in a compressed one is not opened."""
     dump = Dump(data)
-    entry = Entry(dump, "message", {})
+    entry = ExplainedEntry(dump, "message", {})
     magic = data[MESSAGE_0["magic"].offset] if len(data) > MESSAGE_0["magic"].offset else 0
     found = header(entry, MESSAGE_1 if magic == 1 else MESSAGE_0)
     key_and_value(entry, found)
@@ -77,7 +77,7 @@ def _log(dump: Dump, data: bytes) -> None:
             begin, stop, variant = int(frames.begin[i]), int(frames.stop[i]), int(opened.entries.variant[i])
             kind = "batch" if variant == MAGIC_2 else "message" if variant < MAGIC_2 else "entry"
             dump.stop = stop
-            entry = Entry(dump, f"{kind}[{number}]", errors.of(begin))
+            entry = ExplainedEntry(dump, f"{kind}[{number}]", errors.of(begin))
             payload = None
             if opened.payloads.inflated[i]:
                 payload = opened.arena[opened.payloads.first[i] : opened.payloads.last[i]].tobytes()
@@ -94,7 +94,7 @@ def _log(dump: Dump, data: bytes) -> None:
                 raise Full
 
 
-def _damaged(entry: Entry, reach: int, whole: bool) -> None:
+def _damaged(entry: ExplainedEntry, reach: int, whole: bool) -> None:
     """Bytes that are no whole entry: what of a header can be read, and the rest."""
     dump = entry.dump
     begin, end = dump.at, dump.stop

@@ -6,14 +6,14 @@ from typing import Final
 
 from sparkwire.base.wire import Field
 from sparkwire.core.dump import Dump
-from sparkwire.kafka.explain_entry import Entry, bits, blame_header, header, time_of
+from sparkwire.kafka.explain_entry import ExplainedEntry, bits, blame_header, header, time_of
 from sparkwire.kafka.layout import BATCH, CODEC_MASK, CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NONE
 from sparkwire.kernels.varint import varlong
 
 _ATTRIBUTES: Final = Field("attributes", "i8", "none in use")
 
 
-def batch(entry: Entry, payload: bytes | None) -> None:
+def batch(entry: ExplainedEntry, payload: bytes | None) -> None:
     dump = entry.dump
     found = header(entry, BATCH)
     inside = dump
@@ -29,7 +29,7 @@ def batch(entry: Entry, payload: bytes | None) -> None:
     entry.blame(0, "record_count", "a number of records is not negative", "BAD_RECORD")
 
 
-def _records(entry: Entry, inside: Dump, found: dict[str, int]) -> None:
+def _records(entry: ExplainedEntry, inside: Dump, found: dict[str, int]) -> None:
     """The records of a batch, up to one that cannot be read."""
     count = found["record_count"]
     bad = min(entry.errors) if set(entry.errors.values()) == {"BAD_RECORD"} else None
@@ -48,7 +48,7 @@ def _mismatch(inside: Dump, count: int, number: int) -> str:
     return f"it is the last of {count} records, and {inside.left} bytes are left after it"
 
 
-def _record(entry: Entry, dump: Dump, name: str, found: dict[str, int]) -> bool:
+def _record(entry: ExplainedEntry, dump: Dump, name: str, found: dict[str, int]) -> bool:
     """One record; whether the next can be read."""
     path, end = f"{entry.path}.{name}", dump.stop
     row = int(name[7:-1])
@@ -70,7 +70,7 @@ def _record(entry: Entry, dump: Dump, name: str, found: dict[str, int]) -> bool:
     return trouble is None
 
 
-def _bad(entry: Entry, row: int, at: int, text: str) -> None:
+def _bad(entry: ExplainedEntry, row: int, at: int, text: str) -> None:
     if entry.errors.get(row) == "BAD_RECORD":
         text = f"{entry.errors.pop(row)}: {text}"
     entry.dump.amend(at, text)

@@ -58,7 +58,7 @@ class Errors:
         return self._by_entry.get(position, {})
 
 
-class Entry:
+class ExplainedEntry:
     """An entry that is being explained."""
 
     def __init__(self, dump: Dump, path: str, errors: dict[int, str]) -> None:
@@ -77,7 +77,7 @@ class Entry:
         self.dump.amend(self.first + at, f"{self.errors.pop(row)}: {text}")
 
 
-def header(entry: Entry, table: Layout) -> dict[str, int]:
+def header(entry: ExplainedEntry, table: Layout) -> dict[str, int]:
     """The fields of a header, as far as they are there."""
     begin = entry.dump.at
     found: dict[str, int] = {}
@@ -133,7 +133,7 @@ def time_of(ms: int) -> str | None:
         return "outside of the years 1 to 9999"
 
 
-def blame_header(entry: Entry) -> None:
+def blame_header(entry: ExplainedEntry) -> None:
     entry.blame(0, "crc", "the bytes that it covers are not those that were written", "CRC_MISMATCH")
     entry.blame(0, "attributes", "no such codec", "UNKNOWN_CODEC")
     entry.blame(0, "payload", "it is not what its codec writes", "DECOMPRESS_FAILED")

@@ -6,7 +6,7 @@ from typing import Final
 
 from sparkwire.base.wire import Field
 from sparkwire.core.dump import Dump
-from sparkwire.kafka.explain_entry import Entry, blame_header, header
+from sparkwire.kafka.explain_entry import ExplainedEntry, blame_header, header
 from sparkwire.kafka.layout import (
     CODEC_MASK,
     ENTRY,
@@ -21,7 +21,7 @@ from sparkwire.kafka.layout import (
 _VALUE_SIZE: Final = Field("value_size", "i32", "negative for a null value [bytes]")
 
 
-def message(entry: Entry, variant: int, payload: bytes | None) -> None:
+def message(entry: ExplainedEntry, variant: int, payload: bytes | None) -> None:
     dump = entry.dump
     found = header(entry, (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1)[variant])
     trouble = key_and_value(entry, found, payload)
@@ -31,7 +31,7 @@ def message(entry: Entry, variant: int, payload: bytes | None) -> None:
     entry.blame(0, trouble or "size", "the message ends before what it announces", "BAD_RECORD")
 
 
-def key_and_value(entry: Entry, found: dict[str, int], payload: bytes | None = None) -> str | None:
+def key_and_value(entry: ExplainedEntry, found: dict[str, int], payload: bytes | None = None) -> str | None:
     """What follows a message's header; which size says more than there is."""
     dump, path = entry.dump, entry.path
     trouble = None
@@ -58,12 +58,12 @@ def key_and_value(entry: Entry, found: dict[str, int], payload: bytes | None = N
     return trouble
 
 
-def _inner(entry: Entry, dump: Dump) -> None:
+def _inner(entry: ExplainedEntry, dump: Dump) -> None:
     """The messages of a compressed set."""
     number = 0
     while dump.left:
         begin, end = dump.at, dump.stop
-        inner = Entry(dump, f"{entry.path}.inner[{number}]", entry.errors)
+        inner = ExplainedEntry(dump, f"{entry.path}.inner[{number}]", entry.errors)
         stated = int.from_bytes(dump.data[begin + 8 : begin + OVERHEAD], "big", signed=True)
         whole = dump.left > MAGIC and LEAST_SIZE <= stated <= dump.left - OVERHEAD
         magic = dump.data[begin + MAGIC] if whole else None

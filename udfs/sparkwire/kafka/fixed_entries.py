@@ -14,11 +14,11 @@ from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, lists, primitive
 from sparkwire.kernels import Bytes, Ints, field_reader, kernel, variant_of
 
-Fields = dict[str, npt.NDArray[Any]]
+EntryFields = dict[str, npt.NDArray[Any]]
 """A column for each field of the table."""
 
 
-def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], Fields]:
+def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], EntryFields]:
     """``read(data, starts, sizes)``: the fields of the entries ``data[start:start + size]``, 0 where one is too short."""
     places = list(table.places.values())
     read_fields = field_reader([variant_of(table, list(table.places))])
@@ -28,7 +28,7 @@ def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], Fields]:
         for entry in range(starts.size):
             read_fields(data, starts[entry], sizes[entry], 0, columns, entry)
 
-    def read(data: Bytes, starts: Ints, sizes: Ints) -> Fields:
+    def read(data: Bytes, starts: Ints, sizes: Ints) -> EntryFields:
         columns = {place.field.name: empty(len(starts), place.field.dtype) for place in places}
         read_entries(data, starts, sizes, tuple(columns.values()))
         return columns
@@ -41,7 +41,7 @@ class Entries(NamedTuple):
 
     ends: npt.NDArray[np.int32]
     """those of each file, from 0 on"""
-    fields: Fields
+    fields: EntryFields
 
     def lists(self, found: pa.Array) -> pa.Array:
         return lists(self.ends, found)

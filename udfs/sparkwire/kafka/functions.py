@@ -23,7 +23,7 @@ from sparkwire.kafka.headers_map import decode_headers_map
 from sparkwire.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
 from sparkwire.kafka.internal_records import record_function
-from sparkwire.kafka.messages import MESSAGE_COLUMNS, Messages
+from sparkwire.kafka.messages import MESSAGE_COLUMNS, MessageColumn
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
 _MESSAGE: Final = bytes.fromhex(
@@ -62,7 +62,7 @@ SAMPLES: Final = {
 and an abort marker; two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
 
 
-_messages_of = Shared(Messages)
+_messages_of = Shared(MessageColumn)
 
 
 FUNCTIONS: Final = (
@@ -160,7 +160,7 @@ FUNCTIONS: Final = (
     record_function(
         "kafka_transaction_record(key BINARY, value BINARY)",
         transaction_record.COLUMNS,
-        transaction_record.Transactions,
+        transaction_record.TransactionRecords,
         "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
         "all versions. A tombstone (NULL value) has its key's field.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
@@ -200,7 +200,7 @@ FUNCTIONS: Final = (
     struct_function(
         "kafka_message(msg BINARY)",
         MESSAGE_COLUMNS,
-        Messages,
+        MessageColumn,
         "Every field above, in one pass.",
         "kafka_message(message).key_size -> 9",
     ),

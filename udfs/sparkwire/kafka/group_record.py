@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparkwire.core.builders import Column
 from sparkwire.core.column import from_codes
 from sparkwire.kafka.definitions import messages
-from sparkwire.kafka.internal_records import InternalRecords, Kind, Reader, column_of
+from sparkwire.kafka.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__consumer_offsets"
 _READ: Final = range(3)  # the keys of which more than the version is answered
@@ -38,10 +38,12 @@ _VALUE: Final = (
     ("members", "members", "INT", "How many members the group has."),
 )
 KINDS: Final = ("OFFSET", "GROUP", "OTHER")
-_KINDS: Final = (Kind(range(2), True), Kind(range(2, 3), True), Kind(range(3, _NEWEST + 1), False))
+_KINDS: Final = (RecordKind(range(2), True), RecordKind(range(2, 3), True), RecordKind(range(3, _NEWEST + 1), False))
 
-_keys = Reader([(TOPIC, "key")], [path for _, path, *_ in _KEY], wanted=lambda message: message.number in _READ)
-_values = Reader([(TOPIC, "value")], [path for _, path, *_ in _VALUE], wanted=lambda message: message.number in _READ)
+_keys = MessageReader([(TOPIC, "key")], [path for _, path, *_ in _KEY], wanted=lambda message: message.number in _READ)
+_values = MessageReader(
+    [(TOPIC, "value")], [path for _, path, *_ in _VALUE], wanted=lambda message: message.number in _READ
+)
 
 
 def scan(key: pa.Array, value: pa.Array) -> InternalRecords:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparkwire.base.wire import Layout
 from sparkwire.core.builders import Column
 from sparkwire.core.column import Offsets, binary_of, empty
-from sparkwire.kafka.fixed_entries import Entries, Fields, entry_reader, spread, stored
+from sparkwire.kafka.fixed_entries import Entries, EntryFields, entry_reader, spread, stored
 from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX
 from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
 
@@ -45,7 +45,7 @@ def time_index(data: pa.Array, base_offset: pa.Array) -> Entries:
 
 
 def _entries(
-    layout: Layout, read: Callable[[Bytes, Ints, Ints], Fields], data: pa.Array, base_offset: pa.Array
+    layout: Layout, read: Callable[[Bytes, Ints, Ints], EntryFields], data: pa.Array, base_offset: pa.Array
 ) -> Entries:
     source = binary_of(data)
     counts = empty(source.rows, np.int64)

@@ -31,7 +31,7 @@ from sparkwire.kafka.codecs import (
     planned_blocks,
 )
 from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
-from sparkwire.kafka.payloads import Payloads
+from sparkwire.kafka.payloads import EntryPayloads
 from sparkwire.kafka.small_blocks import inflate_run
 from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
@@ -63,7 +63,7 @@ class Opened(NamedTuple):
     """Entries and their payloads, ready to be parsed."""
 
     entries: HeaderBlock
-    payloads: Payloads
+    payloads: EntryPayloads
     arena: Bytes
 
 
@@ -82,7 +82,7 @@ class Inflater:
         self._arena = Arena(_ARENA_BYTES)
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
 
-    def opened(self, source: Binary, entries: HeaderBlock, payloads: Payloads) -> Iterator[Opened]:
+    def opened(self, source: Binary, entries: HeaderBlock, payloads: EntryPayloads) -> Iterator[Opened]:
         """The entries of a block in order, by arenas full; what is yielded is valid until the next is asked for."""
         error = entries.frames.error
         compressed = np.flatnonzero((payloads.codec != NONE) & (error == OK))
@@ -104,7 +104,7 @@ class Inflater:
         self,
         source: Binary,
         entries: HeaderBlock,
-        payloads: Payloads,
+        payloads: EntryPayloads,
         blocks: list[Block],
         block_ends: Ints,
         compressed: Ints,

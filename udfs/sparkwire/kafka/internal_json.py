@@ -26,7 +26,7 @@ from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, T
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
 from sparkwire.kafka.definition_machine import MOST_COPIED, read_frames
 from sparkwire.kafka.definitions import messages
-from sparkwire.kafka.internal_records import VERSION_SIZE, Reader, versions_of
+from sparkwire.kafka.internal_records import VERSION_SIZE, MessageReader, versions_of
 from sparkwire.kernels import Ints
 
 TOPICS: Final = (
@@ -60,7 +60,7 @@ FIELD_DOCS: Final = {
 }
 
 
-class Texts(NamedTuple):
+class MessageTexts(NamedTuple):
     """The messages of a column: their JSON, and what is wrong with them."""
 
     json: pa.Array
@@ -68,8 +68,8 @@ class Texts(NamedTuple):
 
 
 @cache
-def _reader() -> Reader:
-    return Reader(_PARTS)
+def _reader() -> MessageReader:
+    return MessageReader(_PARTS)
 
 
 @cache
@@ -145,7 +145,7 @@ def _texts(
     numbers: Ints,
     versions: Ints,
     errors: npt.NDArray[np.int8],
-) -> Texts:
+) -> MessageTexts:
     """The messages from ``starts`` on where ``read``; to ``errors`` goes what is wrong with them."""
     reader, ends = _reader(), spans.starts + spans.sizes
     which = np.where(read, reader.programs.which(np.where(read, parts, 0), numbers, versions), -1)
@@ -154,7 +154,9 @@ def _texts(
     large = found.texts > MOST_COPIED
     found.errors[large] = TOO_LARGE
     found.texts[large] = -1
-    return Texts(reader.json(spans.data, starts, ends, which, found), np.where(errors != OK, errors, found.errors))
+    return MessageTexts(
+        reader.json(spans.data, starts, ends, which, found), np.where(errors != OK, errors, found.errors)
+    )
 
 
 def _codes(

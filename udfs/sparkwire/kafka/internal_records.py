@@ -13,7 +13,7 @@ from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK, TRUNCATED
 from sparkwire.core.builders import Column, columns_of, struct_type
 from sparkwire.core.column import Spans, build, empty, from_codes, gather, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
-from sparkwire.kafka.definition_machine import SCRATCH, STACK, Found, read_messages, write_messages
+from sparkwire.kafka.definition_machine import SCRATCH, STACK, ReadMessages, read_messages, write_messages
 from sparkwire.kafka.definitions import Message, Programs
 from sparkwire.kafka.output import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
@@ -37,7 +37,7 @@ def versions_of(spans: Spans) -> Ints:
     return versions
 
 
-class Reader:
+class MessageReader:
     """Reads messages by their programs; the fields named by ``paths`` are kept, see `Compiler`."""
 
     def __init__(
@@ -51,10 +51,10 @@ class Reader:
         self._emit = np.array([self.slots[path] for path in emitted or ()], np.int64)
         self.programs = Programs.of(parts, self.slots, emitted[1] if emitted else "", wanted)
 
-    def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> Found:
+    def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> ReadMessages:
         """Read the messages ``data[start:end]``, each by its program; one whose program is -1 has no error and nothing else."""
         rows, slots = len(which), len(self.slots)
-        found = Found(
+        found = ReadMessages(
             np.zeros((slots, rows), np.int64),
             np.zeros((slots, rows), np.bool_),
             np.zeros((slots, rows), np.int64),
@@ -67,15 +67,15 @@ class Reader:
         self._run(data, starts, ends, which, found)
         if len(self._emit):
             # Once more, now that it is known how many items there are.
-            found = found._replace(**{name: empty(int(found.ends[-1]), np.int64) for name in Found._fields[-3:]})
+            found = found._replace(**{name: empty(int(found.ends[-1]), np.int64) for name in ReadMessages._fields[-3:]})
             self._run(data, starts, ends, which, found)
         return found
 
-    def _run(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: Found) -> None:
+    def _run(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: ReadMessages) -> None:
         stack, scratch = np.zeros(STACK, np.int64), np.zeros(SCRATCH, np.uint8)
         read_messages(data, starts, ends, which, self.programs.program, self._emit, stack, found, scratch)
 
-    def json(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: Found) -> pa.Array:
+    def json(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: ReadMessages) -> pa.Array:
         """STRING: the messages that ``read`` has found, as Kafka's JSON; NULL for the others."""
 
         def fill(offsets: npt.NDArray[np.int32], out: Bytes) -> None:
@@ -85,7 +85,7 @@ class Reader:
         return build(found.texts, fill, pa.string())
 
 
-class Kind(NamedTuple):
+class RecordKind(NamedTuple):
     """A kind of record: the numbers of its keys, and whether its key and value are read."""
 
     keys: range
@@ -95,12 +95,14 @@ class Kind(NamedTuple):
 class Side(NamedTuple):
     """The keys of a column of records, or their values."""
 
-    reader: Reader
+    reader: MessageReader
     data: Bytes
-    found: Found
+    found: ReadMessages
 
     @classmethod
-    def of(cls, reader: Reader, spans: Spans, numbers: Ints, versions: Ints, read: npt.NDArray[np.bool_]) -> Side:
+    def of(
+        cls, reader: MessageReader, spans: Spans, numbers: Ints, versions: Ints, read: npt.NDArray[np.bool_]
+    ) -> Side:
         """Where ``read``, the messages of these numbers and versions."""
         there = read & (spans.sizes >= VERSION_SIZE)
         which = np.where(there, reader.programs.which(0, numbers, versions), -1)
@@ -113,7 +115,9 @@ class Side(NamedTuple):
 class InternalRecords:
     """What is read of a column of keys and a column of values."""
 
-    def __init__(self, key: pa.Array, value: pa.Array, kinds: Sequence[Kind], keys: Reader, values: Reader) -> None:
+    def __init__(
+        self, key: pa.Array, value: pa.Array, kinds: Sequence[RecordKind], keys: MessageReader, values: MessageReader
+    ) -> None:
         key_spans, value_spans = spans_of(key), spans_of(value)
         numbers, versions = versions_of(key_spans), versions_of(value_spans)
         named = key_spans.sizes >= VERSION_SIZE

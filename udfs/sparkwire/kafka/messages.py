@@ -27,15 +27,15 @@ from sparkwire.kafka.read_messages import (
     HAS_TIME,
     HAS_VALUE,
     HAS_VALUE_SIZE,
-    Fields,
-    Found,
+    MessageContents,
+    MessageFields,
     copy_fields,
     read_messages,
 )
 from sparkwire.kernels import COPY_SLACK, Bools
 
 
-class Messages:
+class MessageColumn:
     """The messages of a column."""
 
     def __init__(self, data: pa.Array) -> None:
@@ -44,9 +44,9 @@ class Messages:
         checked_total(
             int(self.source.offsets[rows] - self.source.offsets[0])
         )  # only those of a large_binary may be too much
-        self._fields = arrays(Fields, rows)
+        self._fields = arrays(MessageFields, rows)
         ends = {name: empty(rows + 1, np.int32) for name in ("key_ends", "value_ends")}
-        self._found = arrays(Found, rows)._replace(**ends)
+        self._found = arrays(MessageContents, rows)._replace(**ends)
         self._common = read_messages(self.source.data, self.source.offsets, self._fields, self._found)
 
     def _present(self, bit: int) -> Bools | None:
@@ -104,89 +104,89 @@ class Messages:
 
 
 MESSAGE_COLUMNS: Final = (
-    Column("crc", "BIGINT", "The message's CRC-32, as stored.", Messages.crc, "kafka_crc(message) -> 3925109172"),
+    Column("crc", "BIGINT", "The message's CRC-32, as stored.", MessageColumn.crc, "kafka_crc(message) -> 3925109172"),
     Column(
         "crc_computed",
         "BIGINT",
         "The CRC-32 computed over the bytes that are there.",
-        Messages.crc_computed,
+        MessageColumn.crc_computed,
         "kafka_crc_computed(message) = kafka_crc(message) -> true",
     ),
     Column(
         "crc_valid",
         "BOOLEAN",
         "Whether both are equal; NULL where bytes are missing.",
-        Messages.crc_valid,
+        MessageColumn.crc_valid,
         "kafka_crc_valid(message) -> true",
     ),
     Column(
         "magic",
         "TINYINT",
         "Version of the format: 0 or 1; other values as stored.",
-        Messages.magic,
+        MessageColumn.magic,
         "kafka_magic(message) -> 1",
     ),
     Column(
         "attributes",
         "INT",
         "The attribute bits: 0-2 codec, 3 timestamp type.",
-        Messages.attributes,
+        MessageColumn.attributes,
         "kafka_attributes(message) -> 0",
     ),
     Column(
         "compression",
         "STRING",
         "Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.",
-        Messages.compression,
+        MessageColumn.compression,
         "kafka_compression(message) -> none",
     ),
     Column(
         "timestamp",
         "TIMESTAMP",
         "When the message was created or appended; NULL for magic 0 and for -1.",
-        Messages.timestamp,
+        MessageColumn.timestamp,
         "kafka_timestamp(message) -> 2020-09-13 12:26:40.351",
     ),
     Column(
         "timestamp_ms",
         "BIGINT",
         "The same [ms since epoch].",
-        Messages.timestamp_ms,
+        MessageColumn.timestamp_ms,
         "kafka_timestamp_ms(message) -> 1600000000351",
     ),
     Column(
         "timestamp_type",
         "STRING",
         "CreateTime or LogAppendTime; NULL for magic 0.",
-        Messages.timestamp_type,
+        MessageColumn.timestamp_type,
         "kafka_timestamp_type(message) -> CreateTime",
     ),
     Column(
         "key",
         "BINARY",
         "The key; NULL for a null key.",
-        Messages.key,
+        MessageColumn.key,
         "CAST(kafka_key(message) AS STRING) -> key-00043",
     ),
     Column(
         "key_size",
         "INT",
         "The key's size as stored, -1 for null [bytes].",
-        Messages.key_size,
+        MessageColumn.key_size,
         "kafka_key_size(message) -> 9",
     ),
     Column(
         "value",
         "BINARY",
         "The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.",
-        Messages.value,
+        MessageColumn.value,
         "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice",
     ),
     Column(
         "value_size",
         "INT",
         "The value's size as stored, -1 for null [bytes].",
-        Messages.value_size,
+        MessageColumn.value_size,
         "kafka_value_size(message) -> 64",
     ),
     Column(
@@ -194,9 +194,11 @@ MESSAGE_COLUMNS: Final = (
         "STRING",
         "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
         "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.",
-        Messages.error,
+        MessageColumn.error,
         "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
     ),
-    Column("is_valid", "BOOLEAN", "Whether kafka_error is NULL.", Messages.is_valid, "kafka_is_valid(message) -> true"),
+    Column(
+        "is_valid", "BOOLEAN", "Whether kafka_error is NULL.", MessageColumn.is_valid, "kafka_is_valid(message) -> true"
+    ),
 )
 """The fields of a message: the columns of ``kafka_message``."""

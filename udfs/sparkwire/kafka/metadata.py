@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 Record = dict[str, Any]
 Row = dict[str, Any]
-Apply = Callable[["State", Record], None]
+Apply = Callable[["ClusterState", Record], None]
 
 NO_LEADER_CHANGE: Final = -2
 HIDDEN: Final = "[hidden]"
@@ -39,7 +39,7 @@ MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 PROTOCOLS: Final = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
 
 
-class Change(NamedTuple):
+class MetadataChange(NamedTuple):
     """A record of the metadata: the message's name, and its fields as in Kafka's JSON."""
 
     type: str
@@ -51,7 +51,7 @@ def named(names: dict[int, str], number: int) -> str:
     return names.get(number, str(number))
 
 
-class State:
+class ClusterState:
     """A cluster's metadata."""
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ class State:
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.features: dict[str, int] = {}
 
-    def apply(self, changes: Iterable[Change]) -> State:
+    def apply(self, changes: Iterable[MetadataChange]) -> ClusterState:
         """Apply records in order; those of a transaction when it ends, and none of one that is aborted, or never ends."""
-        held: list[Change] | None = None
+        held: list[MetadataChange] | None = None
         for change in changes:
             if change.type == "BeginTransactionRecord":
                 held = []
@@ -81,7 +81,7 @@ class State:
                 self._all((change,))
         return self
 
-    def _all(self, changes: Iterable[Change]) -> None:
+    def _all(self, changes: Iterable[MetadataChange]) -> None:
         for type, record in changes:
             apply = _APPLY.get(type)
             if apply is not None:
@@ -137,7 +137,7 @@ class State:
 # -- records
 
 
-def _register_broker(state: State, record: Record) -> None:
+def _register_broker(state: ClusterState, record: Record) -> None:
     state.brokers[record["brokerId"]] = {
         "broker_id": record["brokerId"],
         "rack": record["rack"],
@@ -158,7 +158,7 @@ def _register_broker(state: State, record: Record) -> None:
     }
 
 
-def _change_broker(state: State, record: Record) -> None:
+def _change_broker(state: ClusterState, record: Record) -> None:
     broker = state.brokers.get(record["brokerId"])
     if broker is None:
         return
@@ -171,18 +171,18 @@ def _change_broker(state: State, record: Record) -> None:
 
 
 def _fence(fenced: bool) -> Apply:
-    def apply(state: State, record: Record) -> None:
+    def apply(state: ClusterState, record: Record) -> None:
         if record["id"] in state.brokers:
             state.brokers[record["id"]]["fenced"] = fenced
 
     return apply
 
 
-def _add_topic(state: State, record: Record) -> None:
+def _add_topic(state: ClusterState, record: Record) -> None:
     state.topics[record["topicId"]] = record["name"]
 
 
-def _remove_topic(state: State, record: Record) -> None:
+def _remove_topic(state: ClusterState, record: Record) -> None:
     name = state.topics.pop(record["topicId"], None)
     for key in [key for key in state.partitions if key[0] == record["topicId"]]:
         del state.partitions[key]
@@ -191,7 +191,7 @@ def _remove_topic(state: State, record: Record) -> None:
         del state.configs[config]
 
 
-def _add_partition(state: State, record: Record) -> None:
+def _add_partition(state: ClusterState, record: Record) -> None:
     state.partitions[record["topicId"], record["partitionId"]] = {
         "leader": record["leader"],
         "leader_epoch": record["leaderEpoch"],
@@ -218,7 +218,7 @@ _CHANGED: Final = {
 }
 
 
-def _change_partition(state: State, record: Record) -> None:
+def _change_partition(state: ClusterState, record: Record) -> None:
     partition = state.partitions.get((record["topicId"], record["partitionId"]))
     if partition is None:
         return
@@ -233,13 +233,13 @@ def _change_partition(state: State, record: Record) -> None:
     partition["partition_epoch"] += 1
 
 
-def _clear_elr(state: State, record: Record) -> None:
+def _clear_elr(state: ClusterState, record: Record) -> None:
     for (topic_id, _), partition in state.partitions.items():
         if record["topicName"] in ("", state.topics.get(topic_id)):
             partition["eligible_leader_replicas"], partition["last_known_elr"] = [], []
 
 
-def _set_config(state: State, record: Record) -> None:
+def _set_config(state: ClusterState, record: Record) -> None:
     key = record["resourceType"], record["resourceName"], record["name"]
     if record["value"] is None:
         state.configs.pop(key, None)
@@ -247,7 +247,7 @@ def _set_config(state: State, record: Record) -> None:
         state.configs[key] = record["value"]
 
 
-def _add_acl(state: State, record: Record) -> None:
+def _add_acl(state: ClusterState, record: Record) -> None:
     state.acls[record["id"]] = {
         "principal": record["principal"],
         "host": record["host"],
@@ -259,7 +259,7 @@ def _add_acl(state: State, record: Record) -> None:
     }
 
 
-def _add_user(state: State, record: Record) -> None:
+def _add_user(state: ClusterState, record: Record) -> None:
     state.users[record["name"], record["mechanism"]] = {
         "user": record["name"],
         "mechanism": named(MECHANISMS, record["mechanism"]),
@@ -267,7 +267,7 @@ def _add_user(state: State, record: Record) -> None:
     }
 
 
-def _set_quota(state: State, record: Record) -> None:
+def _set_quota(state: ClusterState, record: Record) -> None:
     entity = tuple(sorted((part["entityType"], part["entityName"]) for part in record["entity"]))
     quotas = state.quotas.setdefault(entity, {})
     if record["remove"]:
@@ -278,7 +278,7 @@ def _set_quota(state: State, record: Record) -> None:
         del state.quotas[entity]
 
 
-def _set_feature(state: State, record: Record) -> None:
+def _set_feature(state: ClusterState, record: Record) -> None:
     if record["featureLevel"]:
         state.features[record["name"]] = record["featureLevel"]
     else:

@@ -20,8 +20,8 @@ from sparkwire.kafka.batch_headers import (
     MAGIC_0,
     MAGIC_1,
     MAGIC_2,
-    Fields,
     HeaderBlock,
+    HeaderFields,
     header_room,
     read_headers,
 )
@@ -36,7 +36,7 @@ from sparkwire.kafka.columns import (
     VALUE_BYTES,
     GrowingColumns,
     RecordColumns,
-    Wanted,
+    WantedColumns,
 )
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.kafka.inflate import Inflater, Opened
@@ -51,12 +51,12 @@ from sparkwire.kafka.layout import (
     OVERHEAD,
     SMALLEST_RECORD,
 )
-from sparkwire.kafka.parse_batch import SMALLEST_HEADER, Batch, parse_batch
+from sparkwire.kafka.parse_batch import SMALLEST_HEADER, BatchDefaults, parse_batch
 from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
-from sparkwire.kafka.payloads import OffsetRange, Payloads, locate
+from sparkwire.kafka.payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 
-Rows = npt.NDArray[np.int32]
+RowsOfEntries = npt.NDArray[np.int32]
 
 CACHEFUL = 1 << 18  # of log bytes: they and what becomes of them stay in the second cache
 _FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
@@ -73,18 +73,18 @@ def parse_log(
     framing: Framing,
     verify: bool,
     inflater: Inflater,
-    wanted: Wanted,
+    wanted: WantedColumns,
     offsets: OffsetRange,
     growing: GrowingColumns,
     piece: int,
-) -> Iterator[tuple[HeaderBlock, Rows]]:
+) -> Iterator[tuple[HeaderBlock, RowsOfEntries]]:
     """Append the records of all entries: some entries, and how many rows each of them became, until there are no more.
 
     Some entries come to no more than ``piece`` bytes, or one to more.
     """
     data, most = source.data, _FEW_ENTRIES
     while room := min(framing.most_entries, most):
-        entries, payloads = header_room(arrays(FrameBlock, room)), arrays(Payloads, room)
+        entries, payloads = header_room(arrays(FrameBlock, room)), arrays(EntryPayloads, room)
         block, first, found = Opened(entries, payloads, data), 0, 0
         while found < room and framing.most_entries:
             found, parsed, compressed = parse_plain(
@@ -112,7 +112,7 @@ def parse_plain(
     found: int,
     offsets: OffsetRange,
     verify: bool,
-    wanted: Wanted,
+    wanted: WantedColumns,
     out: RecordColumns,
     cacheful: int,
     most: int,
@@ -148,7 +148,7 @@ def parse_plain(
 
 
 @kernel
-def fits(opened: Opened, start: int, stop: int, wanted: Wanted, out: RecordColumns) -> bool:
+def fits(opened: Opened, start: int, stop: int, wanted: WantedColumns, out: RecordColumns) -> bool:
     """Whether there is room for all that entries can give, but for headers."""
     payload, records = most_of(opened, start, stop)
     return bool(
@@ -159,7 +159,7 @@ def fits(opened: Opened, start: int, stop: int, wanted: Wanted, out: RecordColum
 
 
 def parse_records(
-    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, wanted: Wanted, growing: GrowingColumns
+    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, wanted: WantedColumns, growing: GrowingColumns
 ) -> None:
     """Append the records of some of the entries."""
     if start == stop:
@@ -193,7 +193,7 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
 
 @kernel
 def parse_entries(
-    data: Bytes, opened: Opened, verify: bool, wanted: Wanted, out: RecordColumns, start: int, stop: int
+    data: Bytes, opened: Opened, verify: bool, wanted: WantedColumns, out: RecordColumns, start: int, stop: int
 ) -> int:
     """Append the records of some of the entries, and say of each how many rows it became.
 
@@ -212,7 +212,7 @@ def parse_entries(
         elif frames.error[i] != OK:
             append_error(fields, i, magic, frames.reach[i], frames.error[i], out)
         elif magic == MAGIC_2:
-            batch = Batch(
+            batch = BatchDefaults(
                 fields.offset[i],
                 fields.timestamp[i] if time_type else fields.base_timestamp[i],
                 int64(fields.attributes[i]),
@@ -239,7 +239,7 @@ def _timestamp_type(magic: int, attributes: int) -> int:
 
 
 @kernel
-def append_error(fields: Fields, i: int, magic: int, reach: int, error: int, out: RecordColumns) -> None:
+def append_error(fields: HeaderFields, i: int, magic: int, reach: int, error: int, out: RecordColumns) -> None:
     """One row for an entry that cannot be read: the reason, and what of its header tells of a record."""
     present = HAS_OFFSET if reach > MAGIC else 0
     time_type = NO_CODE

@@ -22,7 +22,7 @@ from sparkwire.kafka.columns import (
     RECORDS,
     VALUE_BYTES,
     RecordColumns,
-    Wanted,
+    WantedColumns,
 )
 from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
 from sparkwire.kafka.parse_messages import NO_CODE, append_row
@@ -40,7 +40,7 @@ _INT32_MAX = 2**31 - 1
 _ALL, _SOME, _NO_ROOM = range(3)
 
 
-class Batch(NamedTuple):
+class BatchDefaults(NamedTuple):
     """What a batch says of all its records."""
 
     base_offset: int
@@ -52,7 +52,9 @@ class Batch(NamedTuple):
 
 
 @kernel
-def parse_batch(source: Bytes, pos: int, end: int, batch: Batch, wanted: Wanted, out: RecordColumns) -> bool:
+def parse_batch(
+    source: Bytes, pos: int, end: int, batch: BatchDefaults, wanted: WantedColumns, out: RecordColumns
+) -> bool:
     """The records of a batch, up to the first that cannot be read: one row says so. Whether there was room for them."""
     found = _parse_records(source, pos, end, batch, wanted, out) if batch.record_count > 0 else _ALL
     if found == _SOME:
@@ -61,7 +63,9 @@ def parse_batch(source: Bytes, pos: int, end: int, batch: Batch, wanted: Wanted,
 
 
 @kernel
-def _parse_records(source: Bytes, pos: int, end: int, batch: Batch, wanted: Wanted, out: RecordColumns) -> int:
+def _parse_records(
+    source: Bytes, pos: int, end: int, batch: BatchDefaults, wanted: WantedColumns, out: RecordColumns
+) -> int:
     """Append all records, which take all bytes, or those before the first that cannot be read, or, for want of room, none."""
     base_offset, base_time, attributes, base_sequence, missing = batch
     time_type = 1 if attributes & LOG_APPEND_TIME else 0

@@ -14,7 +14,7 @@ from sparkwire.kafka.columns import (
     RECORDS,
     VALUE_BYTES,
     RecordColumns,
-    Wanted,
+    WantedColumns,
 )
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
@@ -60,7 +60,7 @@ def parse_message(
     time_type: int,
     timestamp: int,
     crc_ok: bool,
-    wanted: Wanted,
+    wanted: WantedColumns,
     out: RecordColumns,
 ) -> None:
     """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
@@ -99,7 +99,7 @@ def parse_wrapper(
     time_type: int,
     timestamp: int,
     verify: bool,
-    wanted: Wanted,
+    wanted: WantedColumns,
     out: RecordColumns,
 ) -> bool:
     """The messages of a decompressed set, with absolute offsets; whether there is a whole one and the wrapper's offset can be.
@@ -142,7 +142,7 @@ def _parse_inner(
     time_type: int,
     wrapper_time: int,
     verify: bool,
-    wanted: Wanted,
+    wanted: WantedColumns,
     out: RecordColumns,
 ) -> None:
     magic = i8(source, start + MESSAGE_MAGIC)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sparkwire.base.errors import BAD_RECORD, OK, UNKNOWN_CODEC
 from sparkwire.core.column import arrays
-from sparkwire.kafka.batch_headers import MAGIC_2, Fields, HeaderBlock
+from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import BATCH_CODECS, BATCH_SIZE, CODEC_MASK, LEGACY_CODECS, NONE, OVERHEAD
 from sparkwire.kafka.message import content, within
@@ -26,7 +26,7 @@ class OffsetRange(NamedTuple):
 EVERY_OFFSET = OffsetRange(-(2**63), 2**63 - 1)
 
 
-class Payloads(NamedTuple):
+class EntryPayloads(NamedTuple):
     """What is in the entries of a block, an item each."""
 
     codec: npt.NDArray[np.int8]
@@ -40,15 +40,15 @@ class Payloads(NamedTuple):
     """what it becomes, once it is parsed"""
 
 
-def payloads_of(data: Bytes, entries: HeaderBlock, wanted: OffsetRange) -> Payloads:
+def payloads_of(data: Bytes, entries: HeaderBlock, wanted: OffsetRange) -> EntryPayloads:
     """The payloads of entries; entries that cannot be opened get their error."""
-    payloads = arrays(Payloads, len(entries.variant))
+    payloads = arrays(EntryPayloads, len(entries.variant))
     locate(data, entries, wanted, payloads, 0, len(entries.variant))
     return payloads
 
 
 @kernel
-def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads, start: int, stop: int) -> bool:
+def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: EntryPayloads, start: int, stop: int) -> bool:
     """The payloads of some of the entries; whether one is compressed."""
     frames, fields = entries.frames, entries.fields
     compressed = False
@@ -69,7 +69,7 @@ def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: Payloads
 
 
 @kernel
-def _is_outside(fields: Fields, i: int, is_batch: bool, wanted: OffsetRange) -> bool:
+def _is_outside(fields: HeaderFields, i: int, is_batch: bool, wanted: OffsetRange) -> bool:
     """Whether an entry has no record within the offsets wanted; a wrapper tells its last offset only."""
     first = fields.offset[i]
     last = first + fields.last_offset_delta[i]
@@ -78,7 +78,7 @@ def _is_outside(fields: Fields, i: int, is_batch: bool, wanted: OffsetRange) -> 
 
 
 @kernel
-def _locate_batch(frames: FrameBlock, fields: Fields, i: int, out: Payloads) -> int:
+def _locate_batch(frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPayloads) -> int:
     codec = fields.attributes[i] & CODEC_MASK
     if codec >= BATCH_CODECS:
         return UNKNOWN_CODEC
@@ -91,7 +91,7 @@ def _locate_batch(frames: FrameBlock, fields: Fields, i: int, out: Payloads) -> 
 
 
 @kernel
-def _locate_message(data: Bytes, frames: FrameBlock, fields: Fields, i: int, out: Payloads) -> int:
+def _locate_message(data: Bytes, frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPayloads) -> int:
     codec = fields.attributes[i] & CODEC_MASK
     out.first[i] = frames.begin[i] + OVERHEAD
     if codec == NONE:

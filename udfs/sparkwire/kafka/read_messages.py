@@ -29,7 +29,7 @@ _LINE = 64  # [bytes]
 MAGIC_0, MAGIC_1, UNKNOWN = range(3)
 
 
-class Fields(NamedTuple):
+class MessageFields(NamedTuple):
     """The fields of messages, an item each, 0 where a message lacks the field or its bytes."""
 
     crc: npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Fields(NamedTuple):
     timestamp: npt.NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class MessageContents(NamedTuple):
     """What follows from the fields and the bytes after them, an item each."""
 
     present: npt.NDArray[np.uint8]
@@ -68,9 +68,9 @@ _ATTRIBUTES_END = MESSAGE_0["attributes"].end
 _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 
 
-_KNOWN_FIELDS = (variant_of(table, Fields._fields) for table in (MESSAGE_0, MESSAGE_1))
+_KNOWN_FIELDS = (variant_of(table, MessageFields._fields) for table in (MESSAGE_0, MESSAGE_1))
 # Of an unknown magic only what lies before it can be read, and itself.
-_UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in Fields._fields])
+_UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in MessageFields._fields])
 _read_fields = field_reader([*_KNOWN_FIELDS, _UNKNOWN_FIELDS])
 
 
@@ -83,7 +83,7 @@ class Verdict(NamedTuple):
 
 
 @kernel
-def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: Fields, out: Found) -> int:
+def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: MessageFields, out: MessageContents) -> int:
     """Fill ``fields`` and ``out``; the bits of ``present`` that all rows have."""
     common = EVERYTHING
     keys = values = int64(0)

@@ -31,7 +31,7 @@ from sparkwire.kafka.columns import (
     RECORDS,
     GrowingColumns,
     RecordColumns,
-    Wanted,
+    WantedColumns,
 )
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
 from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
@@ -278,7 +278,7 @@ def records_of(
     but for those that a broker wrote. A piece is valid until the next is
     asked for.
     """
-    wanted = Wanted("key" in columns, "value" in columns, "headers" in columns, sought)
+    wanted = WantedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
     growing = GrowingColumns(source)
     parsed = parse_log(source, framing, verify_crc, inflater, wanted, offsets, growing, piece)
     while True:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sparkwire.base.errors import BAD_FIELD, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import from_codes
-from sparkwire.kafka.internal_records import InternalRecords, Kind, Reader, column_of
+from sparkwire.kafka.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__transaction_state"
 STATES: Final = (
@@ -42,19 +42,19 @@ _TIMES: Final = (
 _STATE: Final = "transactionStatus"
 _PARTITIONS: Final = "transactionPartitions"
 
-_keys = Reader([(TOPIC, "key")], [_ID[1]])
-_values = Reader(
+_keys = MessageReader([(TOPIC, "key")], [_ID[1]])
+_values = MessageReader(
     [(TOPIC, "value")],
     [path for _, path, *_ in (*_PRODUCER, *_TIMES)] + [_STATE, _PARTITIONS],
     emitted=(f"{_PARTITIONS}.topic", f"{_PARTITIONS}.partitionIds"),
 )
 
 
-class Transactions(InternalRecords):
+class TransactionRecords(InternalRecords):
     """The records of a column of keys and a column of values."""
 
     def __init__(self, key: pa.Array, value: pa.Array) -> None:
-        super().__init__(key, value, (Kind(range(1), True),), _keys, _values)
+        super().__init__(key, value, (RecordKind(range(1), True),), _keys, _values)
 
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The numbers of states, whether one is there, and whether one is there that is none."""
@@ -76,15 +76,15 @@ class Transactions(InternalRecords):
 
 
 COLUMNS: Final[tuple[Column[Any], ...]] = (
-    Column("version", "SMALLINT", "Of the value.", Transactions.version),
+    Column("version", "SMALLINT", "Of the value.", TransactionRecords.version),
     *(column_of(*field) for field in (_ID, *_PRODUCER)),
-    Column("state", "STRING", "Of the transaction.", Transactions.state),
+    Column("state", "STRING", "Of the transaction.", TransactionRecords.state),
     Column(
         "partitions",
         "ARRAY<STRUCT<topic STRING, partition INT>>",
         "That the transaction writes to.",
-        Transactions.partitions,
+        TransactionRecords.partitions,
     ),
     *(column_of(*field) for field in _TIMES),
-    Column("error", "STRING", "What is wrong with the key, else with the value.", Transactions.error),
+    Column("error", "STRING", "What is wrong with the key, else with the value.", TransactionRecords.error),
 )

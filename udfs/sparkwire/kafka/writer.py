@@ -22,7 +22,7 @@ from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
 from sparkwire.kafka.compress import compress
 from sparkwire.kafka.encode import (
     MESSAGE_SIZES,
-    Records,
+    RecordsToWrite,
     Sets,
     measure_sets,
     put_messages,
@@ -119,7 +119,7 @@ def _by_row(sets: pa.Array, firsts: Ints) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(firsts) - 1, [None, pa.py_buffer(ends), data])
 
 
-def encode(sets: Sets, records: Records) -> pa.Array:
+def encode(sets: Sets, records: RecordsToWrite) -> pa.Array:
     """BINARY: each set."""
     bodies = empty(len(records.timestamp), np.int64)
     sizes = empty(len(sets.first), np.int64)
@@ -133,7 +133,7 @@ def encode(sets: Sets, records: Records) -> pa.Array:
     return build(totals, lambda offsets, out: put_sets(out, offsets, sets, records, bodies, payloads), pa.binary())
 
 
-def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Spans:
+def _payloads(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) -> Spans:
     """What compression makes of the sets that have a size [bytes]."""
     plain = empty(int(sizes.max(initial=0)), np.uint8, COPY_SLACK)
     made: list[bytes] = []
@@ -149,7 +149,7 @@ def _payloads(sets: Sets, records: Records, bodies: Ints, sizes: Ints) -> Spans:
 # -- columns
 
 
-def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> Records:
+def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> RecordsToWrite:
     if items.null_count:
         raise refusal(_NAME, "records that are not NULL", "NULL among them")
     key, value, timestamp, headers, offset = items.flatten()
@@ -183,7 +183,7 @@ def _check_order(offsets: Ints, ends: Ints) -> None:
         )
 
 
-def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, headers: pa.Array) -> Records:
+def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, headers: pa.Array) -> RecordsToWrite:
     """The columns of records as kernels see them; ``headers`` is ARRAY<STRUCT<key STRING, value BINARY>>.
 
     Raises
@@ -195,7 +195,7 @@ def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, 
     if header_key.null_count:
         raise refusal(_NAME, "headers with a key", "NULL")
     ends = np.concatenate([[0], np.cumsum(_lengths(headers))])
-    return Records(
+    return RecordsToWrite(
         offsets, timestamps, spans_of(key), spans_of(value), ends, spans_of(header_key), spans_of(header_value)
     )
 

@@ -60,7 +60,7 @@ _IMPORT = re.compile(
 _USER = os.getuid() if hasattr(os, "getuid") else 0
 
 
-class Kept(NamedTuple):
+class CachedKernels(NamedTuple):
     """What one directory of the cache holds for exactly this package and target."""
 
     directory: Path
@@ -69,7 +69,7 @@ class Kept(NamedTuple):
     writable: bool
 
 
-def kept() -> Kept | None:
+def kept() -> CachedKernels | None:
     """The first directory that holds kernels of this package, else the first that could; None where none can be written."""
     found = [_kept(directory) for directory in _directories()]
     full = [state for state in found if state.files]
@@ -86,12 +86,12 @@ def collect() -> None:
                 _write(target, content)
 
 
-def _kept(directory: Path) -> Kept:
+def _kept(directory: Path) -> CachedKernels:
     sizes = []
     with contextlib.suppress(OSError):
         sizes = [path.stat().st_size for path in directory.glob("*.bin")]
     place = next(path for path in (directory, *directory.parents) if path.exists())
-    return Kept(directory, len(sizes), sum(sizes), os.access(place, os.W_OK))
+    return CachedKernels(directory, len(sizes), sum(sizes), os.access(place, os.W_OK))
 
 
 class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped

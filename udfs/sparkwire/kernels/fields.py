@@ -20,7 +20,7 @@ _INDEX = ir.IntType(64)
 _BLOB = 16  # [bytes] the one width that is copied and not read as a number
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """Where a variant of row has a field, and how to read it."""
 
     offset: int
@@ -35,7 +35,7 @@ class Place(NamedTuple):
         return self.offset + self.width
 
 
-Variant: TypeAlias = Sequence[Place | None]
+Variant: TypeAlias = Sequence[FieldPlace | None]
 """For each output column where this variant has the field, None where it has none."""
 
 
@@ -43,7 +43,7 @@ def variant_of(table: Layout, names: Sequence[str], little: bool = False) -> Var
     """Where rows of a layout have the fields of these names."""
     placed = (table.get(name) for name in names)
     return tuple(
-        None if p is None else Place(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
+        None if p is None else FieldPlace(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
     )
 
 
@@ -98,7 +98,7 @@ class _Emitter:
                 for column, place in enumerate(variant):
                     self._store_if_there(column, place)
 
-    def _store_if_there(self, column: int, place: Place | None) -> None:
+    def _store_if_there(self, column: int, place: FieldPlace | None) -> None:
         if place is None:
             self._store(column, None)
             return
@@ -109,7 +109,7 @@ class _Emitter:
             with otherwise:
                 self._store(column, None)
 
-    def _store(self, column: int, place: Place | None) -> None:
+    def _store(self, column: int, place: FieldPlace | None) -> None:
         builder, out_type = self.builder, self.outs_type.types[column]
         out = builder.extract_value(self.outs, column)
         # A column of bytes is one of 16-byte fields: numbers have signed columns.
@@ -120,7 +120,7 @@ class _Emitter:
         target = address(self.context, builder, out_type, out, at, _INDEX(size))
         builder.store(value, builder.bitcast(target, value.type.as_pointer()), align=1)
 
-    def _load(self, place: Place, size: int) -> Any:
+    def _load(self, place: FieldPlace, size: int) -> Any:
         builder = self.builder
         at = builder.add(self.start, _INDEX(place.offset))
         source = address(self.context, builder, self.data_type, self.data, at, _INDEX(place.width))

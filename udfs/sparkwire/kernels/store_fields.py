@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sparkwire.kernels.fields import Place, Variant
+from sparkwire.kernels.fields import FieldPlace, Variant
 from sparkwire.kernels.load import address, in_order
 
 _INDEX = ir.IntType(64)
@@ -49,7 +49,7 @@ def _emit_variants(context: Any, builder: Any, signature: Any, args: Any, varian
     builder.position_at_end(done)
 
 
-def _emit_field(context: Any, builder: Any, signature: Any, args: Any, column: int, place: Place) -> None:
+def _emit_field(context: Any, builder: Any, signature: Any, args: Any, column: int, place: FieldPlace) -> None:
     out, start, _, columns, row = args
     source = builder.extract_value(columns, column)
     at = builder.mul(row, _INDEX(_ITEM))

@@ -35,7 +35,7 @@ _END: Final = 5
 _VALUE = re.compile(r"<(\w+)>")
 
 
-class Value(NamedTuple):
+class TemplateValue(NamedTuple):
     """What a name in a template is."""
 
     kind: int
@@ -57,14 +57,14 @@ class Templates(NamedTuple):
     texts: Texts
 
 
-def templates(texts: Sequence[str], values: Mapping[str, Value]) -> Templates:
+def templates(texts: Sequence[str], values: Mapping[str, TemplateValue]) -> Templates:
     """Read templates; a row names its own by the place in ``texts``."""
     firsts, kinds, sources, numbers = [0], [], [], []
     fixed: list[str] = []
     for text in texts:
         parts = _VALUE.split(text)
         for before, name in zip(parts[::2], [*parts[1::2], None], strict=True):
-            value = values[name] if name else Value(_END, 0)
+            value = values[name] if name else TemplateValue(_END, 0)
             kinds.append(value.kind)
             sources.append(value.source)
             numbers.append(len(fixed))

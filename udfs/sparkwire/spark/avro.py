@@ -16,11 +16,11 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
 from sparkwire.avro.typed import Typed, encoded, typed
-from sparkwire.avro.typed_rows import Reader, by_name
+from sparkwire.avro.typed_rows import RowsReader, by_name
 from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_names, is_name_in
 from sparkwire.spark.memory import told_of_memory
-from sparkwire.spark.messages import Arrays, Messages, Taken
+from sparkwire.spark.messages import Arrays, PayloadColumn, Taken
 from sparkwire.spark.udf import best_interface, session_time_zone
 
 _ERROR: Final = pa.field("_error_", pa.string())
@@ -83,7 +83,7 @@ def rows(
     headers: str | None,
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
-    messages = Messages.of(df, column, Registry.of(schemas), by, wire_format, headers)
+    messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
     read = messages.reader(reader_schema)
     told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
     own = from_arrow_schema(pa.schema([*read.fields, *told, _ERROR]))
@@ -108,14 +108,14 @@ def rows_by_type(
     headers: str | None,
 ) -> dict[str, DataFrame]:
     """See ``sparkwire.avro.rows_by_type``."""
-    messages = Messages.of(df, column, Registry.of(schemas), by, wire_format, headers)
+    messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
     known = messages.schemas()
     of_types = {name: _of_type(messages, read, keep_payload) for name, read in by_name(known).items()}
     tombstones = df.where(F.col(column).isNull()).drop(column)
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
 
 
-def _of_type(messages: Messages, read: Reader, keep_payload: bool) -> DataFrame:
+def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> DataFrame:
     """The messages of one type."""
     payloads = messages.payloads
 
@@ -130,7 +130,7 @@ def _of_type(messages: Messages, read: Reader, keep_payload: bool) -> DataFrame:
     return messages.map_rows(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
-def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
+def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
     """The messages that have a payload, and name no schema that is known."""
     own = from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR]))
     check_names(messages.df.schema, own)
@@ -149,12 +149,12 @@ def _of_no_type(messages: Messages, known: Schemas) -> DataFrame:
 def events_by_source(df: DataFrame, column: str, schemas: Any) -> dict[str, DataFrame]:
     """See ``sparkwire.databus.rows_by_source``."""
     known = schemas_of(schemas)
-    events = Messages.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
+    events = PayloadColumn.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
     of_sources = {name: _of_source(events, read) for name, read in by_name(known).items()}
     return of_sources | {UNKNOWN_SCHEMA: _of_no_source(events, known)}
 
 
-def _of_source(events: Messages, read: Reader) -> DataFrame:
+def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     """The events of one source."""
     check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
 
@@ -168,7 +168,7 @@ def _of_source(events: Messages, read: Reader) -> DataFrame:
     return events.map_rows(own, take, keep_payload=False)
 
 
-def _of_no_source(events: Messages, known: Schemas) -> DataFrame:
+def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
     """The data events whose schema is not known."""
 
     def take(columns: Arrays) -> Taken:
@@ -203,7 +203,7 @@ class PandasEncodeCall(EncodeCall):
     def __call__(self, column):  # type: ignore[no-untyped-def]
         from sparkwire.spark import series
 
-        place = series.Place(self.__name__, "the column", session_time_zone())
+        place = series.ArgumentPlace(self.__name__, "the column", session_time_zone())
         with told_of_memory(self.__name__):
             given = series.column(column, typed(self.schema).type, place)
             return series.to_pandas(encoded(given, self.schema))

@@ -17,7 +17,7 @@ from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.rows import SCHEMA
 from sparkwire.databus.client.run import sources_of
 from sparkwire.databus.client.settings import Settings
-from sparkwire.databus.client.task import KEYS, REPORT, Plan, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.task import KEYS, REPORT, Consumption, callback_rows, consume_streams, source_ids
 from sparkwire.spark.udf import best_interface, udf
 
 Batches = Iterator[pa.RecordBatch]
@@ -54,7 +54,7 @@ def consume(
         events = _partitioned(events, partitions)
     if source_order is not None:
         events, by = _presented(events, by, source_ids(source_order, by_id))
-    plan = Plan(consumer, group_size, by_id, settings)
+    plan = Consumption(consumer, group_size, by_id, settings)
 
     def run(batches: Batches) -> Batches:
         return consume_streams(batches, plan)

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkwire.kafka.metadata import Change, State
+from sparkwire.kafka.metadata import ClusterState, MetadataChange
 from sparkwire.spark.udf import best_interface, udf
 
 METADATA: Final = "__cluster_metadata-0"
@@ -46,10 +46,10 @@ _SEGMENTS: Final = (
 _TRANSACTIONS: Final = "transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, state STRING"
 
 
-class Log(NamedTuple):
+class MetadataLog(NamedTuple):
     """The metadata as one directory has it: what a snapshot has, and what the log has changed since."""
 
-    changes: list[Change]
+    changes: list[MetadataChange]
     end: int
     """the offset after the last one"""
 
@@ -158,15 +158,15 @@ class Cluster:
     # -- metadata
 
     @cached_property
-    def _state(self) -> State:
+    def _state(self) -> ClusterState:
         logs = [log for path in self._paths if (log := self._log(path)) is not None]
         if not logs:
             raise FileNotFoundError(
                 f"{', '.join(self._paths)} has no {METADATA}: name a directory of log.dirs of a controller or a broker (KRaft)"
             )
-        return State().apply(max(logs, key=lambda log: log.end).changes)
+        return ClusterState().apply(max(logs, key=lambda log: log.end).changes)
 
-    def _log(self, path: str) -> Log | None:
+    def _log(self, path: str) -> MetadataLog | None:
         """The metadata in a directory, None where there is none."""
         folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
         rows = self._rows(folder)
@@ -182,14 +182,14 @@ class Cluster:
                 + (f" {self._at}" if self._at is not None else "")
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
-        return Log(changes + [change for row in after for change in _change(row)], end)
+        return MetadataLog(changes + [change for row in after for change in _change(row)], end)
 
-    def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[Change]]:
+    def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
         """The newest whole snapshot of what is asked for: the offset up to before which it reaches, and its records."""
         by_file: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             by_file.setdefault(row["file"], []).append(row)
-        found: tuple[int, list[Change]] = 0, []
+        found: tuple[int, list[MetadataChange]] = 0, []
         for file, records in by_file.items():
             name = _SNAPSHOT.search(file)
             types = [row["type"] for row in records]
@@ -258,11 +258,11 @@ class Cluster:
         return self._spark.createDataFrame([tuple(row[column] for column in columns) for row in rows], _SCHEMAS[name])
 
 
-def _change(row: dict[str, Any]) -> Iterable[Change]:
+def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
     if row["error"]:
         raise ValueError(f"{row['file']} cannot be read at offset {row['offset']}: {row['error']}")
     if row["type"] is not None and row["value"] is not None:
-        yield Change(row["type"], json.loads(row["value"]))
+        yield MetadataChange(row["type"], json.loads(row["value"]))
 
 
 def _last(records: DataFrame, keys: Sequence[str]) -> DataFrame:

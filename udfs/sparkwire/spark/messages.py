@@ -14,7 +14,7 @@ from sparkwire.avro.payloads import Payloads, ids_as_text, of_column
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import Schemas
-from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, Reader, as_id, check_number, reader
+from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, RowsReader, as_id, check_number, reader
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.spark.frames import check_binary, others
 from sparkwire.spark.memory import told_of_memory
@@ -26,7 +26,7 @@ _PREFIX: Final = 5
 """[bytes] of Confluent's"""
 
 
-class Messages(NamedTuple):
+class PayloadColumn(NamedTuple):
     """A BINARY column, and where its schemas are."""
 
     df: DataFrame
@@ -47,7 +47,7 @@ class Messages(NamedTuple):
         by: str | None,
         wire_format: str | None,
         headers: str | None,
-    ) -> Messages:
+    ) -> PayloadColumn:
         """ValueError where there is no such format, TypeError where the column is not BINARY: one sentence."""
         check_binary(df, column)
         wire = wire_format or registry.wire_format
@@ -146,7 +146,7 @@ class Messages(NamedTuple):
             )
         return self._ids_of_data()
 
-    def reader(self, reader_schema: Any) -> Reader | LiveReader:
+    def reader(self, reader_schema: Any) -> RowsReader | LiveReader:
         """With a reader's schema nothing need be known before."""
         if reader_schema is not None and self.registry.ids() is None:
             return LiveReader(self.registry, text_of(reader_schema))

@@ -21,7 +21,7 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
 from sparkwire.base.errors import BAD_FIELD, ERRORS
 from sparkwire.spark.frames import check_names, quoted
-from sparkwire.spark.messages import Arrays, Messages, Taken
+from sparkwire.spark.messages import Arrays, PayloadColumn, Taken
 
 _OWN: Final = StructType([StructField("_schema_id_", StringType()), StructField("_error_", StringType())])
 _DATA, _ROW = "_data_", "_row_"
@@ -33,7 +33,7 @@ def json_rows(
     df: DataFrame, column: str, registry: Registry, wire_format: str | None, headers: str | None
 ) -> DataFrame:
     """See ``sparkwire.avro.json_rows``."""
-    messages = Messages.of(df, column, registry, None, wire_format, headers)
+    messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
     known = _schemas_of_type(messages, "JSON")
     fields = from_arrow_type(row_type(known.values()))
     taken = _taken(messages, list(known), StringType(), lambda payloads: _texts(payloads.values))
@@ -47,7 +47,7 @@ def protobuf_rows(
     df: DataFrame, column: str, registry: Registry, message: str | None, wire_format: str | None, headers: str | None
 ) -> DataFrame:
     """See ``sparkwire.avro.protobuf_rows``."""
-    messages = Messages.of(df, column, registry, None, wire_format, headers)
+    messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
     files = {key: compiled(one) for key, one in _schemas_of_type(messages, "PROTOBUF").items()}
     from pyspark.sql.protobuf.functions import from_protobuf  # which needs Google's library
 
@@ -71,7 +71,7 @@ def protobuf_rows(
     return _rows(read, messages, fields, F.col(_ROW).isNotNull())
 
 
-def _schemas_of_type(messages: Messages, type: str) -> dict[Hashable, Registered]:
+def _schemas_of_type(messages: PayloadColumn, type: str) -> dict[Hashable, Registered]:
     """The schemas of the column that are of a type.
 
     Raises
@@ -88,7 +88,7 @@ def _schemas_of_type(messages: Messages, type: str) -> dict[Hashable, Registered
 
 
 def _taken(
-    messages: Messages, known: list[Hashable], type: DataType, data: Callable[[Payloads], pa.Array]
+    messages: PayloadColumn, known: list[Hashable], type: DataType, data: Callable[[Payloads], pa.Array]
 ) -> DataFrame:
     """What Spark reads of payloads whose schema is known, and what names each schema; an error where there is nothing to read."""
     payloads, check, ids = messages.payloads, messages.check, [str(key) for key in known]
@@ -105,7 +105,7 @@ def _taken(
     return messages.map_rows(StructType([StructField(_DATA, type), *_OWN]), take, keep_payload=True)
 
 
-def _rows(read: DataFrame, messages: Messages, fields: StructType, is_read: Column) -> DataFrame:
+def _rows(read: DataFrame, messages: PayloadColumn, fields: StructType, is_read: Column) -> DataFrame:
     """The fields of what was read, after the columns that were there."""
     id, error = _OWN.names
     check_names(messages.df.schema, StructType([*fields, *_OWN]))

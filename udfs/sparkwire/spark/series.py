@@ -23,7 +23,7 @@ _EXACT: Final = 2**53
 """From here on a DOUBLE stands for several integers."""
 
 
-class Place(NamedTuple):
+class ArgumentPlace(NamedTuple):
     """Which argument it is, for the sentence of an error, and the clock of its timestamps."""
 
     function: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     zone: str | None
     """the session's time zone, None where nobody knows it"""
 
-    def field(self, name: str) -> Place:
+    def field(self, name: str) -> ArgumentPlace:
         return self._replace(path=f"{self.path}.{name}")
 
 
@@ -53,7 +53,9 @@ def call(
     declared = {argument.name: argument for argument in function.arguments}
 
     def given(name: str, series: Any) -> pa.Array:
-        return column(series, declared[name].type if name in declared else None, Place(function.name, name, zone))
+        return column(
+            series, declared[name].type if name in declared else None, ArgumentPlace(function.name, name, zone)
+        )
 
     # Too many arguments and unknown names are for `decode` to refuse.
     names = [*declared, *(f"argument {k + 1}" for k in range(len(declared), len(args)))]
@@ -95,7 +97,7 @@ class _Latest(NamedTuple):
 _latest: _Latest | None = None
 
 
-def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place: Place) -> pa.Array:
+def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
     """What Spark hands over, as an Arrow column of the declared type where it is of its kind."""
     if isinstance(series, pd.DataFrame):
         types = _field_types(declared)
@@ -116,7 +118,7 @@ def _objects(series: pd.Series) -> pa.Array:
     return _latest.array
 
 
-def _values(values: Sequence[Any], declared: pa.DataType | None, place: Place) -> pa.Array:
+def _values(values: Sequence[Any], declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
     """Python values, as they are inside of nested columns; where they are of another kind than declared, as they are."""
     if declared is not None and pa.types.is_nested(declared):
         kinds = {type(value) for value in values if not _missing(value)}
@@ -130,7 +132,7 @@ def _values(values: Sequence[Any], declared: pa.DataType | None, place: Place) -
     return _as_declared(pa.array(values, from_pandas=True), declared, place)
 
 
-def _dicts(values: Sequence[Any], types: Mapping[str, pa.DataType], place: Place) -> pa.Array:
+def _dicts(values: Sequence[Any], types: Mapping[str, pa.DataType], place: ArgumentPlace) -> pa.Array:
     there = np.array([not _missing(value) for value in values], np.bool_)
     names = dict.fromkeys(chain.from_iterable(value for value in values if not _missing(value)))
     rows = [{} if _missing(value) else value for value in values]
@@ -145,7 +147,7 @@ def _structs(columns: Mapping[str, pa.Array], there: Any) -> pa.Array:
     return pa.StructArray.from_arrays(list(columns.values()), list(columns), mask=pa.array(~there))
 
 
-def _pairs(values: Sequence[Any], declared: pa.MapType, place: Place) -> pa.Array:
+def _pairs(values: Sequence[Any], declared: pa.MapType, place: ArgumentPlace) -> pa.Array:
     offsets, valid = _offsets(values)
     pairs = _flat(values)
     keys = _values([key for key, _ in pairs], declared.key_type, place.field("key"))
@@ -171,7 +173,7 @@ def _field_types(declared: pa.DataType | None) -> dict[str, pa.DataType]:
     return {} if declared is None or not pa.types.is_struct(declared) else {f.name: f.type for f in declared}
 
 
-def _as_declared(array: pa.Array, declared: pa.DataType | None, place: Place) -> pa.Array:
+def _as_declared(array: pa.Array, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
     """What pandas has changed of a plain column, undone; types that do not fit are for `decode` to refuse."""
     if declared is None:
         return array
@@ -182,7 +184,7 @@ def _as_declared(array: pa.Array, declared: pa.DataType | None, place: Place) ->
     return array
 
 
-def _integers(floats: pa.Array, declared: pa.DataType, place: Place) -> pa.Array:
+def _integers(floats: pa.Array, declared: pa.DataType, place: ArgumentPlace) -> pa.Array:
     """Integers that came as floating point, because of NULLs among them."""
     if not floats.null_count:
         return floats  # a DOUBLE column then
@@ -198,7 +200,7 @@ def _integers(floats: pa.Array, declared: pa.DataType, place: Place) -> pa.Array
     return floats.cast(pa.int64()).cast(declared)
 
 
-def _instants(clock: pa.Array, place: Place) -> pa.Array:
+def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
     """TIMESTAMPs that came as the session's clock shows them."""
     utc = pa.timestamp("us", tz="UTC")
     if clock.null_count == len(clock):

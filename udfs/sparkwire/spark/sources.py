@@ -51,7 +51,7 @@ class Task(InputPartition):  # type: ignore[misc]  # PySpark is not typed
         self.parts = parts
 
 
-class Reader(DataSourceReader):  # type: ignore[misc]
+class BatchReader(DataSourceReader):  # type: ignore[misc]
     """One batch query over the files of a source."""
 
     def __init__(self, files: Files, query: Any, schema: StructType) -> None:
@@ -88,7 +88,7 @@ class _Pushed:
     tells such a reader by the function of its method. This one takes them, and has the function of one that does not.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: BatchReader) -> None:
         self.reader = reader
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
@@ -130,7 +130,7 @@ class FileSource(DataSource):  # type: ignore[misc]
         return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return Reader(self.files, with_schema(self.files, self.options, schema), schema)
+        return BatchReader(self.files, with_schema(self.files, self.options, schema), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         reader = self.reader(schema)

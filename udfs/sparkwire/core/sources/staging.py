@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from pyarrow import fs
 
-from sparkwire.core.sources.storage import Place, filesystem, place_of
+from sparkwire.core.sources.storage import PathParts, filesystem, place_of
 
 _JOURNAL: Final = re.compile(r"^\.sparkwire-[\w-]+\.journal$")
 
@@ -25,7 +25,7 @@ class Folder:
     """A directory that is written to; paths are relative to it."""
 
     def __init__(self, path: str) -> None:
-        self.place: Place = place_of(path)
+        self.place: PathParts = place_of(path)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"place": self.place}
@@ -116,7 +116,7 @@ def joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-class Change(NamedTuple):
+class JobChange(NamedTuple):
     """What a job does when it ends."""
 
     named: Mapping[str, str]
@@ -126,7 +126,7 @@ class Change(NamedTuple):
 
 
 def finish(
-    folder: Folder, job: str, stream: tuple[str, int] | None, folders: Collection[str], change: Callable[[], Change]
+    folder: Folder, job: str, stream: tuple[str, int] | None, folders: Collection[str], change: Callable[[], JobChange]
 ) -> None:
     """End a job that has written to ``folders``: all of its change or, where that is refused or interrupted, nothing.
 
@@ -150,7 +150,7 @@ def discard_job(folder: Folder, job: str) -> None:
     _sweep(folder, folder.tree(), job)
 
 
-def carry_out(folder: Folder, journal: str, change: Change, done: Mapping[str, Any] | None) -> None:
+def carry_out(folder: Folder, journal: str, change: JobChange, done: Mapping[str, Any] | None) -> None:
     """All of a change or, once `undo_interrupted` has been there, nothing; ``done`` is what its journal says from then on."""
     folder.write(journal, json.dumps({"named": change.named, "replaced": change.replaced}).encode())
     for old, aside in change.replaced.items():
@@ -174,13 +174,13 @@ def undo_interrupted(folder: Folder, folders: Collection[str]) -> None:
     """Undo the changes that were interrupted and have to do with these directories."""
     for name in filter(_JOURNAL.match, folder.names()):
         found = _parsed(folder, name)
-        change = Change(found.get("named", {}), found.get("replaced", {}))
+        change = JobChange(found.get("named", {}), found.get("replaced", {}))
         if _folders(change).intersection(folders):
             _undo(folder, change)
             folder.remove(name)
 
 
-def _undo(folder: Folder, change: Change) -> None:
+def _undo(folder: Folder, change: JobChange) -> None:
     there = {joined(at, name) for at in _folders(change) for name in folder.names(at)}
     for staged, final in change.named.items():
         # A file of that name which has not been put aside yet is the one from before.
@@ -192,7 +192,7 @@ def _undo(folder: Folder, change: Change) -> None:
             folder.move(aside, old)
 
 
-def _folders(change: Change) -> set[str]:
+def _folders(change: JobChange) -> set[str]:
     return {path.rpartition("/")[0] for path in (*change.named.values(), *change.replaced)}
 
 

@@ -30,7 +30,7 @@ _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000
 
 
-class Place(NamedTuple):
+class PathParts(NamedTuple):
     """A path as its user wrote it, taken apart."""
 
     root: str
@@ -89,7 +89,7 @@ def file_at(path: str) -> File:
     return File(place.root, place.path, place.query, -1)
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> PathParts:
     if not path.strip():
         raise ValueError("path is empty: name a file, a directory or a glob")
     if "\0" in path:
@@ -98,12 +98,12 @@ def place_of(path: str) -> Place:
         path = "/" + path.removeprefix("file:").lstrip("/")
     scheme = _SCHEME.match(path)
     if scheme is None:
-        return Place("", os.path.abspath(path), "")  # noqa: PTH100  pathlib keeps `..`
+        return PathParts("", os.path.abspath(path), "")  # noqa: PTH100  pathlib keeps `..`
     body, mark, query = path[scheme.end() :].partition("?")
     if scheme.group() == "hdfs://" or "@" in body.partition("/")[0]:
         host, _, rest = body.partition("/")
-        return Place(f"{scheme.group()}{host}", "/" + rest.rstrip("/"), mark + query)
-    return Place(scheme.group(), body.rstrip("/"), mark + query)
+        return PathParts(f"{scheme.group()}{host}", "/" + rest.rstrip("/"), mark + query)
+    return PathParts(scheme.group(), body.rstrip("/"), mark + query)
 
 
 def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
@@ -144,7 +144,7 @@ def listed(path: str) -> tuple[list[File], bool]:
     return files, single
 
 
-def _below(place: Place, path: str) -> Iterator[File]:
+def _below(place: PathParts, path: str) -> Iterator[File]:
     system, inner = filesystem(place.root, path, place.query)
     info = _guarded(place, path, lambda: system.get_file_info(inner))
     if info.type == fs.FileType.NotFound:
@@ -157,7 +157,7 @@ def _below(place: Place, path: str) -> Iterator[File]:
         yield _file(place, found.path, found)
 
 
-def _file(place: Place, path: str, info: Any) -> File:
+def _file(place: PathParts, path: str, info: Any) -> File:
     seconds = info.mtime_ns / 1e9 if info.mtime_ns is not None and info.mtime_ns > 0 else None
     return File(place.root, path, place.query, info.size, seconds)
 
@@ -184,7 +184,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _guarded(place: Place, path: str, ask: Any) -> Any:
+def _guarded(place: PathParts, path: str, ask: Any) -> Any:
     try:
         return ask()
     except PermissionError as error:
@@ -193,7 +193,7 @@ def _guarded(place: Place, path: str, ask: Any) -> Any:
         raise OSError(f"path {place.root}{path} cannot be listed: {_first_line(error)}") from error
 
 
-def _matches(place: Place) -> Iterator[str]:
+def _matches(place: PathParts) -> Iterator[str]:
     """The files and directories that a glob names, level by level, so that no more is listed than it needs."""
     for pattern in _without_slashes_in_braces(place.path):
         first, *parts = pattern.split("/")
@@ -244,13 +244,13 @@ def _regex(pattern: str) -> re.Pattern[str]:
         return re.compile(re.escape(pattern), re.DOTALL)
 
 
-def _names(place: Place, folder: str, pattern: re.Pattern[str]) -> list[str]:
+def _names(place: PathParts, folder: str, pattern: re.Pattern[str]) -> list[str]:
     system, inner = filesystem(place.root, folder or "/", place.query)
     infos = _guarded(place, folder, lambda: system.get_file_info(fs.FileSelector(inner, allow_not_found=True)))
     return sorted(name for name in (info.base_name for info in infos) if pattern.fullmatch(name))
 
 
-def _exists(place: Place, path: str) -> bool:
+def _exists(place: PathParts, path: str) -> bool:
     system, inner = filesystem(place.root, path, place.query)
     return bool(system.get_file_info(inner).type != fs.FileType.NotFound)
 
@@ -258,11 +258,11 @@ def _exists(place: Place, path: str) -> bool:
 # -- reading
 
 
-class Cut(ValueError):
+class FileCut(ValueError):
     """A file that was longer when it was listed."""
 
 
-class Source:
+class OpenFile:
     """Ranges of one file. Keeps the bytes that it read last, so that what a next view shares with them is not read again.
 
     ``bytes_read`` counts what was asked of storage [bytes].
@@ -295,7 +295,7 @@ class Source:
     def close(self) -> None:
         self._input.close()
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> OpenFile:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -363,8 +363,8 @@ class Source:
     def _unreadable(self, position: int, error: OSError) -> OSError:
         return OSError(f"{self.file.name} cannot be read at byte {position}: {_first_line(error)}")
 
-    def _cut(self, position: int) -> Cut:
-        return Cut(
+    def _cut(self, position: int) -> FileCut:
+        return FileCut(
             f"{self.file.name} had {self.size} bytes when it was listed and ends at {position} now: "
             "it was cut while it was read"
         )

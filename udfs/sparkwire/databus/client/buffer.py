@@ -11,7 +11,7 @@ import pyarrow as pa
 from sparkwire.base.errors import OK
 from sparkwire.core.column import binary_of, empty
 from sparkwire.databus import event, layout, stream
-from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, Columns, kinds_of
+from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of
 from sparkwire.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
 from sparkwire.databus.parts import PartSpans, one_row
 from sparkwire.kernels import Bytes, Ints, crc32_raw, field_reader, int64, kernel, u8, variant_of
@@ -40,12 +40,12 @@ class MissingEnd(NamedTuple):
     """scn of the last event that was kept"""
 
 
-class Read(NamedTuple):
+class ReadResponse(NamedTuple):
     """What one response of a relay comes to."""
 
     events: pa.BinaryArray
     """those that are kept"""
-    columns: Columns
+    columns: EventColumns
     """of these events"""
     rows: int
     """events read, with those that were skipped"""
@@ -69,7 +69,7 @@ class EventBuffer:
         self._written = UNSEEN
         self._seen_window = UNSEEN
 
-    def read(self, chunk: bytes | memoryview | pa.Buffer) -> Read:
+    def read(self, chunk: bytes | memoryview | pa.Buffer) -> ReadResponse:
         """One response: whole events, one after another. Reading ends at the first that is not valid."""
         events, columns, error = split(chunk)
         kinds = kinds_of(columns.src_ids)
@@ -83,8 +83,8 @@ class EventBuffer:
         rows = len(keep)
         if rows < len(events) or not keep.all():
             events = events.slice(0, rows).filter(pa.array(keep))
-            columns = Columns(*(column[:rows][keep] for column in columns))
-        return Read(events, columns, rows, error, missing_end)
+            columns = EventColumns(*(column[:rows][keep] for column in columns))
+        return ReadResponse(events, columns, rows, error, missing_end)
 
     def _order(
         self, scns: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]
@@ -119,7 +119,7 @@ class Split(NamedTuple):
     """The valid events from the front of some bytes."""
 
     events: pa.BinaryArray
-    columns: Columns
+    columns: EventColumns
     error: int
     """why there are no more, `errors.OK` at the end of the bytes"""
 
@@ -134,7 +134,7 @@ def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
     columns = (scns, src_ids, partitions, timestamps)
     count, error = walk(binary_of(whole).data, buffer.size, ends, columns, one_row())
     events = pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(ends[: count + 1]), buffer])
-    return Split(events, Columns(*(column[:count] for column in columns)), error)
+    return Split(events, EventColumns(*(column[:count] for column in columns)), error)
 
 
 @kernel

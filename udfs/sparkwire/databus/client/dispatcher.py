@@ -17,10 +17,10 @@ from sparkwire.databus.client.callbacks import Callbacks, Failure
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Registration
 from sparkwire.databus.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
-from sparkwire.databus.client.kept import Kept
+from sparkwire.databus.client.kept import KeptPages
 from sparkwire.databus.client.page import Page, Run, Source
 from sparkwire.databus.client.progress import Progress, is_online
-from sparkwire.databus.client.report import Report, Window
+from sparkwire.databus.client.report import Window, WindowReport
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.scn import Scn
 from sparkwire.databus.client.settings import Settings
@@ -58,10 +58,10 @@ class Dispatcher:
         """what closed it"""
         self._persist = persist
         self._names: dict[int, Source] = {}
-        self._kept = Kept()
+        self._kept = KeptPages()
         self._size = 0  # [bytes] since the last checkpoint
         self._progress = Progress()
-        self._report = Report()
+        self._report = WindowReport()
         self._window: Run | None = None  # whose first event starts the window in progress
         self._checkpoint_scn: Run | None = None  # which the last accepted checkpoint was asked with
         self._events_seen = False

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sparkwire.databus.client.page import Page
 
 
-class Value:
+class EventAttribute:
     """An attribute of a data event: a column of its page."""
 
     def __init__(self, field: str, doc: str) -> None:
@@ -88,4 +88,4 @@ class DataEvent:
 
 
 for _field in FORMAT.by_name["dbus_event"].return_type:
-    setattr(DataEvent, _field.name, Value(_field.name, FORMAT.by_name[f"dbus_{_field.name}"].doc))
+    setattr(DataEvent, _field.name, EventAttribute(_field.name, FORMAT.by_name[f"dbus_{_field.name}"].doc))

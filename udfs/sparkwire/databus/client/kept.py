@@ -7,7 +7,7 @@ from bisect import bisect_right
 from sparkwire.databus.client.page import Page
 
 
-class Kept:
+class KeptPages:
     """Pages of events with a place in them: Databus's buffer with its two iterators.
 
     Events are numbered from the first that was fed. They are let go once both the next event and the place of the last

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.avro.columns import Plan, decode, plan
+from sparkwire.avro.columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.core.column import binary_of, spans_of
 from sparkwire.databus import layout
@@ -56,7 +56,7 @@ class Source:
         return next(reversed(list(self.schemas.values())), None)
 
 
-class Columns(NamedTuple):
+class EventColumns(NamedTuple):
     """What the dispatcher needs of every event."""
 
     scns: Ints
@@ -105,7 +105,7 @@ class Page:
     def __init__(
         self,
         events: pa.BinaryArray,
-        columns: Columns | None = None,
+        columns: EventColumns | None = None,
         schemas: Mapping[bytes, str] = _NO_SCHEMAS,
         *,
         check: bool = False,
@@ -229,25 +229,27 @@ def records(payloads: pa.BinaryArray, schema: str) -> list[Any]:
 
 
 @cache
-def _plan(schema: str) -> Plan:
+def _plan(schema: str) -> ColumnPlan:
     parsed = parse(schema)
     return plan([parsed], parsed)
 
 
 def pages(
     events: pa.BinaryArray,
-    columns: Columns | None = None,
+    columns: EventColumns | None = None,
     schemas: Mapping[bytes, str] = _NO_SCHEMAS,
     *,
     check: bool = False,
 ) -> Iterator[Page]:
     """The events in pages of a bounded number of rows; nothing is copied. ``check``: whether schema ids have to be known."""
     for first in range(0, len(events), ROWS):
-        part = None if columns is None else Columns(*(column[first : first + ROWS] for column in columns))
+        part = None if columns is None else EventColumns(*(column[first : first + ROWS] for column in columns))
         yield Page(events.slice(first, ROWS), part, schemas, check=check)
 
 
-def columns_of(events: pa.BinaryArray) -> Columns:
+def columns_of(events: pa.BinaryArray) -> EventColumns:
     """Read from the events."""
     fields = Events(events).header.fields
-    return Columns(fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"])
+    return EventColumns(
+        fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"]
+    )

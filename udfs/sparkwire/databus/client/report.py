@@ -24,7 +24,7 @@ class Window(NamedTuple):
     """None where it was declined or could not be stored"""
 
 
-class Report:
+class WindowReport:
     """Counts what happens between two completed windows."""
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ KEYS: Final = ("stream", "partition")
 _REPORTED: Final = 1 << 14  # [rows] of a batch of the report
 
 
-class Plan(NamedTuple):
+class Consumption(NamedTuple):
     """How the streams of a task are consumed; pickled to it."""
 
     consumer: Consumer | Callable[[], Consumer]
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
         return copy.deepcopy(self.consumer) if isinstance(self.consumer, Consumer) else self.consumer()
 
 
-def consume_streams(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
+def consume_streams(batches: Iterable[pa.RecordBatch], plan: Consumption) -> Iterator[pa.RecordBatch]:
     """Run the consumer over the streams of a task, one after another; a report row for each completed window."""
     for (stream, partition), slices in _streams(batches):
         dispatcher = Dispatcher([plan.registration()], plan.sources, plan.settings)
@@ -64,7 +64,7 @@ def consume_streams(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[p
 
 
 def _consumed(
-    dispatcher: Dispatcher, slices: Iterable[pa.Array], plan: Plan, stream: str | None, partition: int | None
+    dispatcher: Dispatcher, slices: Iterable[pa.Array], plan: Consumption, stream: str | None, partition: int | None
 ) -> Iterator[pa.RecordBatch]:
     schemas, check = schemas_of(plan.sources), plan.sources is not None
     dispatcher.start()

@@ -17,13 +17,13 @@ import pyarrow as pa
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.storage import GZIP, File, Source
+from sparkwire.core.sources.storage import GZIP, File, OpenFile
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.fields import FIELDS
-from sparkwire.databus.files.event_rows import Part, event_rows
-from sparkwire.databus.files.events import END, EventFile, Rows
+from sparkwire.databus.files.event_rows import FilePart, event_rows
+from sparkwire.databus.files.events import END, EventFile, EventRows
 from sparkwire.databus.files.windows import UNENDED, Ending, Open, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
@@ -81,7 +81,7 @@ class Start(NamedTuple):
     """data events of the window with this very scn that are not asked for, -1 for the whole window"""
 
 
-class Query(NamedTuple):
+class EventsQuery(NamedTuple):
     """What is asked for."""
 
     paths: tuple[str, ...]
@@ -109,7 +109,7 @@ class Begin(NamedTuple):
 FRONT: Final = Begin(0, 0, NO_VARIANT)
 
 
-def query(given: Mapping[str, str]) -> Query:
+def query(given: Mapping[str, str]) -> EventsQuery:
     """Read the options of a query.
 
     Raises
@@ -119,7 +119,7 @@ def query(given: Mapping[str, str]) -> Query:
     """
     o = options.parsed(NAME, OPTIONS, given)
     paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), (), o)
-    return Query(
+    return EventsQuery(
         paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
     )  # fmt: skip
@@ -157,7 +157,7 @@ def find(paths: Sequence[str]) -> list[File]:
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 
-def found(query: Query) -> list[File]:
+def found(query: EventsQuery) -> list[File]:
     """The files of a query; errors as `find`."""
     return find(query.paths)
 
@@ -176,7 +176,7 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
     }
 
 
-def streams(query: Query) -> list[tuple[str, list[File]]]:
+def streams(query: EventsQuery) -> list[tuple[str, list[File]]]:
     """The streams of a query, each with its files in order."""
     files = found(query)
     if not query.by_directory:
@@ -184,21 +184,21 @@ def streams(query: Query) -> list[tuple[str, list[File]]]:
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]
 
 
-def types(_: Query) -> dict[str, pa.DataType]:
+def types(_: EventsQuery) -> dict[str, pa.DataType]:
     """Type by name of all columns."""
     return COLUMNS
 
 
-def docs(query: Query) -> Mapping[str, str]:
+def docs(query: EventsQuery) -> Mapping[str, str]:
     """What each column means."""
     return DOCS
 
 
-def schema(query: Query) -> pa.Schema:
+def schema(query: EventsQuery) -> pa.Schema:
     return pa.schema([pa.field(name, COLUMNS[name]) for name in query.columns])
 
 
-def narrowed(query: Query, comparisons: Sequence[options.Comparison]) -> Query:
+def narrowed(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> EventsQuery:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     for column, operator, *values in options.not_null(comparisons):
         if column == "src_id" and operator in ("=", "in"):
@@ -206,7 +206,7 @@ def narrowed(query: Query, comparisons: Sequence[options.Comparison]) -> Query:
     return query
 
 
-def plan(query: Query) -> list[tuple[Part, ...]]:
+def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
     """The tasks of a query.
 
     Raises
@@ -220,12 +220,12 @@ def plan(query: Query) -> list[tuple[Part, ...]]:
     return packed(parts, [_size(part) + FILE_COST for part in parts], query.max_split_bytes)
 
 
-def _size(part: Part) -> int:
+def _size(part: FilePart) -> int:
     """About how many bytes it has."""
     return max(0, min(part.stop, part.file.size) - part.start)
 
 
-def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begin) -> list[Part]:
+def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begin) -> list[FilePart]:
     """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
 
     ``begin`` is where in the first of ``files`` to begin.
@@ -233,13 +233,13 @@ def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begi
     start, previous = begin.position, begin.previous
     window = Open(begin.window)
     if len(files) == 1 and (files[0].compressed or files[0].size - start <= max_bytes):
-        return [Part(files[0], stream, start, TO_THE_END, previous, window, UNENDED)]
-    parts: list[Part] = []
+        return [FilePart(files[0], stream, start, TO_THE_END, previous, window, UNENDED)]
+    parts: list[FilePart] = []
     waiting: list[int] = []  # parts at whose end the window at hand is open
     for file in files:
-        with Source(file) as source:
+        with OpenFile(file) as source:
             events = EventFile(source)
-            parts.append(Part(file, stream, start, TO_THE_END, previous, window, UNENDED))
+            parts.append(FilePart(file, stream, start, TO_THE_END, previous, window, UNENDED))
             position, start = start, 0
             while len((rows := events.rows(position, source.size, previous)).kinds):
                 found = windows_of(rows, window, None)
@@ -247,7 +247,7 @@ def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begi
                 for at, begun, before in _cuts(rows, found, window, previous, parts[-1].start, max_bytes):
                     if not file.compressed:
                         parts[-1] = parts[-1]._replace(stop=at)
-                        parts.append(Part(file, stream, at, TO_THE_END, before, begun, UNENDED))
+                        parts.append(FilePart(file, stream, at, TO_THE_END, before, begun, UNENDED))
                 window, position, previous = found.after, rows.stop, rows.previous
         previous = NO_VARIANT
         if not window.empty:
@@ -255,7 +255,7 @@ def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begi
     return parts
 
 
-def _join(parts: list[Part], waiting: list[int], window: Open, found: Windows) -> None:
+def _join(parts: list[FilePart], waiting: list[int], window: Open, found: Windows) -> None:
     """Tell parts at whose end ``window`` was open what has become of it."""
     its = np.flatnonzero(found.number == window.number)
     if len(its) and not window.empty:
@@ -266,7 +266,7 @@ def _join(parts: list[Part], waiting: list[int], window: Open, found: Windows) -
 
 
 def _cuts(
-    rows: Rows, found: Windows, window: Open, previous: int, start: int, max_bytes: int
+    rows: EventRows, found: Windows, window: Open, previous: int, start: int, max_bytes: int
 ) -> Iterator[tuple[int, Open, int]]:
     """Where to cut after ``start``: the place, its window, and the variant of the event before."""
     for k in np.flatnonzero(found.begins).tolist():
@@ -280,7 +280,7 @@ def _cuts(
         start = at
 
 
-def read(query: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+def read(query: EventsQuery, task: Sequence[FilePart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
     Raises

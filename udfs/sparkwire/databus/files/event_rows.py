@@ -15,18 +15,18 @@ from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import from_codes, gather, primitive
 from sparkwire.core.sources.loss import Lost, report_loss
-from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.databus.accessors import status_codes
 from sparkwire.databus.fields import FIELDS
-from sparkwire.databus.files.events import DATA, EventFile, Rows
+from sparkwire.databus.files.events import DATA, EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools
 
 if TYPE_CHECKING:
-    from sparkwire.databus.files.databus import Query
+    from sparkwire.databus.files.databus import EventsQuery
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
 _TAIL: Final = 256  # [bytes]
@@ -34,7 +34,7 @@ _END: Final = 2**62  # a position after that of any event
 _OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Some events of a file."""
 
     file: File
@@ -67,13 +67,13 @@ class EventGuard(NamedTuple):
     """positions, and `tail_of` them"""
 
 
-def tail_of(source: Source, position: int) -> int:
+def tail_of(source: OpenFile, position: int) -> int:
     """A checksum of the last bytes before a position: what a place in a stream is known by."""
     first = max(0, position - _TAIL)
     return zlib.crc32(source.read(first, position - first))
 
 
-def part_now(part: Part) -> Part | None:
+def part_now(part: FilePart) -> FilePart | None:
     """What to read of a part: where the file of a stream has changed since it was planned, the windows that it had.
 
     Raises
@@ -85,11 +85,11 @@ def part_now(part: Part) -> Part | None:
     if guard is None:
         return part
     try:
-        with Source(part.file) as source:
+        with OpenFile(part.file) as source:
             if all(position <= source.size and tail_of(source, position) == tail for position, tail in guard.tails):
                 return part
         lost = Lost(f"{part.file.basename} has other events than when it was listed")
-    except (FileNotFoundError, Cut) as error:
+    except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))
     report_loss(guard.stream, guard.stands_at, lost, guard.fails)
     if not guard.leads:  # the part before it reads all of the file
@@ -98,13 +98,13 @@ def part_now(part: Part) -> Part | None:
     return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
 
 
-def event_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def event_rows(query: EventsQuery, part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows of a part, a chunk at a time."""
     now = part_now(part)
     if now is None:
         return
     part = now
-    with Source(part.file) as source, Source(part.file) as beside:
+    with OpenFile(part.file) as source, OpenFile(part.file) as beside:
         reader = _Reader(query, part, EventFile(beside))
         events = EventFile(source)
         position, previous, window = part.start, part.previous, part.window
@@ -121,7 +121,7 @@ def event_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
 class _Reader:
     """Rows of one part as record batches."""
 
-    def __init__(self, query: Query, part: Part, beside: EventFile) -> None:
+    def __init__(self, query: EventsQuery, part: FilePart, beside: EventFile) -> None:
         self.query = query
         self.part = part
         self._beside = beside
@@ -130,7 +130,7 @@ class _Reader:
         self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(query.columns)
         self._known: tuple[int, Ending] | None = None
 
-    def ahead(self, rows: Rows, window: Open) -> Ending:
+    def ahead(self, rows: EventRows, window: Open) -> Ending:
         """What becomes of the window in which ``rows`` end: looked up once, however many chunks it has."""
         if not self._needs_ends:
             return UNENDED
@@ -138,7 +138,7 @@ class _Reader:
             self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
         return self._known[1]
 
-    def batch(self, rows: Rows, windows: Windows | None) -> pa.RecordBatch:
+    def batch(self, rows: EventRows, windows: Windows | None) -> pa.RecordBatch:
         query = self.query
         checked = query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
         errors = rows.checked() if checked else rows.errors
@@ -153,7 +153,7 @@ class _Reader:
         return batch if kept.all() else batch.filter(pa.array(kept))
 
     def _own(
-        self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8]
+        self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8]
     ) -> dict[str, Callable[[], pa.Array]]:
         """The columns that are not the event's own fields."""
         count = len(rows.kinds)
@@ -177,7 +177,7 @@ class _Reader:
             }
         return own
 
-    def _kept(self, rows: Rows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
+    def _kept(self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
         """Which rows are asked for."""
         query, is_data = self.query, rows.kinds == DATA
         kept: Bools = np.ones(len(rows.kinds), np.bool_)
@@ -196,7 +196,7 @@ class _Reader:
             kept &= (windows.scn > after) & (windows.scn <= until)
         return kept
 
-    def _fail(self, rows: Rows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
+    def _fail(self, rows: EventRows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
         wrong = np.flatnonzero((errors != OK) & kept)
         if len(wrong):
             position = rows.position + int(rows.ends[wrong[0]])

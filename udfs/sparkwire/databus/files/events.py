@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sparkwire.base.errors import OK, TRUNCATED
 from sparkwire.core.column import empty
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus import event
 from sparkwire.databus.layout import END_OF_PERIOD, NO_VARIANT, SCN_REGRESS, V1, V2
 from sparkwire.databus.parts import PartSpans, one_row
@@ -43,7 +43,7 @@ CHUNK_OF_FILE, FILE, GROWING_FILE = range(3)
 DATA, CONTROL, END, REGRESS, BROKEN = range(5)
 
 
-class Rows(NamedTuple):
+class EventRows(NamedTuple):
     """Rows one after the other."""
 
     position: int
@@ -175,11 +175,11 @@ def check_bodies(
 class EventFile:
     """The rows of one file."""
 
-    def __init__(self, source: Source, chunk: int = 0) -> None:
+    def __init__(self, source: OpenFile, chunk: int = 0) -> None:
         self.source = source
         self.chunk = chunk or CHUNK
 
-    def rows(self, position: int, stop: int, previous: int, grows: bool = False) -> Rows:
+    def rows(self, position: int, stop: int, previous: int, grows: bool = False) -> EventRows:
         """The rows from ``position`` on that begin before ``stop``, about a chunk of them; none at the end.
 
         Parameters
@@ -200,5 +200,5 @@ class EventFile:
             count, after, needed = frame_rows(data, ends_with, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
             if count or at_hand or not needed or needed <= len(data):
                 ends, kinds, sequences, errors = (column[: count + (k == 0)] for k, column in enumerate(out))
-                return Rows(position, data, ends, kinds, sequences, errors, int(after))
+                return EventRows(position, data, ends, kinds, sequences, errors, int(after))
             wanted = int(needed)

@@ -16,10 +16,10 @@ import numpy as np
 
 from sparkwire.core.sources.follow import Follower, may_grow, text, whole
 from sparkwire.core.sources.loss import Lost, report_loss
-from sparkwire.core.sources.storage import GZIP, File, Source
-from sparkwire.databus.files.databus import Begin, Query, stream_parts, streams
-from sparkwire.databus.files.event_rows import EventGuard, Part, tail_of
-from sparkwire.databus.files.events import EventFile, Rows
+from sparkwire.core.sources.storage import GZIP, File, OpenFile
+from sparkwire.databus.files.databus import Begin, EventsQuery, stream_parts, streams
+from sparkwire.databus.files.event_rows import EventGuard, FilePart, tail_of
+from sparkwire.databus.files.events import EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, Open, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
@@ -54,12 +54,12 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     """Follows the streams of a query over `databus`."""
 
     source = "databus"
-    query: Query
+    query: EventsQuery
 
     def logs(self) -> Mapping[str, Sequence[File]]:
         return {name.removesuffix(GZIP): files for name, files in streams(self.query)}
 
-    def size(self, part: Part) -> int:
+    def size(self, part: FilePart) -> int:
         return part.file.size
 
     # -- how far
@@ -87,7 +87,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
 
     # -- what lies between
 
-    def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[Part]:
+    def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[FilePart]:
         at, scns = begin or FRONT, None
         try:
             found = standing(log, at)
@@ -110,7 +110,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
         return [self._guarded(part, guard, found, end) for part in parts]
 
-    def _guarded(self, part: Part, guard: EventGuard, begin: EventOffset, end: EventOffset) -> Part:
+    def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
         """A part up to ``end``, and what its file has before the places that are known."""
         known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.tail is not None and at.position]
         if end.file == plain_name(part.file):
@@ -181,7 +181,7 @@ def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
         if at.waits:
             raise Lost(f"{at.file} is gone")
         return at._replace(position=0, previous=NO_VARIANT)
-    with Source(rest[0]) as source:
+    with OpenFile(rest[0]) as source:
         if source.size < at.position:
             raise Lost(f"{rest[0].basename} ends at byte {source.size} now")
         if at.tail is not None and tail_of(source, at.position) != at.tail:
@@ -210,7 +210,7 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
         if is_last and end is not None:
             stop = end.position
         elif file.compressed:
-            with Source(file) as source:
+            with OpenFile(file) as source:
                 stop = source.size
         else:
             stop = file.size
@@ -239,7 +239,7 @@ def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) 
         return start
     rest = unread(files, start)
     file = next(file for file in rest if plain_name(file) == found.file)
-    with Source(file) as source:
+    with OpenFile(file) as source:
         passed = {*start.read, *map(_key, rest[: rest.index(file)])}
         read = tuple(sorted(passed.intersection(map(_key, files))))
         return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
@@ -252,7 +252,7 @@ def _boundaries(files: Sequence[File], start: EventOffset) -> Iterator[EventOffs
         position, previous = 0, NO_VARIANT
         if plain_name(file) == start.file:
             position, previous = start.position, start.previous
-        with Source(file) as source:
+        with OpenFile(file) as source:
             events = EventFile(source)
             grows = k + 1 == len(files) and may_grow(file)
             while len((rows := events.rows(position, source.size, previous, grows)).kinds):
@@ -263,7 +263,7 @@ def _boundaries(files: Sequence[File], start: EventOffset) -> Iterator[EventOffs
                 window, position, previous = numbered.after, rows.stop, rows.previous
 
 
-def _between(rows: Rows, numbered: Windows, window: Open, previous: int) -> Iterator[tuple[int, int, int, int]]:
+def _between(rows: EventRows, numbered: Windows, window: Open, previous: int) -> Iterator[tuple[int, int, int, int]]:
     """Between two windows, but where rows begin with a new one: position, number, the variant and the SCN before."""
     for k in np.flatnonzero(numbered.begins).tolist():
         at, ended = int(rows.ends[k]), NO_SCN

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.databus.files.events import DATA, END, REGRESS, EventFile, Rows
+from sparkwire.databus.files.events import DATA, END, REGRESS, EventFile, EventRows
 from sparkwire.kernels import Bools, Ints
 
 NO_SCN = -(2**63)
@@ -53,7 +53,7 @@ class Windows(NamedTuple):
     after: Open
 
 
-def windows_of(rows: Rows, window: Open, ahead: Callable[[Open], Ending] | None) -> Windows:
+def windows_of(rows: EventRows, window: Open, ahead: Callable[[Open], Ending] | None) -> Windows:
     """Number rows whose first may continue ``window``.
 
     ``ahead`` is asked what becomes of the last window where it goes on after the rows; without it that stays open.

@@ -22,7 +22,7 @@ from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import binary_of
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish, joined
+from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish, joined
 from sparkwire.databus import layout
 from sparkwire.databus.fields import FIELDS
 from sparkwire.databus.files.databus import COLUMNS, NAME
@@ -57,7 +57,7 @@ WRITE_OPTIONS: Final = (
 )
 
 
-class Write(NamedTuple):
+class EventsWrite(NamedTuple):
     """What is to be written, and how."""
 
     path: str
@@ -67,7 +67,7 @@ class Write(NamedTuple):
     overwrite: bool
 
 
-class Staged(NamedTuple):
+class StagedEvents(NamedTuple):
     """A file that is written, and not yet in its place."""
 
     stream: str
@@ -77,7 +77,7 @@ class Staged(NamedTuple):
     file: str
 
 
-def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Write:
+def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> EventsWrite:
     """Read the options of a write of rows with these columns.
 
     Raises
@@ -93,14 +93,14 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Wr
             raise ValueError(
                 f"{NAME} has no column {field.name!r} to write: it takes event, or the fields of dbus_event"
             )
-    return Write(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite)
+    return EventsWrite(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite)
 
 
-def begin(write: Write) -> None:
+def begin(write: EventsWrite) -> None:
     """Nothing that is there can be in the way."""
 
 
-def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[Staged]:
+def write_rows(write: EventsWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedEvents]:
     """The files that one try of a task writes, none of them under its name yet.
 
     Raises
@@ -122,7 +122,7 @@ def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, ta
         raise
 
 
-def _by_stream(write: Write, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+def _by_stream(write: EventsWrite, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     """The events of each stream, in their order."""
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     events = given["event"].cast(pa.binary()) if "event" in given else _made(given, batch.num_rows)
@@ -153,12 +153,12 @@ def _made(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
 class _StreamWriter:
     """The files of one stream that one task writes."""
 
-    def __init__(self, write: Write, staging: Staging, stream: str, task: int) -> None:
+    def __init__(self, write: EventsWrite, staging: Staging, stream: str, task: int) -> None:
         self._write = write
         self._staging = staging
         self._stream = stream
         self._task = task
-        self._done: list[Staged] = []
+        self._done: list[StagedEvents] = []
         self._output: Any = None
         self._size = 0
         self._ended = True
@@ -193,7 +193,7 @@ class _StreamWriter:
     def _append(self, data: Any, is_end: bool) -> None:
         if self._output is None:
             name, self._output = self._staging.create(self._stream, f"{len(self._done):010}{_SUFFIX}", _hidden)
-            self._done.append(Staged(self._stream, self._task, len(self._done), name))
+            self._done.append(StagedEvents(self._stream, self._task, len(self._done), name))
             self._size = 0
         self._output.write(data)
         self._size += len(data)
@@ -206,7 +206,7 @@ class _StreamWriter:
             self._output.close()
             self._output = None
 
-    def close(self) -> list[Staged]:
+    def close(self) -> list[StagedEvents]:
         if not self._ended and self._write.whole_windows:
             self._refuse(
                 self._last,
@@ -224,12 +224,12 @@ def _hidden(name: str, mark: str) -> str:
     return f".{name}.{mark}.tmp"
 
 
-def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, int] | None = None) -> None:
+def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], stream: tuple[str, int] | None = None) -> None:
     """Give the files of a job their names; ``stream``: the query's id and its batch, which is not written twice."""
     folder = Folder(write.path)
     streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
 
-    def change() -> Change:
+    def change() -> JobChange:
         named, replaced = dict[str, str](), dict[str, str]()
         for name, some in streams.items():
             there = [file for file in folder.names(name) if not file.startswith((".", "_"))]
@@ -238,11 +238,11 @@ def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, 
             named |= {one.file: joined(name, f"{first + k:010}{_SUFFIX}") for k, one in enumerate(some)}
             if write.overwrite:
                 replaced |= {joined(name, file): joined(name, _hidden(file, f"{job}-r")) for file in there}
-        return Change(named, replaced)
+        return JobChange(named, replaced)
 
     finish(folder, job, stream, list(streams), change)
 
 
-def abort(write: Write, job: str) -> None:
+def abort(write: EventsWrite, job: str) -> None:
     """Delete all that a job's tasks have written."""
     discard_job(Folder(write.path), job)

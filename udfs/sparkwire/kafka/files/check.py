@@ -16,7 +16,7 @@ import numpy as np
 
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.sources.staging import Folder, joined
-from sparkwire.core.sources.storage import File, Source
+from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
 from sparkwire.kafka.files.seek import entry_of
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
         return f"{joined(self.partition, self.file)}: {self.action}: {self.why}"
 
 
-class Partition(NamedTuple):
+class CheckedPartition(NamedTuple):
     """What a broker would serve of a partition."""
 
     name: str
@@ -69,7 +69,7 @@ class Report(NamedTuple):
     path: str
     clean: bool
     """whether it would believe what is there"""
-    partitions: list[Partition]
+    partitions: list[CheckedPartition]
     findings: list[Finding]
 
     @property
@@ -145,10 +145,10 @@ class _Partition:
     def _finding(self, file: str, action: Action, why: str) -> Finding:
         return Finding(self._shown, file, action, why)
 
-    def partition(self) -> list[Partition]:
+    def partition(self) -> list[CheckedPartition]:
         """What would be served, once `findings` has looked."""
         return (
-            [Partition(self._shown, len(self._kept), base_offset_of(self._kept[0]) or 0, self._next)]
+            [CheckedPartition(self._shown, len(self._kept), base_offset_of(self._kept[0]) or 0, self._next)]
             if self._kept
             else []
         )
@@ -188,7 +188,7 @@ class _Partition:
         bases = [base_offset_of(log) or 0 for log in self._logs]
         unflushed = max((k for k, base in enumerate(bases) if base <= self._point), default=0)
         for k, log in enumerate(self._logs):
-            with Source(self._file(log)) as source:
+            with OpenFile(self._file(log)) as source:
                 end, first, last, error = _readable(source)
                 size = source.size
             yield from self._indexes(log)
@@ -239,7 +239,7 @@ class _Partition:
         return File(place.root, f"{place.path}/{joined(self._name, name)}", place.query, -1)
 
 
-def _readable(source: Source) -> tuple[int, int | None, int, str]:
+def _readable(source: OpenFile) -> tuple[int, int | None, int, str]:
     """Where the first byte is that is of no valid batch, the first and the last offset before it, and what is wrong there."""
     position, first, last = 0, None, -1
     for block in Log(source).blocks(0, source.size):

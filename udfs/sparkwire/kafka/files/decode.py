@@ -40,7 +40,7 @@ Decoder = Callable[[Binary, Framing], Iterator[Scan]]
 """How a column becomes rows, each entry a row of it; some entries at a time."""
 
 
-class Piece(NamedTuple, Generic[Scan]):
+class DecodedRows(NamedTuple, Generic[Scan]):
     """The rows of some entries that follow each other."""
 
     position: int
@@ -67,7 +67,7 @@ def _entries(data: Bytes) -> Binary:
     return Binary(data, offsets[: count + 1], None)
 
 
-def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterator[Piece[Scan]]:
+def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterator[DecodedRows[Scan]]:
     """The rows of the entries from ``position`` on that begin before ``stop``.
 
     A piece is valid until the next is asked for.
@@ -77,12 +77,12 @@ def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterat
         source = _entries(run.data)
         framing = framing_of(source, THE_END)
         for scan in decoder(source, framing):
-            yield Piece(position, scan)
+            yield DecodedRows(position, scan)
         position += framing.position
         if position < stop and position < run.position + max(1, len(run.data)):
             block = log.corrupt(position, stop)
             for scan in decoder(*framing_of_entries(block.data, block.frames)):
-                yield Piece(block.position, scan)
+                yield DecodedRows(block.position, scan)
             position = block.stop
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from sparkwire.core.builders import columns_of
-from sparkwire.core.sources.storage import File, Source, listed
+from sparkwire.core.sources.storage import File, OpenFile, listed
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.keys import Keys
@@ -88,7 +88,7 @@ def _unfinished(file: File, folder: str) -> Iterator[str]:
 def _states(segment: Segment) -> Iterator[tuple[str, int]]:
     """The states that segments come into, in order."""
     decoder = record_decoder(True, MAX_BATCH_BYTES, ("value", "is_control"), EVERY_OFFSET)
-    with Source(segment.file) as source:
+    with OpenFile(segment.file) as source:
         for piece in pieces(Log(source), 0, source.size, decoder):
             values = columns_of(piece.scan, _COLUMNS)["value"]
             topics = pa.repeat(_STATES, len(values))

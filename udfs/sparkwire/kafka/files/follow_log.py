@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from sparkwire.core.sources.follow import Follower, may_grow, text, whole
 from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
-from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
-from sparkwire.kafka.files.kafka_log import Query, find, part_bytes
+from sparkwire.kafka.files.kafka_log import LogQuery, find, part_bytes
 from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
-from sparkwire.kafka.files.plan import NOT_TRANSACTED, Bounds, Part, Partition
-from sparkwire.kafka.files.seek import END, FIRST, Entry, beside_folder, last_entry
+from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
+from sparkwire.kafka.files.seek import END, FIRST, FoundEntry, beside_folder, last_entry
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Tracker
 
@@ -63,7 +63,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
     source = "kafka_log"
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: LogQuery) -> None:
         super().__init__(query)
         if query.ending_offset is not None or query.ending_timestamp is not None:
             raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
@@ -83,7 +83,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False)
         return {name: list(some) for name, some in groupby(found, key=_name)}
 
-    def size(self, part: Part) -> int:
+    def size(self, part: SegmentPart) -> int:
         return part.segment.file.size
 
     # -- how far
@@ -91,11 +91,11 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     def end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
         try:
             return self._end(name, log, begin)
-        except Cut:  # a broker that rolls a segment takes back what it had allocated in advance
+        except FileCut:  # a broker that rolls a segment takes back what it had allocated in advance
             return self._end(name, [*log[:-1], _of_its_size_now(log[-1])], begin)
 
     def _end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
-        partition = Partition(log, self.query.verify)
+        partition = OpenPartition(log, self.query.verify)
         with partition.opened:
             if begin is None:
                 return self._joining(name, partition)
@@ -108,13 +108,13 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             there = end.file == log[-1].file.basename and end.next == begin.next
             return begin if there and not list(_spans(partition, at, place)) else end
 
-    def _joining(self, name: str, partition: Partition) -> LogOffset:
+    def _joining(self, name: str, partition: OpenPartition) -> LogOffset:
         """The end of a log of which nothing has been given, and where it begins."""
         end = self._readable(name, partition, None, None)
-        first, _ = partition.range(Bounds(self.query.starting_offset, None, self.query.starting_timestamp, None))
+        first, _ = partition.range(LogBounds(self.query.starting_offset, None, self.query.starting_timestamp, None))
         return end._replace(first=end.next if first is None else max(first, partition.begins()))
 
-    def _readable(self, name: str, partition: Partition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
+    def _readable(self, name: str, partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
         end = end_of(partition, at, begin)
         if self.query.committed:
             first_open = self._followed(name, partition, end).found().first_open
@@ -124,7 +124,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 return before_offset(partition, first_open)
         return end
 
-    def _followed(self, name: str, partition: Partition, end: LogOffset) -> Tracker:
+    def _followed(self, name: str, partition: OpenPartition, end: LogOffset) -> Tracker:
         """The transactions of a log up to ``end``, from where they were followed to the last time."""
         tracker, done = self._trackers.get(name, (Tracker(), None))
         at = Standing(0, 0)
@@ -141,7 +141,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     # -- less than that
 
     def bytes_between(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> int:
-        partition = Partition(log, self.query.verify)
+        partition = OpenPartition(log, self.query.verify)
         with partition.opened:
             try:
                 return sum(stop - start for _, start, stop in _spans(partition, *_both(partition, begin, end)))
@@ -149,7 +149,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 return 0  # nothing is left out of it: what is lost is said when its rows are planned
 
     def nearer(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset, share: int) -> LogOffset:
-        partition = Partition(log, self.query.verify)
+        partition = OpenPartition(log, self.query.verify)
         with partition.opened:
             from_, to = _both(partition, begin, end)
             for k, start, stop in _spans(partition, from_, to):
@@ -171,8 +171,10 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
     # -- what lies between
 
-    def parts(self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> Sequence[Part]:
-        partition = Partition(log, self.query.verify)
+    def parts(
+        self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset
+    ) -> Sequence[SegmentPart]:
+        partition = OpenPartition(log, self.query.verify)
         with partition.opened:
             first = _first(begin, end)
             try:
@@ -188,8 +190,14 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             return found
 
     def _planned(
-        self, name: str, partition: Partition, from_: Standing, to: Standing, begin: LogOffset | None, end: LogOffset
-    ) -> Iterator[Part]:
+        self,
+        name: str,
+        partition: OpenPartition,
+        from_: Standing,
+        to: Standing,
+        begin: LogOffset | None,
+        end: LogOffset,
+    ) -> Iterator[SegmentPart]:
         first = _first(begin, end)
         # Where names tell no offsets they may go backward, and each file is read as it is.
         named = partition.segments[0].base_offset is not None
@@ -210,7 +218,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
                 guard = Guard(name, expected, offsets[i], offsets[i + 1], self.query.fail_on_data_loss)
-                yield Part(segment, positions[i], positions[i + 1], least, END, (), guard, following)
+                yield SegmentPart(segment, positions[i], positions[i + 1], least, END, (), guard, following)
             first = after
 
     def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
@@ -249,7 +257,7 @@ def _first(begin: LogOffset | None, end: LogOffset) -> int:
     return FIRST if end.first is None else end.first
 
 
-def _after(partition: Partition, k: int, entry: Entry, position: int) -> LogOffset:
+def _after(partition: OpenPartition, k: int, entry: FoundEntry, position: int) -> LogOffset:
     """After an entry of segment ``k``, and what of it is before ``position``."""
     file = partition.segments[k].file.basename
     found = entry_id(partition.seeker(k).log, entry.position)
@@ -257,7 +265,7 @@ def _after(partition: Partition, k: int, entry: Entry, position: int) -> LogOffs
     return LogOffset(entry.last + 1, file, position, last)
 
 
-def _spans(partition: Partition, from_: Standing, to: Standing) -> Iterator[tuple[int, int, int]]:
+def _spans(partition: OpenPartition, from_: Standing, to: Standing) -> Iterator[tuple[int, int, int]]:
     """The segments between two places, and from where to where in each."""
     for k in range(from_.segment, to.segment + 1):
         start = from_.position if k == from_.segment else 0
@@ -270,7 +278,7 @@ def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
     return last[1] if last is not None and last[0] == k else None
 
 
-def _both(partition: Partition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
+def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
     """Where a log goes on, and up to where; Lost as `standing`."""
     to = standing(partition, end)
     if begin is not None:
@@ -288,7 +296,7 @@ def _of_its_size_now(segment: Segment) -> Segment:
 # -- where a log stands
 
 
-def standing(partition: Partition, at: LogOffset) -> Standing:
+def standing(partition: OpenPartition, at: LogOffset) -> Standing:
     """Where a log goes on that has been given up to ``at``.
 
     Raises
@@ -320,7 +328,7 @@ def standing(partition: Partition, at: LogOffset) -> Standing:
     return Standing(k, min(log.source.size, max(given, ends)), last)
 
 
-def _last_given(partition: Partition, last: LastEntry) -> tuple[int | None, int]:
+def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, int]:
     """Segment and position of an entry: where it stood, else where one with its offset stands."""
     k = segment_named(partition, last.file)
     if k is not None and entry_id(partition.seeker(k).log, last.position) == last.id:
@@ -332,7 +340,7 @@ def _last_given(partition: Partition, last: LastEntry) -> tuple[int | None, int]
     return None, 0
 
 
-def segment_named(partition: Partition, file: str) -> int | None:
+def segment_named(partition: OpenPartition, file: str) -> int | None:
     """The segment that has the name of a file, or its offset: it may have been compressed, or come from a backup."""
     offset = base_offset_of(file)
     for k, segment in enumerate(partition.segments):
@@ -341,13 +349,13 @@ def segment_named(partition: Partition, file: str) -> int | None:
     return None
 
 
-def _holding(partition: Partition, offset: int) -> int:
+def _holding(partition: OpenPartition, offset: int) -> int:
     """The segment that has an offset, by its name."""
     bases = [segment.base_offset or 0 for segment in partition.segments]
     return max(0, bisect_right(bases, offset) - 1)
 
 
-def _beginning(partition: Partition, first: int) -> Standing:
+def _beginning(partition: OpenPartition, first: int) -> Standing:
     """Where offsets begin; Lost where the log begins later."""
     base = partition.segments[0].base_offset
     if base is not None and base > first:
@@ -359,7 +367,7 @@ def _beginning(partition: Partition, first: int) -> Standing:
     return Standing(k, partition.seeker(k).end() if entry is None else entry.after)
 
 
-def _at_offset(partition: Partition, at: LogOffset) -> Standing:
+def _at_offset(partition: OpenPartition, at: LogOffset) -> Standing:
     """Where an entry begins with the next offset, or the log ends with it; Lost where neither is."""
     begins, cleaned = _beginning(partition, at.next), first_uncleaned(partition.segments[0])
     base = partition.segments[0].base_offset
@@ -376,13 +384,13 @@ def _at_offset(partition: Partition, at: LogOffset) -> Standing:
     return begins
 
 
-def _end_offset(partition: Partition, k: int) -> int | None:
+def _end_offset(partition: OpenPartition, k: int) -> int | None:
     """The offset after the last valid entry of a segment; that of its name where it has none."""
     last = partition.seeker(k).last()
     return partition.segments[k].base_offset if last is None else last.last + 1
 
 
-def _with_offset(partition: Partition, at: LogOffset) -> LogOffset:
+def _with_offset(partition: OpenPartition, at: LogOffset) -> LogOffset:
     """The offset that comes next, of which a checkpoint of version 1 knew file and position alone."""
     k = segment_named(partition, at.file)
     if k is None:
@@ -394,7 +402,7 @@ def _with_offset(partition: Partition, at: LogOffset) -> LogOffset:
     return at._replace(next=_end_offset(partition, k) or 0)
 
 
-def check_segments(partition: Partition, from_: Standing, to: Standing) -> None:
+def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> None:
     """Whether no segment is missing between two places; Lost where one is."""
     for k in range(from_.segment, to.segment):
         following = partition.segments[k + 1].base_offset
@@ -419,7 +427,7 @@ def first_uncleaned(segment: Segment) -> int:
 # -- the end
 
 
-def end_of(partition: Partition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
+def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
     """After the last valid entry; ``begin``: what has been given up to ``at``."""
     final = len(partition.segments) - 1
     found, k = None, final + 1
@@ -443,7 +451,7 @@ def end_of(partition: Partition, at: Standing | None, begin: LogOffset | None) -
     return LogOffset(partition.segments[final].base_offset or 0, file.basename, position)
 
 
-def _given_until(file: File, source: Source, ends: int) -> int:
+def _given_until(file: File, source: OpenFile, ends: int) -> int:
     """How far the last segment is given, whose last valid entry ends at ``ends``: bytes after it wait as long as it may grow."""
     if may_grow(file):
         return ends
@@ -453,7 +461,7 @@ def _given_until(file: File, source: Source, ends: int) -> int:
     return ends  # what a broker has allocated and not written
 
 
-def before_offset(partition: Partition, offset: int) -> LogOffset:
+def before_offset(partition: OpenPartition, offset: int) -> LogOffset:
     """Before the entry that has an offset."""
     k = _holding(partition, offset)
     entry = partition.seeker(k).find_offset(offset)

@@ -34,7 +34,7 @@ _SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
 _DONE, _MORE, _DOUBT = range(3)
 
 
-class Found(NamedTuple):
+class FoundBatches(NamedTuple):
     """Batches that follow each other."""
 
     positions: Ints
@@ -86,14 +86,14 @@ def hop(
     return _MORE, count, at, last
 
 
-def batch_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
+def batch_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
     """The batches from ``position`` on that begin before ``stop``, their checksums computed."""
     for piece in pieces(log, position, stop, batch_decoder()):
         if len(piece.scan.frames.begin):
-            yield Found(piece.position + piece.scan.frames.begin, piece.scan)
+            yield FoundBatches(piece.position + piece.scan.frames.begin, piece.scan)
 
 
-def header_pieces(log: Log, position: int, stop: int) -> Iterator[Found]:
+def header_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
     """The batches from ``position`` on that begin before ``stop``; none is valid after the next is asked for."""
     if log.source.file.compressed:  # what is left out has to be decompressed all the same
         yield from batch_pieces(log, position, stop)
@@ -140,7 +140,7 @@ def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:
     return np.frombuffer(b"".join(headers), np.uint8)
 
 
-def _found(headers: _Headers, count: int) -> Found:
+def _found(headers: _Headers, count: int) -> FoundBatches:
     begin = np.arange(count, dtype=np.int64) * BATCH_SIZE
     positions = headers.positions[:count].copy()
     reach = np.empty(count, np.int32)
@@ -154,7 +154,7 @@ def _found(headers: _Headers, count: int) -> Found:
     )
     find_reaches(headers.data, frames)
     source = Binary(headers.data, np.array([0, count * BATCH_SIZE], np.int64), None)
-    return Found(positions, batches_of(source, [frames]))
+    return FoundBatches(positions, batches_of(source, [frames]))
 
 
 @kernel

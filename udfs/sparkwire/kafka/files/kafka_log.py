@@ -25,7 +25,7 @@ from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.keys import Keys
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
-from sparkwire.kafka.files.plan import Bounds, Part, Transacted, Wanted, in_zone, parts, parts_now, tasks
+from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments, in_bucket, is_bucket
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
@@ -131,7 +131,7 @@ class Filtered(NamedTuple):
     partitions: frozenset[int] | None = None
 
 
-class Query(NamedTuple):
+class LogQuery(NamedTuple):
     """What is asked for."""
 
     paths: tuple[str, ...]
@@ -155,7 +155,7 @@ class Query(NamedTuple):
     filtered: Filtered = Filtered()
 
 
-def query(given: Mapping[str, str]) -> Query:
+def query(given: Mapping[str, str]) -> LogQuery:
     """Read the options of a query.
 
     Raises
@@ -166,7 +166,7 @@ def query(given: Mapping[str, str]) -> Query:
     o = options.parsed(NAME, OPTIONS, given)
     paths = asked_paths(NAME, o)
     columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
-    return Query(
+    return LogQuery(
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"], _search(o),
@@ -203,7 +203,7 @@ def find(
     return with_bucket(found, remote_path, keys, by_names) if remote_path else found
 
 
-def found(query: Query) -> list[Segment]:
+def found(query: LogQuery) -> list[Segment]:
     """The segments of a query; errors as `find`."""
     return find(query.paths, query.remote_path, query.encryption_keys)
 
@@ -220,21 +220,21 @@ def _segments(keys: Keys, by_names: bool, files: list[File], single: bool, below
     return {segment.file.name: segment for segment in found}
 
 
-def types(query: Query) -> dict[str, pa.DataType]:
+def types(query: LogQuery) -> dict[str, pa.DataType]:
     """Type by name of all columns that the query may have."""
     return COLUMNS[query.rows] | ON_REQUEST
 
 
-def docs(query: Query) -> Mapping[str, str]:
+def docs(query: LogQuery) -> Mapping[str, str]:
     """What each column means."""
     return DOCS[query.rows]
 
 
-def schema(query: Query) -> pa.Schema:
+def schema(query: LogQuery) -> pa.Schema:
     return pa.schema([pa.field(name, types(query)[name]) for name in query.columns])
 
 
-def plan(query: Query) -> list[tuple[Part, ...]]:
+def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
     """The tasks of a query.
 
     Raises
@@ -242,7 +242,7 @@ def plan(query: Query) -> list[tuple[Part, ...]]:
     OSError, ValueError
         as `find`, and where the start lies beyond the end.
     """
-    bounds = Bounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
+    bounds = LogBounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
     its = query.filtered
     chosen = [
         segment
@@ -250,17 +250,17 @@ def plan(query: Query) -> list[tuple[Part, ...]]:
         if (its.topics is None or segment.topic in its.topics)
         and (its.partitions is None or segment.partition in its.partitions)
     ]
-    wanted = Wanted(its.first_offset, its.end_offset, its.first_timestamp)
+    wanted = WantedRows(its.first_offset, its.end_offset, its.first_timestamp)
     transacted = Transacted(query.committed, HIDDEN in query.columns)
     return tasks(parts(chosen, bounds, wanted, transacted, query.verify, part_bytes(query)), query.max_split_bytes)
 
 
-def part_bytes(query: Query) -> int:
+def part_bytes(query: LogQuery) -> int:
     """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
     return query.max_split_bytes * (HEADERS_SPAN if query.rows == BATCHES and not is_checked(query) else 1)
 
 
-def narrowed(query: Query, comparisons: Sequence[Comparison]) -> Query:
+def narrowed(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     its = query.filtered
     for column, operator, *values in options.not_null(comparisons):
@@ -281,7 +281,7 @@ def narrowed(query: Query, comparisons: Sequence[Comparison]) -> Query:
     return query._replace(filtered=its)
 
 
-def read(query: Query, task: Sequence[Part], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+def read(query: LogQuery, task: Sequence[SegmentPart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task; ``time_zone``: the session's, by default this machine's.
 
     Raises
@@ -293,7 +293,7 @@ def read(query: Query, task: Sequence[Part], time_zone: str | None = None) -> It
     """
     rows = record_rows if query.rows == RECORDS else batch_rows
 
-    def read_part(part: Part) -> Iterator[pa.RecordBatch]:
+    def read_part(part: SegmentPart) -> Iterator[pa.RecordBatch]:
         for one in parts_now(part, query.verify, part_bytes(query)):
             yield from rows(query, in_zone(one, time_zone, query.verify))
 

@@ -16,7 +16,7 @@ import json
 from functools import cache
 from typing import Any, Final
 
-from sparkwire.core.sources.storage import Source, file_at
+from sparkwire.core.sources.storage import OpenFile, file_at
 
 _HASH: Final = hashlib.sha3_512
 _HASH_SIZE: Final = 64  # [bytes]
@@ -93,7 +93,7 @@ def _private_key(path: str, key_id: str) -> Any:
 
 
 def _content(path: str) -> bytes:
-    with Source(file_at(path)) as source:
+    with OpenFile(file_at(path)) as source:
         return source.view(0, source.size).tobytes()
 
 

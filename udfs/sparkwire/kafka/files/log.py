@@ -17,7 +17,7 @@ import numpy as np
 
 from sparkwire.base.errors import BAD_MAGIC, CRC_MISMATCH, OK
 from sparkwire.core.column import arrays, part
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.framing import (
     THE_END,
     EntrySums,
@@ -42,7 +42,7 @@ SEARCHED = 16 << 20
 _FRAMES = 1 << 14
 
 
-class Run(NamedTuple):
+class EntryRun(NamedTuple):
     """Whole entries, one after the other, whose checksums have not been looked at."""
 
     position: int
@@ -165,7 +165,7 @@ class Log:
         what is read at once, `CHUNK` unless it is given [bytes]
     """
 
-    def __init__(self, source: Source, verify: bool = True, chunk: int = 0) -> None:
+    def __init__(self, source: OpenFile, verify: bool = True, chunk: int = 0) -> None:
         self.source = source
         self.verify = verify
         self.chunk: int = chunk or CHUNK
@@ -187,18 +187,18 @@ class Log:
                 yield block
                 position = block.stop
 
-    def run(self, position: int, stop: int) -> Run:
+    def run(self, position: int, stop: int) -> EntryRun:
         """The whole entries from ``position`` on that begin before ``stop``, about a chunk of them; none at corrupt bytes."""
         wanted = max(BATCH_SIZE, min(self.chunk, stop - position))
         data = self.source.view(position, wanted)
         if frame_error(data, 0, self.source.size - position) != OK:
-            return Run(position, data[:0])
+            return EntryRun(position, data[:0])
         first = int(entry_end(data, 0))
         if first > wanted:
             if not self._is_credible(position, first):
-                return Run(position, data[:0])
+                return EntryRun(position, data[:0])
             data = self.source.view(position, first)
-        return Run(position, data[: chain(data, 0, len(data), stop - position)])
+        return EntryRun(position, data[: chain(data, 0, len(data), stop - position)])
 
     def _is_credible(self, position: int, size: int) -> bool:
         """Whether to load an entry that says it is so large."""

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
-from sparkwire.core.sources.storage import Source
+from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
 from sparkwire.kafka.files.headers import batch_pieces, header_pieces
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.plan import Part
+from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
@@ -27,7 +27,7 @@ from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.sought import ANYTHING
 
 if TYPE_CHECKING:
-    from sparkwire.kafka.files.kafka_log import Query
+    from sparkwire.kafka.files.kafka_log import LogQuery
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 TIER: Final = "tier"
@@ -39,7 +39,7 @@ _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
 """columns of batches that need their checksums"""
 
 
-def record_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     """The records of a part, a piece at a time."""
     names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
@@ -47,7 +47,7 @@ def record_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
     sought = ANYTHING if _asks_for_losses(query) else query.search.sought()
     decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, sought)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
-    with Source(part.segment.file) as source:
+    with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
         holes = losses.Holes(log, part) if _asks_for_losses(query) else None
         for piece in pieces(log, part.start, min(part.stop, source.size), decoder):
@@ -62,12 +62,12 @@ def record_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
             yield _finished(query, part, columns, records.rows, _kept_records(query, part, records))
 
 
-def batch_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
+def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
     needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
     checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
-    with Source(part.segment.file) as source:
+    with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
         holes = losses.Holes(log, part) if _asks_for_losses(query) else None
         for found in (batch_pieces if checked else header_pieces)(log, part.start, stop):
@@ -85,16 +85,16 @@ def batch_rows(query: Query, part: Part) -> Iterator[pa.RecordBatch]:
             yield _finished(query, part, chosen, len(columns["position"]), kept)
 
 
-def _asks_for_losses(query: Query) -> bool:
+def _asks_for_losses(query: LogQuery) -> bool:
     return not losses.COLUMNS.keys().isdisjoint(query.columns)
 
 
-def is_checked(query: Query) -> bool:
+def is_checked(query: LogQuery) -> bool:
     """Whether rows of batches need more than headers."""
     return query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
 
 
-def _decoded(query: Query) -> tuple[str, ...]:
+def _decoded(query: LogQuery) -> tuple[str, ...]:
     """The columns that a decoder has to give."""
     needed: tuple[str, ...] = ("error", "position") if query.mode == FAILFAST else ()
     if query.search.active and _asks_for_losses(query):
@@ -103,7 +103,7 @@ def _decoded(query: Query) -> tuple[str, ...]:
 
 
 def _finished(
-    query: Query, part: Part, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
+    query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
     """The rows that are asked for, with what their file says of them."""
     if kept is not None:
@@ -124,7 +124,7 @@ def _finished(
 # -- which rows
 
 
-def _kept_records(query: Query, part: Part, records: Records) -> pa.Array | None:
+def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
     """Which records are asked for, None for all: nearly always so, and then as little as can be is looked at."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
@@ -141,16 +141,16 @@ def _kept_records(query: Query, part: Part, records: Records) -> pa.Array | None
     return _all(masks)
 
 
-def _is_aborted_record(part: Part, records: Records) -> pa.Array:
+def _is_aborted_record(part: SegmentPart, records: Records) -> pa.Array:
     aborted = _aborted(part, records.header_field("producer_id"), records.offset())
     return _and_data(records.is_transactional(), records.is_control(), aborted)
 
 
-def _hidden_records(part: Part, records: Records) -> pa.Array:
+def _hidden_records(part: SegmentPart, records: Records) -> pa.Array:
     return _hidden(part, records.offset(), _is_aborted_record(part, records))
 
 
-def _hidden(part: Part, offsets: pa.Array, aborted: pa.Array) -> pa.Array:
+def _hidden(part: SegmentPart, offsets: pa.Array, aborted: pa.Array) -> pa.Array:
     """Why read_committed leaves rows out."""
     is_open = pc.greater_equal(offsets, END - 1 if part.first_open is None else part.first_open)
     return pc.if_else(
@@ -164,7 +164,7 @@ def _and_data(transactional: pa.Array, control: pa.Array, aborted: pa.Array) -> 
     return pc.and_(data, aborted)
 
 
-def _within(part: Part, records: Records) -> Iterator[pa.Array]:
+def _within(part: SegmentPart, records: Records) -> Iterator[pa.Array]:
     """Which records have offsets that are asked for; no mask where all have."""
     offsets = records.offset()
     limits = pc.min_max(offsets)
@@ -179,7 +179,7 @@ def _is_bad(records: Records) -> pa.Array:
     return pc.is_valid(records.error())
 
 
-def _kept_batches(query: Query, part: Part, columns: dict[str, pa.Array]) -> pa.Array | None:
+def _kept_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
     """Which batches are asked for, None for all."""
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
@@ -192,7 +192,7 @@ def _kept_batches(query: Query, part: Part, columns: dict[str, pa.Array]) -> pa.
     return _all(masks)
 
 
-def _is_aborted_batch(part: Part, columns: dict[str, pa.Array]) -> pa.Array:
+def _is_aborted_batch(part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array:
     aborted = _aborted(part, columns["producer_id"], _first_offset(columns))
     return _and_data(columns["is_transactional"], columns["is_control"], aborted)
 
@@ -201,7 +201,7 @@ def _first_offset(columns: dict[str, pa.Array]) -> pa.Array:
     return pc.coalesce(columns["base_offset"], columns["last_offset"])
 
 
-def _aborted(part: Part, producers: pa.Array, offsets: pa.Array) -> pa.Array:
+def _aborted(part: SegmentPart, producers: pa.Array, offsets: pa.Array) -> pa.Array:
     known = (column.fill_null(-1).to_numpy(zero_copy_only=False) for column in (producers, offsets))
     return pa.array(is_aborted(part.aborted, *known))
 

@@ -16,8 +16,8 @@ from sparkwire.base.errors import OK
 from sparkwire.core.column import primitive
 from sparkwire.kafka.batch_headers import BatchHeaders
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.plan import Part
-from sparkwire.kafka.files.seek import END, FIRST, Entry, first_entry
+from sparkwire.kafka.files.plan import SegmentPart
+from sparkwire.kafka.files.seek import END, FIRST, FoundEntry, first_entry
 from sparkwire.kafka.records import Records
 
 COLUMNS: Final = {"first_lost": pa.int64(), "last_lost": pa.int64()}
@@ -33,7 +33,7 @@ _UNKNOWN: Final = np.int64(FIRST)
 class Holes:
     """The holes of a part, followed from piece to piece."""
 
-    def __init__(self, log: Log, part: Part) -> None:
+    def __init__(self, log: Log, part: SegmentPart) -> None:
         self._log, self._part = log, part
         self._before = _UNKNOWN
         """the last offset of the valid entry before what comes"""
@@ -43,7 +43,7 @@ class Holes:
             self._before = np.int64(part.segment.base_offset - 1)
         self._within = False
         """whether the entry before what comes is not valid"""
-        self._after: tuple[int, Entry | None] | None = None
+        self._after: tuple[int, FoundEntry | None] | None = None
         """from where on the next valid entry was looked for, and which it is"""
 
     def of_batches(self, entries: BatchHeaders, end: int, corrupt: pa.Array) -> dict[str, pa.Array]:
@@ -116,7 +116,7 @@ class Holes:
         }
 
 
-_NONE: Final = Entry(2**63, 0, 0, 0, 0, 0)
+_NONE: Final = FoundEntry(2**63, 0, 0, 0, 0, 0)
 
 
 def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:

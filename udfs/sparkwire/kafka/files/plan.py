@@ -11,18 +11,18 @@ import numpy as np
 
 from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
-from sparkwire.core.sources.storage import Cut, Source
+from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.guard import Guard, entry_id
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
-from sparkwire.kafka.files.seek import END, FIRST, PAGE, Entry, Seeker, first_entry
+from sparkwire.kafka.files.seek import END, FIRST, PAGE, FoundEntry, Seeker, first_entry
 from sparkwire.kafka.files.splits import cuts
-from sparkwire.kafka.files.transactions import Aborted, Tracker, Transactions
+from sparkwire.kafka.files.transactions import Aborted, PartitionTransactions, Tracker
 from sparkwire.kafka.files.txn_files import (
-    Batch,
+    LoggedBatch,
     aborted_in,
     aborted_in_remote,
     batch_of,
@@ -34,7 +34,7 @@ from sparkwire.kafka.layout import NO_TIMESTAMP
 from sparkwire.kafka.payloads import OffsetRange
 
 
-class Part(NamedTuple):
+class SegmentPart(NamedTuple):
     """Some entries of a segment."""
 
     segment: Segment
@@ -69,7 +69,7 @@ class Transacted(NamedTuple):
 NOT_TRANSACTED: Final = Transacted(False, False)
 
 
-class Bounds(NamedTuple):
+class LogBounds(NamedTuple):
     """What is asked for of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
 
     first_offset: int | None = None
@@ -77,7 +77,7 @@ class Bounds(NamedTuple):
     first_timestamp: int | LocalTime | None = None
     end_timestamp: int | LocalTime | None = None
 
-    def widest(self) -> Bounds:
+    def widest(self) -> LogBounds:
         """All that they may be, whatever the session's time zone is."""
         first, end = self.first_timestamp, self.end_timestamp
         return self._replace(
@@ -96,7 +96,7 @@ class LocalBounds(NamedTuple):
     """offsets from which on and before which both are"""
 
 
-class Wanted(NamedTuple):
+class WantedRows(NamedTuple):
     """What of it is of use: other records need not be read."""
 
     first_offset: int = FIRST
@@ -117,8 +117,13 @@ class Reach(NamedTuple):
 
 
 def parts(
-    segments: Sequence[Segment], bounds: Bounds, wanted: Wanted, transacted: Transacted, verify: bool, max_bytes: int
-) -> list[Part]:
+    segments: Sequence[Segment],
+    bounds: LogBounds,
+    wanted: WantedRows,
+    transacted: Transacted,
+    verify: bool,
+    max_bytes: int,
+) -> list[SegmentPart]:
     """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
 
     Raises
@@ -126,14 +131,14 @@ def parts(
     ValueError
         where the start lies beyond the end of every partition.
     """
-    found: list[Part] = []
+    found: list[SegmentPart] = []
     beyond: list[Reach] = []
     for _, log in groupby(segments, key=lambda segment: segment.log):
-        partition = Partition(list(log), verify)
+        partition = OpenPartition(list(log), verify)
         try:
             found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
         except remote.Undecided:
-            partition = Partition(remote.anew(partition.segments), verify)
+            partition = OpenPartition(remote.anew(partition.segments), verify)
             found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
@@ -141,8 +146,13 @@ def parts(
 
 
 def _parts_of(
-    partition: Partition, bounds: Bounds, wanted: Wanted, transacted: Transacted, max_bytes: int, beyond: list[Reach]
-) -> list[Part]:
+    partition: OpenPartition,
+    bounds: LogBounds,
+    wanted: WantedRows,
+    transacted: Transacted,
+    max_bytes: int,
+    beyond: list[Reach],
+) -> list[SegmentPart]:
     """The parts of one partition; where the start lies beyond its end none, and it joins those."""
     with partition.opened:
         first, end = partition.range(bounds.widest())
@@ -160,7 +170,7 @@ def _parts_of(
         return list(found) if local is None else [part._replace(local=local) for part in found]
 
 
-def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
+def _beyond(bounds: LogBounds, reaches: list[Reach]) -> str:
     if bounds.first_timestamp is not None:
         newest = max(reach.newest for reach in reaches)
         start = bounds.first_timestamp
@@ -170,7 +180,7 @@ def _beyond(bounds: Bounds, reaches: list[Reach]) -> str:
     return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
 
 
-class Partition:
+class OpenPartition:
     """The segments of one partition, opened as they are needed, all closed with ``opened``."""
 
     def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
@@ -183,7 +193,7 @@ class Partition:
         """Look-ups in a segment; of one in a bucket whose end another has, in what comes before."""
         if k not in self._seekers:
             segment = self.at_hand(k)
-            source = self.opened.enter_context(Source(segment.file))
+            source = self.opened.enter_context(OpenFile(segment.file))
             seeker = Seeker(Log(source, self.verify, PAGE), segment)
             if segment.remote is not None and segment.remote.end is not None:
                 entry = seeker.find_offset(segment.remote.end)
@@ -207,7 +217,7 @@ class Partition:
         """The offset with which the next segment begins, where its name tells it."""
         return self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
 
-    def range(self, bounds: Bounds) -> tuple[int | None, int]:
+    def range(self, bounds: LogBounds) -> tuple[int | None, int]:
         """The offsets asked for; no first where the start lies beyond the end."""
         first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
@@ -226,7 +236,7 @@ class Partition:
         its = self.segments[0].remote
         return FIRST if its is None else its.begins
 
-    def local_bounds(self, bounds: Bounds, first: int, end: int) -> LocalBounds | None:
+    def local_bounds(self, bounds: LogBounds, first: int, end: int) -> LocalBounds | None:
         """What is left to be found out between two offsets when the session's time zone is known."""
         start, stop = (
             time if isinstance(time, LocalTime) else None for time in (bounds.first_timestamp, bounds.end_timestamp)
@@ -263,7 +273,7 @@ class Partition:
 
     def reach(self) -> Reach:
         """Where the partition begins and ends."""
-        last: Entry | None = None
+        last: FoundEntry | None = None
         for k in range(len(self.segments) - 1, -1, -1):
             last = self.seeker(k).last()
             if last is not None:
@@ -302,16 +312,16 @@ class Partition:
             if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
                 yield k
 
-    def parts(self, first: int, end: int, transacted: Transacted, max_bytes: int) -> Iterator[Part]:
+    def parts(self, first: int, end: int, transacted: Transacted, max_bytes: int) -> Iterator[SegmentPart]:
         """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
-        known = self.transactions(first) if any(transacted) else Transactions((), None)
+        known = self.transactions(first) if any(transacted) else PartitionTransactions((), None)
         if transacted.committed and known.first_open is not None:
             end = min(end, known.first_open)
         for k in self._holding(first, end):
             for part in self._parts_of(k, first, end, max_bytes):
                 yield part._replace(aborted=known.aborted, first_open=known.first_open) if any(transacted) else part
 
-    def transactions(self, first: int) -> Transactions:
+    def transactions(self, first: int) -> PartitionTransactions:
         """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
 
         Headers are read of the last segment, and of those that the broker's files do not tell of.
@@ -348,7 +358,7 @@ class Partition:
             return aborted_in_remote(segment, END if end is None else end)
         return aborted_in(segment, end or 0, self.segments[0].base_offset or 0, self._batch_at)
 
-    def _batch_at(self, offset: int) -> Batch | None:
+    def _batch_at(self, offset: int) -> LoggedBatch | None:
         """The batch of magic 2 that holds an offset."""
         for k in self._holding(offset, offset + 1):
             log, entry = self.seeker(k).log, self.seeker(k).find_offset(offset)
@@ -356,10 +366,10 @@ class Partition:
                 return batch_of(log.source.view(entry.position, entry.size), entry.first)
         return None
 
-    def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[Part]:
+    def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[SegmentPart]:
         segment, following = self.segments[k], self._following(k)
         if is_named(segment):
-            yield Part(segment, 0, segment.file.size, first, end, (), following=following)
+            yield SegmentPart(segment, 0, segment.file.size, first, end, (), following=following)
             return
         base = segment.base_offset or 0
         is_cut = segment.remote is not None and segment.remote.end is not None
@@ -382,10 +392,10 @@ class Partition:
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
             places += [cut.position for cut in cuts(seeker, start, stop, size)]
         for one, following_place in zip(places, [*places[1:], stop], strict=True):
-            yield Part(segment, one, following_place, first, end, (), following=following)
+            yield SegmentPart(segment, one, following_place, first, end, (), following=following)
 
 
-def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
+def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
     """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
 
     Raises
@@ -397,17 +407,17 @@ def parts_now(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     if guard is None:
         return parts_at_hand(part, verify, max_bytes) if is_named(part.segment) else [part]
     try:
-        with Source(part.segment.file) as source:
+        with OpenFile(part.segment.file) as source:
             log = Log(source, verify)
             if all(entry_id(log, one.position) == one.id for one in guard.expected):
                 return [part]
         lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
-    except (FileNotFoundError, Cut) as error:
+    except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))
     report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
     file = part.segment.file
     of_its_size_now = part.segment if part.segment.remote else part.segment._replace(file=file.beside(file.basename))
-    partition = Partition([of_its_size_now], verify)
+    partition = OpenPartition([of_its_size_now], verify)
     try:
         with partition.opened:
             found = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
@@ -421,7 +431,7 @@ def is_named(segment: Segment) -> bool:
     return segment.remote is not None and segment.remote.manifest is None
 
 
-def parts_at_hand(part: Part, verify: bool, max_bytes: int) -> list[Part]:
+def parts_at_hand(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
     """What a segment in a bucket has of the offsets that its name gives it; or other segments, where its manifest disagrees."""
     try:
         segments = [remote.at_hand(part.segment, part.following)]
@@ -429,7 +439,7 @@ def parts_at_hand(part: Part, verify: bool, max_bytes: int) -> list[Part]:
         segments = remote.anew([part.segment])
     first = max(part.first_offset, part.segment.base_offset or 0)
     end = part.end_offset if part.following is None else min(part.end_offset, part.following)
-    partition = Partition(segments, verify)
+    partition = OpenPartition(segments, verify)
     with partition.opened:
         found = list(partition.parts(first, end, NOT_TRANSACTED, max_bytes))
     return [
@@ -443,13 +453,13 @@ def parts_at_hand(part: Part, verify: bool, max_bytes: int) -> list[Part]:
     ]
 
 
-def in_zone(part: Part, zone: str | None, verify: bool) -> Part:
+def in_zone(part: SegmentPart, zone: str | None, verify: bool) -> SegmentPart:
     """A part without what its times leave out in the session's time zone."""
     if part.local is None:
         return part
     segments, start, end, (begin, last) = part.local
     first, stop = part.first_offset, part.end_offset
-    partition = Partition(segments, verify)
+    partition = OpenPartition(segments, verify)
     with partition.opened:
         if start is not None:
             found = partition.offset_of(start.in_zone(zone), begin)
@@ -462,6 +472,6 @@ def in_zone(part: Part, zone: str | None, verify: bool) -> Part:
     return part._replace(first_offset=first, end_offset=stop, local=None)
 
 
-def tasks(found: Sequence[Part], max_bytes: int) -> list[tuple[Part, ...]]:
+def tasks(found: Sequence[SegmentPart], max_bytes: int) -> list[tuple[SegmentPart, ...]]:
     """Parts put together into tasks."""
     return packed(found, [part.stop - part.start + FILE_COST for part in found], max_bytes)

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sparkwire.core.sources.storage import Cut, File, Source, listed
+from sparkwire.core.sources.storage import File, FileCut, OpenFile, listed
 from sparkwire.kafka.files.chunks import ChunkLayer
 from sparkwire.kafka.files.keys import Keys
 from sparkwire.kafka.files.log import Log
@@ -62,7 +62,7 @@ class Copy(NamedTuple):
         return self.log.root, self.log.folder
 
 
-class Piece(NamedTuple):
+class LogPiece(NamedTuple):
     """A segment that has a part of the log, up to before an offset."""
 
     copy: Copy
@@ -173,10 +173,10 @@ def loaded(copy: Copy) -> Manifest | None:
 @lru_cache(_REMEMBERED)
 def _loaded(object: File) -> Manifest | None:
     try:
-        with Source(object) as source:
+        with OpenFile(object) as source:
             raw = source.view(0, source.size).tobytes()
         return parsed(raw, object.name)
-    except (NotWhole, FileNotFoundError, Cut):
+    except (NotWhole, FileNotFoundError, FileCut):
         return None
 
 
@@ -184,7 +184,7 @@ def _of_plain_copy(copy: Copy) -> Manifest | None:
     """What the files of a plain copy tell of it; None where it has no batch."""
     topic, partition = partition_of(copy.log.folder.rpartition("/")[2], with_ids=True)
     segment = Segment(copy.log, topic, partition, copy.base)
-    with Source(copy.log) as source:
+    with OpenFile(copy.log) as source:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
     if last is None:
         return None
@@ -281,12 +281,12 @@ def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> li
     lineage: Lineage = disk.lineage if disk else ()
     lineage = lineage or lineage_of_all(whole, keys)
     begins = max(lineage[0][1] if lineage else 0, disk.log_start if disk else 0)
-    pieces: list[Piece] = []
+    pieces: list[LogPiece] = []
     covered = begins
     for copy, manifest in sorted(whole, key=lambda one: (one[1].first, -reach(one[1], lineage))):
         end = reach(manifest, lineage)
         if end > max(covered, manifest.first):
-            pieces.append(Piece(copy, manifest, end))
+            pieces.append(LogPiece(copy, manifest, end))
             covered = end
     followed = [*(piece.manifest.first for piece in pieces[1:]), covered]
     return [

@@ -35,7 +35,7 @@ _MAX_TIMESTAMP = BATCH["timestamp"].offset
 _TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
 
 
-class Entry(NamedTuple):
+class FoundEntry(NamedTuple):
     """A framed entry that was found."""
 
     position: int
@@ -72,7 +72,7 @@ def entry_numbers(data: Bytes, pos: int) -> tuple[int, int, int]:
     return offset, offset, time
 
 
-def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> Entry | None:
+def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> FoundEntry | None:
     """The first entry from ``position``, where one begins, whose last offset and largest timestamp are not below these."""
     for block in log.blocks(position, log.source.size):
         at = int(first_reaching(block.data, block.frames, offset, timestamp))
@@ -82,7 +82,7 @@ def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63))
     return None
 
 
-def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> Entry | None:
+def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> FoundEntry | None:
     """The last entry from ``position`` on that begins before ``stop``."""
     found = None
     for block in log.blocks(position, min(stop, log.source.size)):
@@ -93,11 +93,13 @@ def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> Entry | None:
     return found
 
 
-def entry_of(block: Block, at: int, after: int = 0) -> Entry:
+def entry_of(block: Block, at: int, after: int = 0) -> FoundEntry:
     """A valid entry of a block; ``after``: where the last one before the block ends."""
     begin, stop = int(block.frames.begin[at]), int(block.frames.stop[at])
     first, last, time = entry_numbers(block.data, begin)
-    return Entry(block.position + begin, int(first), int(last), int(time), stop - begin, _valid_until(block, at, after))
+    return FoundEntry(
+        block.position + begin, int(first), int(last), int(time), stop - begin, _valid_until(block, at, after)
+    )
 
 
 def _valid_until(block: Block, at: int, after: int) -> int:
@@ -192,15 +194,15 @@ class Seeker:
             self._proved[k] = self.log.is_valid(position) and leads_to(self.log, before, position)
         return self._proved[k]
 
-    def entry_at(self, position: int) -> Entry:
+    def entry_at(self, position: int) -> FoundEntry:
         """The entry that begins at a position."""
         return entry_of(next(self.log.blocks(position, position + 1)), 0)
 
-    def find_offset(self, offset: int) -> Entry | None:
+    def find_offset(self, offset: int) -> FoundEntry | None:
         """The first entry whose last offset is at least ``offset``."""
         return first_entry(self.log, self.begin_before(offset), offset)
 
-    def find_timestamp(self, timestamp: int, offset: int) -> Entry | None:
+    def find_timestamp(self, timestamp: int, offset: int) -> FoundEntry | None:
         """The first entry that may have a record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
         start = max(self._begin_before_timestamp(timestamp), self.begin_before(offset))
         return first_entry(self.log, start, offset, timestamp)
@@ -223,11 +225,11 @@ class Seeker:
         last = self.last()
         return last.position + last.size if last else 0
 
-    def last(self) -> Entry | None:
+    def last(self) -> FoundEntry | None:
         """The last entry."""
         return last_entry(self.log, self.near_the_end(0))
 
-    def last_before(self, position: int) -> Entry | None:
+    def last_before(self, position: int) -> FoundEntry | None:
         """The last entry that ends at a position or before it."""
         known = int(np.searchsorted(self.offsets.values, position))
         for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):

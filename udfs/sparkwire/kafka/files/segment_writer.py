@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
-from sparkwire.kafka.encode import Records, Sets
+from sparkwire.kafka.encode import RecordsToWrite, Sets
 from sparkwire.kafka.files.kafka_log import NAME
-from sparkwire.kafka.files.write_options import Write
+from sparkwire.kafka.files.write_options import LogWrite
 from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.writer import LARGEST_DELTA, encode, records_of
@@ -38,7 +38,7 @@ _OVERHEAD: Final = 21
 _HEADER_OVERHEAD: Final = 10
 
 
-class Staged(NamedTuple):
+class StagedSegment(NamedTuple):
     """A segment that is written, and not yet in its place."""
 
     topic: str
@@ -75,7 +75,7 @@ class PartitionWriter:
     """The segments of one partition that one task writes; ``epoch`` is that of all rows, None where each has its own."""
 
     def __init__(
-        self, write: Write, staging: Staging, topic: str, partition: int, task: int, epoch: int | None
+        self, write: LogWrite, staging: Staging, topic: str, partition: int, task: int, epoch: int | None
     ) -> None:
         self._write = write
         self._staging = staging
@@ -86,7 +86,7 @@ class PartitionWriter:
         """of the rows that wait"""
         self._next = 0
         self._segment: _Segment | None = None
-        self._done: list[Staged] = []
+        self._done: list[StagedSegment] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Rows that follow those before.
@@ -112,7 +112,7 @@ class PartitionWriter:
         self._waiting.append(rows)
         self.bytes += rows.nbytes
 
-    def close(self) -> list[Staged]:
+    def close(self) -> list[StagedSegment]:
         """Write what is left."""
         self.pause()
         return self._done
@@ -145,7 +145,7 @@ class PartitionWriter:
                 self.bytes += self._waiting[-1].nbytes
             self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
 
-    def _write_batches(self, records: Records, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
+    def _write_batches(self, records: RecordsToWrite, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
         """A few megabytes at a time: what is encoded lies in the cache when it is written."""
         for first, stop in _pieces(ends, filled):
             begin, end = ends[first:stop], ends[first + 1 : stop + 1]
@@ -192,14 +192,14 @@ class PartitionWriter:
         raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
 
 
-def _sizes(records: Records) -> Ints:
+def _sizes(records: RecordsToWrite) -> Ints:
     """What each record takes at most [bytes]."""
     headers = np.maximum(records.header_key.sizes, 0) + np.maximum(records.header_value.sizes, 0) + _HEADER_OVERHEAD
     ends = np.concatenate([[0], np.cumsum(headers)])[records.headers]
     return np.maximum(records.key.sizes, 0) + np.maximum(records.value.sizes, 0) + np.diff(ends) + _OVERHEAD
 
 
-def _apart(records: Records, stamped: Bools, epochs: Ints) -> Bools:
+def _apart(records: RecordsToWrite, stamped: Bools, epochs: Ints) -> Bools:
     """Records before which a batch ends: a batch has one leader epoch, one type of timestamp, and one time of its append."""
     apart = np.zeros(len(stamped), np.bool_)
     times = records.timestamp
@@ -226,7 +226,7 @@ class _Batches(NamedTuple):
     epoch: Ints
 
     @classmethod
-    def of(cls, sets: Sets, records: Records) -> _Batches:
+    def of(cls, sets: Sets, records: RecordsToWrite) -> _Batches:
         low, high = int(sets.first[0]), int(sets.last[-1])
         latest = np.maximum.reduceat(records.timestamp[low:high], sets.first - low)
         return cls(
@@ -240,7 +240,7 @@ class _Batches(NamedTuple):
 class _Segment:
     """A segment that is being written."""
 
-    def __init__(self, write: Write, staging: Staging, names: tuple[str, int, int], base: int) -> None:
+    def __init__(self, write: LogWrite, staging: Staging, names: tuple[str, int, int], base: int) -> None:
         self._write = write
         self._staging = staging
         self._names = names
@@ -287,7 +287,7 @@ class _Segment:
         if self._largest[0] > before:
             self._times.append((self._largest[0], self._largest[1] - self._base))
 
-    def close(self) -> Staged:
+    def close(self) -> StagedSegment:
         self._stream.close()
         self._index_time()
         for (suffix, layout), entries in zip(INDEXES.items(), (self._offsets, self._times), strict=True):
@@ -295,7 +295,7 @@ class _Segment:
                 stream.write(np.array(entries, layout).tobytes())
         with self._create(SNAPSHOT) as stream:
             stream.write(NO_PRODUCERS)
-        return Staged(*self._names, self._base, self._last, self._files, tuple(self._epochs))
+        return StagedSegment(*self._names, self._base, self._last, self._files, tuple(self._epochs))
 
 
 def hidden(name: str, mark: str) -> str:

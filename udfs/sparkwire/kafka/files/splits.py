@@ -13,27 +13,27 @@ import numpy as np
 
 from sparkwire.base.errors import OK
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.seek import Entry, Seeker, entry_of
+from sparkwire.kafka.files.seek import FoundEntry, Seeker, entry_of
 
 LEAD = 256 << 10
 """[bytes]"""
 _TRIED = 8
 
 
-class Cut(NamedTuple):
+class CutPlace(NamedTuple):
     """Between two entries."""
 
     position: int
-    before: Entry | None
+    before: FoundEntry | None
     """the entry that ends there"""
 
 
-def cuts(seeker: Seeker, start: int, stop: int, size: int) -> list[Cut]:
+def cuts(seeker: Seeker, start: int, stop: int, size: int) -> list[CutPlace]:
     """Places between ``start`` and ``stop`` at which to cut, ``size`` bytes apart or more where corruption allows no less.
 
     ``start`` is the position of an entry.
     """
-    found: list[Cut] = []
+    found: list[CutPlace] = []
     position = start
     while stop - position > size:
         nominal = position + size
@@ -57,7 +57,7 @@ def _before(seeker: Seeker, floor: int, position: int) -> int:
     return floor
 
 
-def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> Cut | None:
+def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> CutPlace | None:
     """The first cut from ``nominal`` on; valid entries are counted from ``position`` on."""
     first, before = position, None
     for block in log.blocks(position, stop):
@@ -67,7 +67,7 @@ def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> Cut | 
             least = nominal if first == floor else max(nominal, first + LEAD)
             at = low + int(np.searchsorted(begins[low:high], least))
             if at < high:
-                return Cut(int(begins[at]), entry_of(block, at - 1) if at > low else before)
+                return CutPlace(int(begins[at]), entry_of(block, at - 1) if at > low else before)
             if high < len(begins):
                 first, low = block.position + int(block.frames.stop[high]), high + 1
         before = entry_of(block, len(begins) - 1) if low < len(begins) else None

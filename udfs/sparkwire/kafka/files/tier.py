@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.core.sources.storage import Cut, File, Source
+from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.keys import Keys
 from sparkwire.kafka.files.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 from sparkwire.kafka.files.naming import Segment
@@ -30,9 +30,9 @@ def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) ->
     if indexes is None or span is None or not span.size:
         return b""
     try:
-        with Source(indexes) as source:
+        with OpenFile(indexes) as source:
             raw = source.read(span.position, span.size)
-    except (OSError, Cut):  # without an index there are the headers
+    except (OSError, FileCut):  # without an index there are the headers
         return b""
     if manifest.encryption is None:
         return raw
@@ -42,7 +42,7 @@ def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) ->
 def small_file(file: File) -> bytes:
     """A file's content; empty where there is none, or it cannot be read, or is too large."""
     try:
-        with Source(file) as source:
+        with OpenFile(file) as source:
             return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
-    except (OSError, Cut):  # without an index there are the headers
+    except (OSError, FileCut):  # without an index there are the headers
         return b""

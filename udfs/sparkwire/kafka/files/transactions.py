@@ -40,7 +40,7 @@ class Aborted(NamedTuple):
     """the marker's offset"""
 
 
-class Transactions(NamedTuple):
+class PartitionTransactions(NamedTuple):
     """The transactions of a partition."""
 
     aborted: tuple[Aborted, ...]
@@ -115,8 +115,8 @@ class Tracker:
         self._aborted += aborted
         self._opened = dict(opened)
 
-    def found(self) -> Transactions:
-        return Transactions(tuple(self._aborted), min(self._opened.values(), default=None))
+    def found(self) -> PartitionTransactions:
+        return PartitionTransactions(tuple(self._aborted), min(self._opened.values(), default=None))
 
 
 def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:

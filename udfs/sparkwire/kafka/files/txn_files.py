@@ -30,7 +30,7 @@ from sparkwire.kernels import Bytes
 _NEWEST: Final = 8  # producers without an open transaction that are looked up, to see whose snapshot it is
 
 
-class Batch(NamedTuple):
+class LoggedBatch(NamedTuple):
     """A batch of magic 2 in the log."""
 
     producer_id: int
@@ -39,20 +39,20 @@ class Batch(NamedTuple):
     """`transactions.DATA`, or a control type; None where it is no transaction's"""
 
 
-BatchAt = Callable[[int], Batch | None]
+BatchAt = Callable[[int], LoggedBatch | None]
 """the batch that holds an offset, None where there is none"""
 
 
-def batch_of(data: Bytes, first: int) -> Batch | None:
+def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
     """What an entry, whose first offset is ``first``, says of its producer; None of one of magic 0 or 1."""
     if data[MAGIC] != 2:
         return None
     found = np.empty((4, 1), np.int64)
     frames = next(frame_blocks(framing_of_row(data, THE_END)))
     if transactional(data, frames, found):
-        return Batch(int(found[0, 0]), first, int(found[3, 0]))
+        return LoggedBatch(int(found[0, 0]), first, int(found[3, 0]))
     producer = BATCH["producer_id"]
-    return Batch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)
+    return LoggedBatch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)
 
 
 def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:
@@ -63,8 +63,8 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
         return None
     found = _aborted(raw, segment.base_offset or 0, end)
     agrees = found is not None and all(
-        batch_at(one.last) == Batch(one.producer_id, one.last, ABORT)
-        and (one.first < log_start or batch_at(one.first) == Batch(one.producer_id, one.first, DATA))
+        batch_at(one.last) == LoggedBatch(one.producer_id, one.last, ABORT)
+        and (one.first < log_start or batch_at(one.first) == LoggedBatch(one.producer_id, one.first, DATA))
         for one in found
     )
     return found if agrees else None
@@ -104,7 +104,7 @@ def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int
     ids, last = fields["producer_id"], fields["last_offset"]
     found = _opened(producers)
     begun = all(
-        first < log_start or batch_at(first) == Batch(producer, first, DATA) for producer, first in found.items()
+        first < log_start or batch_at(first) == LoggedBatch(producer, first, DATA) for producer, first in found.items()
     )
     newest = [k for k in np.argsort(last)[::-1][:_NEWEST].tolist() if last[k] >= log_start]
     known = [batch_at(int(last[k])) for k in newest]

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.core.sources.staging import Change, Folder, Staging, discard_job, finish, joined
-from sparkwire.core.sources.storage import File, Source
+from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish, joined
+from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.seek import Seeker
-from sparkwire.kafka.files.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, Staged, hidden
-from sparkwire.kafka.files.write_options import ERROR, Write, write_of
+from sparkwire.kafka.files.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment, hidden
+from sparkwire.kafka.files.write_options import ERROR, LogWrite, write_of
 from sparkwire.kafka.files.write_rows import by_partition, rows_of
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
@@ -40,7 +40,7 @@ Epochs = Sequence[tuple[int, int]]
 __all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
 
 
-class Standing(NamedTuple):
+class PartitionEnd(NamedTuple):
     """What a partition's directory has."""
 
     files: list[str]
@@ -51,7 +51,7 @@ class Standing(NamedTuple):
     """whether a broker knows of producers at its end, as far as its newest snapshot and what follows that tell"""
 
 
-def begin(write: Write) -> None:
+def begin(write: LogWrite) -> None:
     """Refuse, before any task runs, what cannot be written to.
 
     Raises
@@ -81,7 +81,7 @@ def is_locked(folder: Folder) -> bool:
     return False
 
 
-def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[Staged]:
+def write_rows(write: LogWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedSegment]:
     """The segments that one try of a task writes, none of them under its name yet.
 
     Raises
@@ -105,7 +105,7 @@ def write_rows(write: Write, batches: Iterable[pa.RecordBatch], attempt: str, ta
 class _Writers:
     """Those of a task's partitions: so many files are open, and so many rows wait, however many partitions there are."""
 
-    def __init__(self, write: Write, staging: Staging, task: int) -> None:
+    def __init__(self, write: LogWrite, staging: Staging, task: int) -> None:
         self._write = write
         self._staging = staging
         self._task = task
@@ -130,11 +130,11 @@ class _Writers:
             for name in self._open:
                 self._all[name].encode(is_last=False)
 
-    def close(self) -> list[Staged]:
+    def close(self) -> list[StagedSegment]:
         return [staged for writer in self._all.values() for staged in writer.close()]
 
 
-def _epoch(write: Write, folder: Folder, partition: str) -> int:
+def _epoch(write: LogWrite, folder: Folder, partition: str) -> int:
     """The leader epoch of rows that do not say theirs: where they are appended, that of the rows before them."""
     if write.leader_epoch is not None:
         return write.leader_epoch
@@ -155,7 +155,7 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     return found
 
 
-def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, int] | None = None) -> None:
+def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], stream: tuple[str, int] | None = None) -> None:
     """Give the segments of a job their names; ``stream``: the query's id and its batch, which is not written twice.
 
     Raises
@@ -169,24 +169,24 @@ def commit(write: Write, job: str, staged: Sequence[Staged], stream: tuple[str, 
         for name, some in groupby(sorted(staged, key=_order), key=lambda one: f"{one.topic}-{one.partition}")
     }
 
-    def change() -> Change:
+    def change() -> JobChange:
         begin(write)
         changes = [_change(write, folder, job, name, some) for name, some in partitions.items()]
-        return Change(*(dict(chain.from_iterable(one[k].items() for one in changes)) for k in (0, 1)))
+        return JobChange(*(dict(chain.from_iterable(one[k].items() for one in changes)) for k in (0, 1)))
 
     finish(folder, job, stream, list(partitions), change)
 
 
-def abort(write: Write, job: str) -> None:
+def abort(write: LogWrite, job: str) -> None:
     """Delete all that a job's tasks have written."""
     discard_job(Folder(write.path), job)
 
 
-def _order(staged: Staged) -> tuple[Any, ...]:
+def _order(staged: StagedSegment) -> tuple[Any, ...]:
     return staged.topic, staged.partition, staged.task, staged.first
 
 
-def _change(write: Write, folder: Folder, job: str, name: str, staged: list[Staged]) -> Change:
+def _change(write: LogWrite, folder: Folder, job: str, name: str, staged: list[StagedSegment]) -> JobChange:
     standing = _standing(write, folder, name)
     if write.assign:
         first = write.starting_offset if standing.next is None else standing.next
@@ -208,21 +208,21 @@ def _change(write: Write, folder: Folder, job: str, name: str, staged: list[Stag
         folder.write(file, checkpoint(epochs))
         named[file] = joined(name, EPOCHS)
         replaced |= {joined(name, EPOCHS)} if joined(name, EPOCHS) in _paths(folder, name) else set()
-    return Change(named, {file: hidden(file, f"{job}-r") for file in sorted(replaced)})
+    return JobChange(named, {file: hidden(file, f"{job}-r") for file in sorted(replaced)})
 
 
 def _paths(folder: Folder, name: str) -> list[str]:
     return [joined(name, file) for file in folder.names(name)]
 
 
-def _standing(write: Write, folder: Folder, name: str) -> Standing:
+def _standing(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
     """What stays of a partition, and the files that do not: all of it, or those of a last segment that has nothing in it."""
     paths = _paths(folder, name)
     if write.overwrite:
-        return Standing([path for path in paths if not path.endswith((METADATA, ".deleted"))])
+        return PartitionEnd([path for path in paths if not path.endswith((METADATA, ".deleted"))])
     logs = sorted(path for path in paths if path.endswith(".log") and _base(path) is not None)
     if not logs:
-        return Standing([], epochs=_epochs(folder, name))
+        return PartitionEnd([], epochs=_epochs(folder, name))
     last = _base(logs[-1]) or 0
     with _opened(folder, logs[-1]) as source:
         entry = Seeker(Log(source), Segment(source.file, None, None, last)).last()
@@ -237,16 +237,16 @@ def _standing(write: Write, folder: Folder, name: str) -> Standing:
     stem = logs[-1].removesuffix("log")
     gone = [path for path in paths if entry is None and path.startswith(stem) and not path.endswith(".deleted")]
     after = entry.last + 1 if entry else last
-    return Standing(gone, after, _epochs(folder, name), _has_producers(folder, paths, logs))
+    return PartitionEnd(gone, after, _epochs(folder, name), _has_producers(folder, paths, logs))
 
 
 def _base(path: str) -> int | None:
     return base_offset_of(path.rpartition("/")[2])
 
 
-def _opened(folder: Folder, name: str) -> Source:
+def _opened(folder: Folder, name: str) -> OpenFile:
     place = folder.place
-    return Source(File(place.root, f"{place.path}/{name}", place.query, -1))
+    return OpenFile(File(place.root, f"{place.path}/{name}", place.query, -1))
 
 
 def _has_producers(folder: Folder, paths: Sequence[str], logs: Sequence[str]) -> bool:
@@ -268,7 +268,7 @@ def _names_producers(folder: Folder, log: str) -> bool:
     return False
 
 
-def _check_offsets(folder: Folder, name: str, standing: Standing, staged: Sequence[Staged]) -> None:
+def _check_offsets(folder: Folder, name: str, standing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
     if standing.next is not None and staged[0].first < standing.next:
         raise ValueError(
             f"{folder.shown(name)} goes up to offset {standing.next - 1}, and rows to be appended begin with {staged[0].first}: "
@@ -295,7 +295,7 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
     return joint
 
 
-def _numbered(folder: Folder, staged: Sequence[Staged], first: int) -> list[Staged]:
+def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> list[StagedSegment]:
     """The segments with their offsets counted from ``first`` on, a task's after those of the tasks before."""
     numbered, start = [], first
     for _, some in groupby(staged, key=lambda one: one.task):
@@ -309,7 +309,7 @@ def _numbered(folder: Folder, staged: Sequence[Staged], first: int) -> list[Stag
     return numbered
 
 
-def _without_gaps(folder: Folder, staged: Sequence[Staged], end: int | None) -> list[Staged]:
+def _without_gaps(folder: Folder, staged: Sequence[StagedSegment], end: int | None) -> list[StagedSegment]:
     """The segments, each named by the offset after the one before, as a broker rolls them, if not by its first record's.
 
     Tiered storage looks an offset up by these names: in a gap between two segments it would find nothing, and wait.

@@ -79,7 +79,7 @@ WRITE_OPTIONS: Final = (
 )  # fmt: skip
 
 
-class Write(NamedTuple):
+class LogWrite(NamedTuple):
     """What is to be written, and how."""
 
     path: str
@@ -105,7 +105,7 @@ def is_topic(name: str) -> bool:
     return bool(_LEGAL_TOPIC.fullmatch(name)) and name not in (".", "..")
 
 
-def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Write:
+def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> LogWrite:
     """Read the options of a write of rows with these columns.
 
     Raises
@@ -125,7 +125,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Wr
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
     has_epochs = epoch is None and "partition_leader_epoch" in names
-    return Write(
+    return LogWrite(
         o["path"], o["topic"], o["partition"], CODECS.index(o["compression"]), o["batchBytes"], o["segmentBytes"],
         o["indexIntervalBytes"], epoch, has_epochs, kept == ASSIGN, o["startingOffset"],
         None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sparkwire.core.coerce import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
-from sparkwire.kafka.files.write_options import Write, is_topic
+from sparkwire.kafka.files.write_options import LogWrite, is_topic
 from sparkwire.kafka.layout import NO_TIMESTAMP, TIMESTAMP_TYPES
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -34,7 +34,7 @@ ROWS: Final = pa.schema(
 _LARGEST_PARTITION: Final = 2**31 - 1
 
 
-def rows_of(write: Write, batch: pa.RecordBatch) -> pa.RecordBatch:
+def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of Spark as `ROWS`.
 
     Raises
@@ -77,7 +77,7 @@ def _millis(given: dict[str, pa.Array], count: int) -> pa.Array:
     return stored.fill_null(NO_TIMESTAMP)
 
 
-def _appended(write: Write, given: dict[str, pa.Array], count: int) -> pa.Array:
+def _appended(write: LogWrite, given: dict[str, pa.Array], count: int) -> pa.Array:
     if write.log_append_time is not None or "timestamp_type" not in given:
         return pa.repeat(pa.scalar(bool(write.log_append_time)), count)
     return pc.equal(given["timestamp_type"].cast(pa.string()), TIMESTAMP_TYPES[1]).fill_null(False)
