@@ -24,7 +24,7 @@ import pyarrow as pa
 from benchmarks.report import Row, above, below
 from benchmarks.timing import Timing
 from sparkwire import FUNCTIONS
-from sparkwire.avro.typed import typed
+from sparkwire.avro.typed_values import typed
 from sparkwire.catalogue import SAMPLES
 from sparkwire.kafka.files import kafka_log
 

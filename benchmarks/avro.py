@@ -28,9 +28,9 @@ from benchmarks.report import Row, below, faster, no_slower, table
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS, avro
-from sparkwire.avro.columns import decode, plan
+from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.schema import parse
-from sparkwire.avro.typed import typed
+from sparkwire.avro.typed_values import typed
 from sparkwire.core.column import spans_of
 
 RECORDS = 200_000

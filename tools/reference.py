@@ -13,7 +13,7 @@ from pathlib import Path
 from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, parameters
-from sparkwire.databus.files import databus, write_events
+from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log, write_options
 from tools import pages
 from tools.explain_picture import picture
@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 
-from sparkwire.spark.columns import column_of
+from sparkwire.spark.column_functions import column_of
 '''
 
 
@@ -87,7 +87,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
         write_options.WRITE_OPTIONS,
     ),
     _DOCS / "sources" / "databus.md": partial(
-        pages.source_page, databus, databus.COLUMNS, databus.DOCS, {}, write_events.WRITE_OPTIONS
+        pages.source_page, databus_table, databus_table.COLUMNS, databus_table.DOCS, {}, write_events.WRITE_OPTIONS
     ),
     ROOT / "udfs" / "sparkwire" / "sql_functions.py": column_functions,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},

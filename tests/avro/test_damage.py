@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.avro import columns
-from sparkwire.avro import json as json_columns
-from sparkwire.avro.columns import decode, plan
+from sparkwire.avro import arrow_columns
+from sparkwire.avro import json_program as json_columns
+from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import spans_of
@@ -125,7 +125,7 @@ def test_a_batch_of_lies_takes_little_memory() -> None:
 
 def test_what_no_column_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte each names a symbol of a thousand: the rows that fit are read, before and after those that do not."""
-    monkeypatch.setattr(columns, "INT32_MAX", 100_000)
+    monkeypatch.setattr(arrow_columns, "INT32_MAX", 100_000)
     monkeypatch.setattr(json_columns, "_LONGEST_TEXT", 100_000)
     schema = {"type": "array", "items": {"type": "enum", "name": "E", "symbols": ["S" * 1000]}}
     few, many = varint(20) + bytes(20) + b"\0", varint(90) + bytes(90) + b"\0"

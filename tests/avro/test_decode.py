@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
-from sparkwire.avro.columns import Decoded, decode, plan
+from sparkwire.avro.arrow_columns import Decoded, decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.base.errors import OK
 from sparkwire.core.column import spans_of

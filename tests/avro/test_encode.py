@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.avro.schema import text_of
-from sparkwire.avro.typed import encoded, typed
+from sparkwire.avro.typed_values import encoded, typed
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 DATE = {"type": "int", "logicalType": "date"}

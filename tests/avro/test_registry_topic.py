@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparkwire.avro.registered import RegistryError
-from sparkwire.avro.registry_topic import TopicRegistry
+from sparkwire.avro.registries.topic import TopicRegistry
 from sparkwire.avro.schema import parse
 from tests.avro.test_registry_http import CITY, ORDER_1, PLACE, reference
 

@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from sparkwire.avro.columns import plan
+from sparkwire.avro.arrow_columns import plan
 from sparkwire.avro.schema import parse
 from sparkwire.base.errors import BAD_FIELD, OK
 from tests.avro.test_decode import read, values

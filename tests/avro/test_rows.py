@@ -13,7 +13,7 @@ import pytest
 from sparkwire.avro import payloads, to_python, typed_rows
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import combined, schemas_of
-from sparkwire.databus import payloads as events_payloads
+from sparkwire.databus import event_payloads as events_payloads
 from tests.support.databus_cases import golden_events, golden_lines
 
 STREAMS = ["window_stream", "window_stream_v2_le"]

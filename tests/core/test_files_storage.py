@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.databus.files import databus, events
+from sparkwire.databus.files import databus_table, events
 from sparkwire.kafka.files import kafka_log, log
 from tests.support import kafka_cases as golden
 from tests.support.child import run_python
@@ -68,7 +68,7 @@ def test_no_permission(open_folder: Path, forbidden: str, path: str, sentence: s
 
 
 Change = Callable[[Path], Any]
-SOURCES = [(kafka_log, SEGMENT), (databus, golden_bytes("window_stream"))]
+SOURCES = [(kafka_log, SEGMENT), (databus_table, golden_bytes("window_stream"))]
 
 
 @pytest.fixture(params=SOURCES, ids=lambda source: str(source[0].NAME))

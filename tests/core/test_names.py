@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -52,3 +55,21 @@ def test_there_is_no_other_attribute() -> None:
     assert isinstance(sparkwire.sql_functions, ModuleType)
     with pytest.raises(AttributeError, match="module 'sparkwire' has no attribute 'kafkaa'"):
         sparkwire.kafkaa  # noqa: B018
+
+
+SAME_IN_EVERY_WING = {"__init__", "accessors", "api", "explain", "functions", "layout"}
+"""modules that a newcomer finds in each format's folder"""
+
+
+def test_one_name_is_one_thing() -> None:
+    """Whoever looks for a module or a class finds one: by its name alone, in the whole package."""
+    package = Path(sparkwire.__path__[0])
+    modules = [path for path in package.rglob("*.py") if path.stem not in SAME_IN_EVERY_WING]
+    classes = [
+        node.name
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    names = Counter([path.stem for path in modules if path.parent.name != "spark"]) + Counter(classes)
+    assert [name for name, count in names.items() if count > 1] == []

@@ -20,9 +20,9 @@ import sparkwire
 from sparkwire.base.errors import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
+from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.errors import DispatcherRetriesExhaustedError
-from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.failures import DispatcherRetriesExhaustedError
 from sparkwire.databus.client.page import Page
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import dispatch

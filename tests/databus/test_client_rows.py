@@ -12,9 +12,9 @@ import pytest
 
 from sparkwire.databus.client.buffer import split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
+from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.errors import ConsumerFailedError, DamagedEventError
-from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import pages
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.rows import CallbackRows

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.databus.files import databus, events
+from sparkwire.databus.files import databus_table, events
 from tests.support.arrow import ask, whole
 from tests.support.databus_cases import STREAMS, golden_bytes
 from tests.support.databus_damage import streams
@@ -21,8 +21,8 @@ OWN = ("stream", "file", "position", "window", "window_start_scn", "window_scn",
 
 def rows(path: Path | str, **options: str) -> list[Row]:
     """All rows of a query, in the order of its tasks, timestamps in microseconds."""
-    query = databus.query({"path": str(path), **options})
-    batches = (batch for task in databus.plan(query) for batch in databus.read(query, task))
+    query = databus_table.query({"path": str(path), **options})
+    batches = (batch for task in databus_table.plan(query) for batch in databus_table.read(query, task))
     return [whole(row) for batch in batches for row in batch.to_pylist()]
 
 
@@ -133,9 +133,9 @@ def test_where_to_start(tmp_path: Path) -> None:
     flexible = '{"windowScn": -1, "tsNsecs": -1, "windowOffset": -1, "consumption_mode": "ONLINE_CONSUMPTION"}'
     assert rows(path, startingCheckpoint=flexible) == found
     with pytest.raises(ValueError, match="databus takes startingScn or startingCheckpoint, got both"):
-        databus.query({"path": str(path), "startingScn": "1", "startingCheckpoint": flexible})
+        databus_table.query({"path": str(path), "startingScn": "1", "startingCheckpoint": flexible})
     with pytest.raises(ValueError, match=r"databus takes startingCheckpoint the JSON of a Databus checkpoint: "):
-        databus.query({"path": str(path), "startingCheckpoint": "{"})
+        databus_table.query({"path": str(path), "startingCheckpoint": "{"})
 
 
 def test_sources(tmp_path: Path) -> None:

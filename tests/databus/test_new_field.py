@@ -48,7 +48,7 @@ def test_a_field_more(tmp_path: Path) -> None:
     shutil.copytree(Path(sparkwire.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     insert(package / "databus/layout.py", LAYOUT, '    Field("colour", "i16", "Colour of the event"),\n' + LAYOUT)
     row = FUNCTIONS + '\n    fixed("colour", "dbus_colour(event) -> 0"),'
-    insert(package / "databus/fields.py", FUNCTIONS, row)
+    insert(package / "databus/event_fields.py", FUNCTIONS, row)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.event_fields import FIELDS
 from tests.support.arrow import ask
 from tests.support.databus_cases import cases, golden_lines
 from tests.support.databus_damage import damaged_rows, golden_rows, mutants

@@ -13,7 +13,7 @@ from sparkwire.core.column import binary_of
 from sparkwire.datahub.layout import MESSAGE
 from sparkwire.datahub.values import Documents, documents
 from sparkwire.kernels import CHECKED
-from sparkwire.kernels.json import ABSENT, OBJECT
+from sparkwire.kernels.json_grammar import ABSENT, OBJECT
 from tests.support import datahub_cases, datahub_messages
 from tests.support.arrow import ask
 from tests.support.child import run_python

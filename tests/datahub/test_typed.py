@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.datahub.tables import Table, declarations, latest_columns, table_of
-from sparkwire.datahub.typed import row_schema, typed_rows
+from sparkwire.datahub.table_columns import Table, declarations, latest_columns, table_of
+from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from tests.support import datahub_cases
 from tests.support.oracles import datahub as oracle
 

@@ -21,13 +21,13 @@ from sparkwire.base.errors import BAD_MAGIC, OK, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, ReadResponse, split
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
+from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.errors import (
+from sparkwire.databus.client.failures import (
     DispatcherRetriesExhaustedError,
     PullerRetriesExhaustedError,
     ScnNotFoundError,
 )
-from sparkwire.databus.client.event import DataEvent
 from sparkwire.databus.client.page import Page, Source, pages
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import schemas_of, sources_of

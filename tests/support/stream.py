@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sparkwire.databus.files import databus, follow_events
+from sparkwire.databus.files import databus_table, follow_events
 from sparkwire.kafka.files import follow_log, kafka_log
 from tests.support.arrow import whole
 
@@ -71,4 +71,4 @@ def kafka(path: Path | str, **options: str) -> Stream:
 
 
 def events_of(path: Path | str, **options: str) -> Stream:
-    return Stream(databus, follow_events.EventFollower, path, **options)
+    return Stream(databus_table, follow_events.EventFollower, path, **options)

@@ -288,7 +288,7 @@ def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     >>> sparkwire.avro.to_python(b"\\x02", "int")
     1
     """
-    from sparkwire.avro.typed import value_of
+    from sparkwire.avro.typed_values import value_of
 
     return value_of(payload, schema, reader_schema)
 

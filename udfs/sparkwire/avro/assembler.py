@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import SchemaProgram
+from sparkwire.avro.column_machine import SchemaProgram
 from sparkwire.avro.ops import STEP
 from sparkwire.avro.readers import LONGEST
 from sparkwire.avro.schema import Schema

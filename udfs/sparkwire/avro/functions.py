@@ -25,8 +25,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.avro.json import json_program, to_json
-from sparkwire.avro.machine import SchemaProgram
+from sparkwire.avro.column_machine import SchemaProgram
+from sparkwire.avro.json_program import json_program, to_json
 from sparkwire.avro.schema import SchemaError, parse
 from sparkwire.base.errors import ERRORS
 from sparkwire.core.column import from_codes, gather, primitive, spans_of

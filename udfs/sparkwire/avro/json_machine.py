@@ -1,6 +1,6 @@
 """The machine that writes JSON: it runs a program over each row's datum and writes text as it reads.
 
-As in `machine`, one long function on purpose. Text for which there is no room ends the run before its row.
+As in `column_machine`, one long function on purpose. Text for which there is no room ends the run before its row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.json_values import (
+from sparkwire.avro.column_machine import NO_ROOM, SchemaProgram
+from sparkwire.avro.logical_text import (
     LOGICAL_SLACK,
     write_date,
     write_duration,
@@ -20,7 +21,6 @@ from sparkwire.avro.json_values import (
     write_timestamp,
     write_uuid,
 )
-from sparkwire.avro.machine import NO_ROOM, SchemaProgram
 from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
 from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED

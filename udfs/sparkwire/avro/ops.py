@@ -9,7 +9,7 @@ from typing import Final
 
 STEP: Final = 6  # words of an instruction
 
-# ---- Machine that fills columns (`machine`). `slot` is the number of a buffer, `at` the place in the current level.
+# ---- Machine that fills columns (`column_machine`). `slot` is the number of a buffer, `at` the place in the current level.
 (
     INT,  # slot, lowest, highest: an INT; beyond the bounds BAD_FIELD
     LONG,  # slot, lowest, highest, factor: a BIGINT, times factor

@@ -65,7 +65,7 @@ class Registry:
         ValueError
             where a schema is none, or there is none: one sentence.
         """
-        from sparkwire.avro.registry_given import GivenRegistry
+        from sparkwire.avro.registries.given import GivenRegistry
 
         return schemas if isinstance(schemas, Registry) else GivenRegistry(schemas)
 
@@ -102,7 +102,7 @@ class Registry:
         ModuleNotFoundError
             without the extra: one sentence.
         """
-        from sparkwire.avro.registry_http import HttpRegistry
+        from sparkwire.avro.registries.http import HttpRegistry
 
         return HttpRegistry(url, auth, tuple(subjects), patience, dict(settings or {}))
 
@@ -131,7 +131,7 @@ class Registry:
         ValueError
             where the columns are not there, or nothing of it is a schema: one sentence.
         """
-        from sparkwire.avro.registry_topic import TopicRegistry
+        from sparkwire.avro.registries.topic import TopicRegistry
 
         missing = {"offset", "key", "value"} - set(df.columns)
         if missing:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.avro.columns import ColumnPlan, Decoded, decode, plan
+from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, decode, plan
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import SchemaError, parse, text_of

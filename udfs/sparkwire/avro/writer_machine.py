@@ -1,6 +1,6 @@
 """The machine that writes Avro: it runs a program over the columns and appends every row's datum.
 
-As in `machine`, one long function on purpose. A row that the schema has no place for is NULL.
+As in `column_machine`, one long function on purpose. A row that the schema has no place for is NULL.
 """
 
 from __future__ import annotations

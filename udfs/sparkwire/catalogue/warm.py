@@ -16,14 +16,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparkwire.avro.typed import encoded, typed
+from sparkwire.avro.typed_values import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
 from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.explain import explain
-from sparkwire.databus.files import databus
+from sparkwire.databus.files import databus_table
 from sparkwire.kafka.files import kafka_log
 
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -71,8 +71,8 @@ def _read_files() -> int:
         query = kafka_log.query({"path": str(files / "kafka" / "orders-0"), "maxSplitBytes": "4k", **given})
         _drain(kafka_log.read(query, task) for task in kafka_log.plan(query))
     for events in sorted((files / "databus").glob("*.bin")):
-        read = databus.query({"path": str(events)})
-        _drain(databus.read(read, task) for task in databus.plan(read))
+        read = databus_table.query({"path": str(events)})
+        _drain(databus_table.read(read, task) for task in databus_table.plan(read))
     return len(options) + 1
 
 

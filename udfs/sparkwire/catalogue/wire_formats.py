@@ -13,7 +13,7 @@ from sparkwire.avro import payloads
 from sparkwire.avro.functions import schema_ids
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
-from sparkwire.databus.payloads import ask, of_events
+from sparkwire.databus.event_payloads import ask, of_events
 
 _LIKELY_IDS: Final = 1 << 20
 """a registry counts from 1; four bytes of anything else are rarely below"""

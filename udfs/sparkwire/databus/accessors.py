@@ -13,8 +13,8 @@ from sparkwire.base.wire import described
 from sparkwire.core.builders import Column
 from sparkwire.core.column import build, empty, from_codes, gather, primitive, timestamps
 from sparkwire.databus import layout
-from sparkwire.databus.event import UNKNOWN
-from sparkwire.databus.keys import measure_keys, write_keys
+from sparkwire.databus.event_kernels import UNKNOWN
+from sparkwire.databus.key_text import measure_keys, write_keys
 from sparkwire.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
 from sparkwire.databus.parts import DIGEST, NO_NUMBER, VERSION
 from sparkwire.databus.scan import Events

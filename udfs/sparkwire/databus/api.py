@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 from sparkwire.base.deprecation import GONE, arguments, replaced, warn
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Consumer, Registration
-from sparkwire.databus.client.errors import (
+from sparkwire.databus.client.data_event import DataEvent
+from sparkwire.databus.client.failures import (
     ConsumerFailedError,
     DamagedEventError,
     DispatcherRetriesExhaustedError,
     PullerRetriesExhaustedError,
     ScnNotFoundError,
 )
-from sparkwire.databus.client.event import DataEvent
 from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import Outcome, dispatch
@@ -131,7 +131,6 @@ def consume(
     >>> events = spark.read.format("databus").load("/relay")
     >>> sparkwire.databus.consume(events, Orders(), partitions=4).where("retries > 0")
     """
-    from sparkwire.spark import databus
 
     for name, ids in (("only_sources", only_sources), ("logical_partitions", logical_partitions)):
         if ids is not None:
@@ -139,7 +138,9 @@ def consume(
                 f"consume({name}=…) goes in sparkwire {GONE}: filter the rows, src_id < 0 being the windows",
                 stacklevel=4,
             )
-    return databus.consume(
+    from sparkwire.spark import databus_client
+
+    return databus_client.consume(
         df,
         consumer,
         group_size,
@@ -183,9 +184,9 @@ def callbacks(
     --------
     >>> sparkwire.databus.callbacks(events).groupBy("callback").count()
     """
-    from sparkwire.spark import databus
+    from sparkwire.spark import databus_client
 
-    return databus.callbacks(df, sources, order, threshold, tasks)
+    return databus_client.callbacks(df, sources, order, threshold, tasks)
 
 
 def rows_by_source(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.core.column import empty
-from sparkwire.databus import event, layout
+from sparkwire.databus import event_kernels, layout
 from sparkwire.databus.layout import BYTES_KEY, LONG_KEY
 from sparkwire.kernels import Bools, int64, kernel
 
@@ -19,7 +19,7 @@ def find_opcodes(attributes: npt.NDArray[Any], variants: npt.NDArray[np.int8], o
     for row in range(out.size):
         bits = int64(attributes[row]) & layout.V2_OPCODE_MASK
         if bits == 3:
-            out[row] = -1 if event.is_v2(variants[row]) else 0
+            out[row] = -1 if event_kernels.is_v2(variants[row]) else 0
         else:
             out[row] = bits - 1
 

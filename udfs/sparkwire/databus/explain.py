@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkwire.base.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.base.wire import Field, Layout, described
 from sparkwire.core.dump import Dump, Line
-from sparkwire.databus import accessors, event, layout
+from sparkwire.databus import accessors, event_kernels, layout
 from sparkwire.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -49,12 +49,12 @@ class _Event:
     def __init__(self, data: bytes) -> None:
         self.found = Events(pa.array([data], pa.binary()), check=True)
         self.variant = int(self.found.header.variants[0])
-        self.dump = Dump(data, "little" if event.is_little(self.variant) else "big")
+        self.dump = Dump(data, "little" if event_kernels.is_little(self.variant) else "big")
         self.is_v2 = self.variant >= layout.V2_BIG
         self.table: Layout = V2 if self.is_v2 else V1
         self.size = len(data)
-        self.length = int(event.total_length(self.found.data, 0, self.size, self.variant))
-        self.header_end = int(event.header_end(self.found.data, 0, self.size, self.variant))
+        self.length = int(event_kernels.total_length(self.found.data, 0, self.size, self.variant))
+        self.header_end = int(event_kernels.header_end(self.found.data, 0, self.size, self.variant))
         self.lies: list[int] = []
         """the lines that say what cannot be"""
 

@@ -24,8 +24,8 @@ from typing import Any, Final, NoReturn, cast
 import pyarrow as pa
 
 from sparkwire.databus import layout
+from sparkwire.databus.to_event import to_event
 from sparkwire.databus.to_json import ENCODINGS, PLAIN
-from sparkwire.databus.writer import to_event
 
 _FIELDS: Final = pa.struct(
     [

@@ -10,13 +10,13 @@ from sparkwire.core.builders import Shared, rows_function, scalar_functions, str
 from sparkwire.core.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.core.function import Format, Function
 from sparkwire.databus import explain, layout, stream
-from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.from_json import from_json
 from sparkwire.databus.input_fields import takable
 from sparkwire.databus.partition import key_partition
 from sparkwire.databus.scan import Events
+from sparkwire.databus.to_event import to_event
 from sparkwire.databus.to_json import to_json
-from sparkwire.databus.writer import to_event
 
 _EVENT: Final = bytes.fromhex(
     "00328136c6000000420001000000000000004dffff0003136dcc951d8c0001002801020304"

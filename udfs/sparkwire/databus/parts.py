@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkwire.databus import layout
-from sparkwire.databus.event import UNKNOWN, header_end, is_little, is_v2, key_type, total_length
+from sparkwire.databus.event_kernels import UNKNOWN, header_end, is_little, is_v2, key_type, total_length
 from sparkwire.databus.layout import (
     CRC32_SIZE,
     LONG_KEY,

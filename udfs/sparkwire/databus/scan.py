@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sparkwire.base.errors import OK
 from sparkwire.core.column import Offsets, binary_of, empty, rooms
-from sparkwire.databus import event, layout, parts
+from sparkwire.databus import event_kernels, layout, parts
 from sparkwire.databus.attributes import find_opcodes, key_kinds
-from sparkwire.databus.event import UNKNOWN
+from sparkwire.databus.event_kernels import UNKNOWN
 from sparkwire.databus.layout import FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.databus.parts import KEY, NUMBERS, SPANS, PartSpans, one_row
 from sparkwire.kernels import (
@@ -69,23 +69,23 @@ def read_headers(
         ahead = int64(offsets[min(row + _AHEAD, rows - 1)])
         prefetch(data, ahead)
         prefetch(data, ahead + 64)
-        variant = event.event_variant(data, start, size)
+        variant = event_kernels.event_variant(data, start, size)
         variants[row] = variant
         _read_fields(data, start, size, variant, fields, row)
         if not check:
             continue
         # Written out here: a call would pass the arrays again for every row.
-        end = event.header_end(data, start, size, variant)
-        length = event.total_length(data, start, size, variant)
-        if not event.is_whole(size, variant, end, length):
+        end = event_kernels.header_end(data, start, size, variant)
+        length = event_kernels.total_length(data, start, size, variant)
+        if not event_kernels.is_whole(size, variant, end, length):
             torn += 1
             continue
-        first = event.header_first(variant)
+        first = event_kernels.header_first(variant)
         header = int64(crc32_raw(data, start + first, end - first))
         value = int64(crc32_raw(data, start + end, length - end))
         crcs[0, row], crcs[1, row] = header, value
-        checks[0, row] = header == event.stored_header_crc(data, start, variant)
-        checks[1, row] = value == event.stored_value_crc(data, start, variant)
+        checks[0, row] = header == event_kernels.stored_header_crc(data, start, variant)
+        checks[1, row] = value == event_kernels.stored_value_crc(data, start, variant)
     return torn
 
 
@@ -102,13 +102,13 @@ def check_torn(
             crcs[0, row] = crcs[1, row] = UNKNOWN
             checks[0, row] = checks[1, row] = UNKNOWN
             continue
-        end = event.header_end(data, start, size, variant)
-        length = event.total_length(data, start, size, variant)
-        if not event.is_whole(size, variant, end, length):
-            crcs[0, row] = event.header_crc(data, start, size, variant, end)
-            crcs[1, row] = event.value_crc(data, start, size, variant, end, length)
-            checks[0, row] = event.header_checks(data, start, size, variant, end, crcs[0, row])
-            checks[1, row] = event.value_checks(data, start, size, variant, end, length, crcs[1, row])
+        end = event_kernels.header_end(data, start, size, variant)
+        length = event_kernels.total_length(data, start, size, variant)
+        if not event_kernels.is_whole(size, variant, end, length):
+            crcs[0, row] = event_kernels.header_crc(data, start, size, variant, end)
+            crcs[1, row] = event_kernels.value_crc(data, start, size, variant, end, length)
+            checks[0, row] = event_kernels.header_checks(data, start, size, variant, end, crcs[0, row])
+            checks[1, row] = event_kernels.value_checks(data, start, size, variant, end, length, crcs[1, row])
 
 
 @kernel
@@ -160,10 +160,10 @@ def find_errors(
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
         variant = int64(variants[row])
-        error = event.header_error(data, start, size, variant, int64(checks[0, row]))
+        error = event_kernels.header_error(data, start, size, variant, int64(checks[0, row]))
         if error == OK:
-            length = event.total_length(data, start, size, variant)
-            error = event.body_error(size, length, bounded[row], int64(checks[1, row]))
+            length = event_kernels.total_length(data, start, size, variant)
+            error = event_kernels.body_error(size, length, bounded[row], int64(checks[1, row]))
         errors[row] = error
 
 

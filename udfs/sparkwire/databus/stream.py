@@ -20,7 +20,7 @@ import pyarrow as pa
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, primitive
-from sparkwire.databus import event, layout
+from sparkwire.databus import event_kernels, layout
 from sparkwire.databus.accessors import status_codes
 from sparkwire.databus.layout import (
     MIN_LENGTH,
@@ -61,11 +61,13 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
     """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
         return NO_VARIANT
-    variant = event.magic_variant(data, start, size)
+    variant = event_kernels.magic_variant(data, start, size)
     if variant != NO_VARIANT:
         return variant
     if u8(data, start) == 2:
-        return V2_BIG + 1 if event.is_little(previous) else V2_BIG  # without a magic word it is wrong in either order
+        return (
+            V2_BIG + 1 if event_kernels.is_little(previous) else V2_BIG
+        )  # without a magic word it is wrong in either order
     return _v1_header(data, start, size, previous)[0]
 
 
@@ -75,11 +77,11 @@ def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, 
 
     It is that of the event before, unless the checksum is right in the other order alone.
     """
-    variant = V1_LITTLE if event.is_little(previous) else V1_BIG
-    if event.header_crc_ok(data, start, size, variant):
+    variant = V1_LITTLE if event_kernels.is_little(previous) else V1_BIG
+    if event_kernels.header_crc_ok(data, start, size, variant):
         return variant, True
     other = V1_BIG if variant == V1_LITTLE else V1_LITTLE
-    return (other, True) if event.header_crc_ok(data, start, size, other) else (variant, False)
+    return (other, True) if event_kernels.header_crc_ok(data, start, size, other) else (variant, False)
 
 
 @kernel
@@ -89,19 +91,19 @@ def stream_header(data: Bytes, start: int, size: int, previous: int, sums: Range
         variant = stream_variant(data, start, size, previous)
         return variant, _header_error(data, start, size, variant, sums)
     variant, intact = _v1_header(data, start, size, previous)
-    return variant, event.header_error(data, start, size, variant, intact)
+    return variant, event_kernels.header_error(data, start, size, variant, intact)
 
 
 @kernel
 def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeSums) -> int:
-    error = event.header_error(data, start, size, variant, 1)
+    error = event_kernels.header_error(data, start, size, variant, 1)
     if error != OK:
         return error
     # Every byte of the header is there, and it is no shorter than a header is.
-    first, end = event.header_first(variant), event.header_end(data, start, size, variant)
+    first, end = event_kernels.header_first(variant), event_kernels.header_end(data, start, size, variant)
     computed = int64(range_crc(data, start + first, start + end, sums))
-    checks = 1 if computed == event.stored_header_crc(data, start, variant) else 0
-    return event.header_error(data, start, size, variant, checks)
+    checks = 1 if computed == event_kernels.stored_header_crc(data, start, variant) else 0
+    return event_kernels.header_error(data, start, size, variant, checks)
 
 
 @kernel
@@ -141,14 +143,18 @@ def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
 @kernel
 def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
     """Whether a V2 header's magic word, lengths and checksum hold."""
-    variant = event.magic_variant(data, start, size)
+    variant = event_kernels.magic_variant(data, start, size)
     if variant == NO_VARIANT or size < V2_KEY:
         return False
-    end = event.header_end(data, start, size, variant)
-    if end < V2_KEY or end > min(size, _SEARCHED_HEADER) or end > event.total_length(data, start, size, variant):
+    end = event_kernels.header_end(data, start, size, variant)
+    if (
+        end < V2_KEY
+        or end > min(size, _SEARCHED_HEADER)
+        or end > event_kernels.total_length(data, start, size, variant)
+    ):
         return False
-    computed = int64(range_crc(data, start + event.header_first(variant), start + end, sums))
-    return computed == event.stored_header_crc(data, start, variant)
+    computed = int64(range_crc(data, start + event_kernels.header_first(variant), start + end, sums))
+    return computed == event_kernels.stored_header_crc(data, start, variant)
 
 
 @kernel
@@ -173,7 +179,7 @@ def split_events(
             size = end - pos
             variant, error = stream_header(data, pos, size, previous, sums)
             if error == OK:
-                after = min(pos + event.total_length(data, pos, size, variant), end)
+                after = min(pos + event_kernels.total_length(data, pos, size, variant), end)
                 error = body_error(data, pos, size, variant, scratch)
                 previous = variant
             else:
@@ -190,13 +196,13 @@ def split_events(
 @kernel
 def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSpans) -> int:
     """The first thing wrong after the valid header of the event at ``start``."""
-    length = event.total_length(data, start, size, variant)
+    length = event_kernels.total_length(data, start, size, variant)
     clear_row(scratch, 0)
     bounded = read_parts(data, start, size, variant, 0, scratch)
-    end = event.header_end(data, start, size, variant)
-    computed = event.value_crc(data, start, size, variant, end, length)
-    checks = event.value_checks(data, start, size, variant, end, length, computed)
-    return event.body_error(size, length, bounded, checks)
+    end = event_kernels.header_end(data, start, size, variant)
+    computed = event_kernels.value_crc(data, start, size, variant, end, length)
+    checks = event_kernels.value_checks(data, start, size, variant, end, length, computed)
+    return event_kernels.body_error(size, length, bounded, checks)
 
 
 def most_rows(sizes: Ints) -> int:

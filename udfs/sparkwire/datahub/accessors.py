@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, struct, timestamps
 from sparkwire.datahub import values
+from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.images import Images, json_text, keys_text, text_map
 from sparkwire.datahub.layout import OPERATIONS
-from sparkwire.datahub.messages import BlobColumn
-from sparkwire.kernels.json import OBJECT
+from sparkwire.kernels.json_grammar import OBJECT
 
 MessageAccessor = Callable[[BlobColumn], pa.Array]
 

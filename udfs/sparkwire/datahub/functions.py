@@ -8,8 +8,8 @@ from sparkwire.core.builders import Accessor, Column, scalar_functions, struct_f
 from sparkwire.core.function import Format, Function
 from sparkwire.datahub import accessors
 from sparkwire.datahub.accessors import millis, text, time
-from sparkwire.datahub.messages import messages_of
-from sparkwire.datahub.writer import to_blob
+from sparkwire.datahub.blobs import messages_of
+from sparkwire.datahub.to_blob import to_blob
 
 _BLOB: Final = (
     b'{ "schema": { "dataColumn": [ { "name": "id", "type": "LONG" }, { "name": "name", "type": "STRING" }, '

@@ -15,7 +15,7 @@ from sparkwire.datahub import values
 from sparkwire.datahub.layout import DATE
 from sparkwire.datahub.values import Listed, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, store_u8
-from sparkwire.kernels.json import ESCAPED, NULL, OBJECT, STRING
+from sparkwire.kernels.json_grammar import ESCAPED, NULL, OBJECT, STRING
 from sparkwire.kernels.json_members import MANY, mark_repeats
 from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
 

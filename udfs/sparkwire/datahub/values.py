@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparkwire.core.column import binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bools, Bytes, Ints
 from sparkwire.kernels.base64 import measure_decoded, write_decoded
-from sparkwire.kernels.json import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
+from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
 from sparkwire.kernels.json_members import Members, find_last, list_members
 from sparkwire.kernels.json_scan import Paths, scan_documents, scratch
 from sparkwire.kernels.json_values import (
@@ -30,7 +30,7 @@ _PIECE: Final = 1 << 16  # [items]
 
 
 class Values(NamedTuple):
-    """One value a row; see ``sparkwire.kernels.json`` for what spans and kinds are."""
+    """One value a row; see ``sparkwire.kernels.json_grammar`` for what spans and kinds are."""
 
     data: Bytes
     starts: Ints

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from sparkwire.base.errors import DECOMPRESS_FAILED, OK
 from sparkwire.core.column import arrays, empty, part
 from sparkwire.kafka.batch_headers import MAGIC_0, HeaderBlock
+from sparkwire.kafka.entry_payloads import EntryPayloads
 from sparkwire.kafka.layout import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from sparkwire.kafka.payloads import EntryPayloads
 from sparkwire.kernels import Bytes, Ints, i32, i64, int64, kernel, u8, u32
 from sparkwire.kernels.checksums.xxh32 import xxh32
 

@@ -24,6 +24,7 @@ from sparkwire.base.wire import Field
 from sparkwire.core.column import binary_of
 from sparkwire.core.dump import Dump, Full, Line
 from sparkwire.kafka.batch_headers import MAGIC_2, UNKNOWN, header_block
+from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.explain_batch import batch
 from sparkwire.kafka.explain_entry import MOST_INFLATED, Errors, ExplainedEntry, header
 from sparkwire.kafka.explain_message import key_and_value, message
@@ -39,7 +40,6 @@ from sparkwire.kafka.layout import (
     MESSAGE_ENTRY_1,
     OVERHEAD,
 )
-from sparkwire.kafka.payloads import EVERY_OFFSET, payloads_of
 
 
 def explain(data: bytes) -> list[Line]:

@@ -14,9 +14,9 @@ from sparkwire.kafka import (
     leader_epochs,
     lookups,
     producer_snapshot,
+    to_records,
     transaction_record,
     txn_index,
-    writer,
 )
 from sparkwire.kafka.batches import BATCHES, scan_batches
 from sparkwire.kafka.headers_map import decode_headers_map
@@ -208,7 +208,7 @@ FUNCTIONS: Final = (
         "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
         "One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a "
         "null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.",
-        writer.encode_message,
+        to_records.encode_message,
         "CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!",
         called_on_null=True,
     ),
@@ -220,7 +220,7 @@ FUNCTIONS: Final = (
         "have an offset keep it, in ascending order. compression is none, gzip, snappy, lz4 or zstd, in any case, the last for "
         "magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
         "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",
-        writer.encode_records,
+        to_records.encode_records,
         "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "
         "'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]",
         literals=("compression",),

@@ -30,8 +30,8 @@ from sparkwire.kafka.codecs import (
     ZSTD_STREAM,
     planned_blocks,
 )
+from sparkwire.kafka.entry_payloads import EntryPayloads
 from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
-from sparkwire.kafka.payloads import EntryPayloads
 from sparkwire.kafka.small_blocks import inflate_run
 from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 

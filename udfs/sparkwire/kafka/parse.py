@@ -25,19 +25,7 @@ from sparkwire.kafka.batch_headers import (
     header_room,
     read_headers,
 )
-from sparkwire.kafka.columns import (
-    HAS_OFFSET,
-    HAS_TIME,
-    HEADER_KEY_BYTES,
-    HEADER_VALUE_BYTES,
-    HEADERS,
-    KEY_BYTES,
-    RECORDS,
-    VALUE_BYTES,
-    GrowingColumns,
-    RecordColumns,
-    WantedColumns,
-)
+from sparkwire.kafka.entry_payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.kafka.inflate import Inflater, Opened
 from sparkwire.kafka.layout import (
@@ -53,7 +41,19 @@ from sparkwire.kafka.layout import (
 )
 from sparkwire.kafka.parse_batch import SMALLEST_HEADER, BatchDefaults, parse_batch
 from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
-from sparkwire.kafka.payloads import EntryPayloads, OffsetRange, locate
+from sparkwire.kafka.record_columns import (
+    HAS_OFFSET,
+    HAS_TIME,
+    HEADER_KEY_BYTES,
+    HEADER_VALUE_BYTES,
+    HEADERS,
+    KEY_BYTES,
+    RECORDS,
+    VALUE_BYTES,
+    GrowingColumns,
+    RecordColumns,
+    WantedColumns,
+)
 from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 
 RowsOfEntries = npt.NDArray[np.int32]

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkwire.base.errors import BAD_RECORD, OK
-from sparkwire.kafka.columns import (
+from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
+from sparkwire.kafka.parse_messages import NO_CODE, append_row
+from sparkwire.kafka.record_columns import (
     COMMON,
     HAS_HEADERS,
     HAS_KEY,
@@ -24,8 +26,6 @@ from sparkwire.kafka.columns import (
     RecordColumns,
     WantedColumns,
 )
-from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
-from sparkwire.kafka.parse_messages import NO_CODE, append_row
 from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch
 from sparkwire.kernels.varint import varint, varlong

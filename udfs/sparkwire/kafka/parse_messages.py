@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sparkwire.base.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
-from sparkwire.kafka.columns import (
+from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
+from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
+from sparkwire.kafka.record_columns import (
     COMMON,
     HAS_KEY,
     HAS_OFFSET,
@@ -16,8 +18,6 @@ from sparkwire.kafka.columns import (
     RecordColumns,
     WantedColumns,
 )
-from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
-from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
 from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
 

@@ -19,7 +19,13 @@ from sparkwire.base.errors import ERRORS, refusal
 from sparkwire.core.builders import Column
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
-from sparkwire.kafka.columns import (
+from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
+from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
+from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
+from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
+from sparkwire.kafka.output import binary, text
+from sparkwire.kafka.parse import parse_log
+from sparkwire.kafka.record_columns import (
     COMMON,
     HAS_HEADERS,
     HAS_KEY,
@@ -33,12 +39,6 @@ from sparkwire.kafka.columns import (
     RecordColumns,
     WantedColumns,
 )
-from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
-from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
-from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
-from sparkwire.kafka.output import binary, text
-from sparkwire.kafka.parse import parse_log
-from sparkwire.kafka.payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bools
 

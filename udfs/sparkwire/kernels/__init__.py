@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkwire.kernels.checksums.crc import crc32, crc32_raw, crc32c
 from sparkwire.kernels.copy import COPY_SLACK, copy
-from sparkwire.kernels.fields import FieldPlace, Variant, field_reader, variant_of
+from sparkwire.kernels.field_access import FieldPlace, Variant, field_reader, variant_of
 from sparkwire.kernels.jit import CHECKED, kernel
 from sparkwire.kernels.load import (
     Bools,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparkwire.kernels.blocks import BLOCK
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json import (
+from sparkwire.kernels.json_grammar import (
     ARRAY,
     COMMA,
     ESCAPED,

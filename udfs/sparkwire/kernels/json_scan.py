@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sparkwire.kernels.blocks import BLOCK, differences, lowest
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json import (
+from sparkwire.kernels.json_grammar import (
     ABSENT,
     ARRAY,
     COLON,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sparkwire.kernels.blocks import BLOCK, backslashes, lowest
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json import (
+from sparkwire.kernels.json_grammar import (
     ARRAY,
     BACKSLASH,
     COMMA,

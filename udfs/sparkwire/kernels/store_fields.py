@@ -1,4 +1,4 @@
-"""Columns into the fixed fields of a row: `sparkwire.kernels.fields` the other way round."""
+"""Columns into the fixed fields of a row: `sparkwire.kernels.field_access` the other way round."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sparkwire.kernels.fields import FieldPlace, Variant
+from sparkwire.kernels.field_access import FieldPlace, Variant
 from sparkwire.kernels.load import address, in_order
 
 _INDEX = ir.IntType(64)

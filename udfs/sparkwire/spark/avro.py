@@ -15,12 +15,12 @@ from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
-from sparkwire.avro.typed import Typed, encoded, typed
 from sparkwire.avro.typed_rows import RowsReader, by_name
-from sparkwire.databus.payloads import EVENT_COLUMNS, ask, is_data, of_events
+from sparkwire.avro.typed_values import Typed, encoded, typed
+from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_names, is_name_in
 from sparkwire.spark.memory import told_of_memory
-from sparkwire.spark.messages import Arrays, PayloadColumn, Taken
+from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 from sparkwire.spark.udf import best_interface, session_time_zone
 
 _ERROR: Final = pa.field("_error_", pa.string())

@@ -12,8 +12,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.datahub.layout import SQL_TYPES
-from sparkwire.datahub.tables import Table, declarations, latest_columns, table_of
-from sparkwire.datahub.typed import row_schema, typed_rows
+from sparkwire.datahub.table_columns import Table, declarations, latest_columns, table_of
+from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from sparkwire.spark.frames import check_binary, others
 
 Batches = Iterator[pa.RecordBatch]

@@ -21,7 +21,7 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
 from sparkwire.base.errors import BAD_FIELD, ERRORS
 from sparkwire.spark.frames import check_names, quoted
-from sparkwire.spark.messages import Arrays, PayloadColumn, Taken
+from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 
 _OWN: Final = StructType([StructField("_schema_id_", StringType()), StructField("_error_", StringType())])
 _DATA, _ROW = "_data_", "_row_"

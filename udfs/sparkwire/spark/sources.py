@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from sparkwire.core.sources.follow import Follower
 from sparkwire.core.sources.format import Files, Sink
-from sparkwire.databus.files import databus, follow_events, write_events
+from sparkwire.databus.files import databus_table, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log, write_log
 from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
@@ -154,9 +154,9 @@ class KafkaLog(FileSource):
 
 
 class Databus(FileSource):
-    """Databus event files as a table; see `sparkwire.databus.files.databus`."""
+    """Databus event files as a table; see `sparkwire.databus.files.databus_table`."""
 
-    files = databus
+    files = databus_table
     sink = write_events
     follower = follow_events.EventFollower
 

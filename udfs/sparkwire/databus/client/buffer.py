@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sparkwire.base.errors import OK
 from sparkwire.core.column import binary_of, empty
-from sparkwire.databus import event, layout, stream
+from sparkwire.databus import event_kernels, layout, stream
 from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of
 from sparkwire.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
 from sparkwire.databus.parts import PartSpans, one_row
@@ -152,13 +152,13 @@ def walk(
         length = intact_v1(data, pos, left, variant)
         if length == 0:
             variant = stream.stream_variant(data, pos, left, variant)
-            checks = 1 if variant != NO_VARIANT and event.header_crc_ok(data, pos, left, variant) else 0
-            error = event.header_error(data, pos, left, variant, checks)
+            checks = 1 if variant != NO_VARIANT and event_kernels.header_crc_ok(data, pos, left, variant) else 0
+            error = event_kernels.header_error(data, pos, left, variant, checks)
             if error == OK:
                 error = stream.body_error(data, pos, left, variant, scratch)
             if error != OK:
                 return count, error
-            length = event.total_length(data, pos, left, variant)
+            length = event_kernels.total_length(data, pos, left, variant)
         _read_columns(data, pos, left, variant, columns, count)
         pos += length
         count += 1
@@ -174,15 +174,15 @@ def intact_v1(data: Bytes, start: int, size: int, previous: int) -> int:
     """
     if (previous != V1_BIG and previous != V1_LITTLE) or size < V1_LONG_HEADER or u8(data, start) != 0:
         return int64(0)
-    if event.key_type(data, start, previous) != LONG_KEY:
+    if event_kernels.key_type(data, start, previous) != LONG_KEY:
         return int64(0)
-    length = event.total_length(data, start, size, previous)
+    length = event_kernels.total_length(data, start, size, previous)
     if length < V1_LONG_HEADER or length > size:
         return int64(0)
-    first = event.header_first(previous)
+    first = event_kernels.header_first(previous)
     header = int64(crc32_raw(data, start + first, V1_LONG_HEADER - first))
     value = int64(crc32_raw(data, start + V1_LONG_HEADER, length - V1_LONG_HEADER))
-    if header != event.stored_header_crc(data, start, previous) or value != event.stored_value_crc(
+    if header != event_kernels.stored_header_crc(data, start, previous) or value != event_kernels.stored_value_crc(
         data, start, previous
     ):
         return int64(0)

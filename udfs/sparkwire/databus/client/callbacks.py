@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, check_callbacks, overrides
-from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.page import Page
 from sparkwire.databus.client.result import Result
 

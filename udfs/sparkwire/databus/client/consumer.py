@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sparkwire.databus.client.event import DataEvent
+from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.result import Result
 
 

@@ -16,7 +16,7 @@ from sparkwire.databus.client import page as kinds
 from sparkwire.databus.client.callbacks import Callbacks, Failure
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Registration
-from sparkwire.databus.client.errors import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
+from sparkwire.databus.client.failures import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
 from sparkwire.databus.client.kept import KeptPages
 from sparkwire.databus.client.page import Page, Run, Source
 from sparkwire.databus.client.progress import Progress, is_online

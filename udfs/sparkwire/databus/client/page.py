@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.avro.columns import ColumnPlan, decode, plan
+from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.core.column import binary_of, spans_of
 from sparkwire.databus import layout

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.errors import ConsumerFailedError, DamagedEventError
+from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import Source, pages
 from sparkwire.databus.client.report import Window
 from sparkwire.databus.client.rows import CallbackRows, stretches

@@ -18,7 +18,7 @@ from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.databus.accessors import status_codes
-from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files.events import DATA, EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
@@ -26,7 +26,7 @@ from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools
 
 if TYPE_CHECKING:
-    from sparkwire.databus.files.databus import EventsQuery
+    from sparkwire.databus.files.databus_table import EventsQuery
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
 _TAIL: Final = 256  # [bytes]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkwire.base.errors import OK, TRUNCATED
 from sparkwire.core.column import empty
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.databus import event
+from sparkwire.databus import event_kernels
 from sparkwire.databus.layout import END_OF_PERIOD, NO_VARIANT, SCN_REGRESS, V1, V2
 from sparkwire.databus.parts import PartSpans, one_row
 from sparkwire.databus.stream import body_error, next_header, stream_header, stream_variant
@@ -105,18 +105,18 @@ def frame_rows(
         if error != OK and left < ahead and not at_hand:
             return count, previous, int64(ahead)
         if error == TRUNCATED and not at_hand:
-            claimed = event.header_end(data, pos, left, variant)
+            claimed = event_kernels.header_end(data, pos, left, variant)
             if left < claimed <= skipped:
                 return count, previous, int64(claimed)
         sequence, kind = int64(0), int64(BROKEN)
         if error == OK:
-            length = event.total_length(data, pos, left, variant)
+            length = event_kernels.total_length(data, pos, left, variant)
             if length > left and not final:
                 return count, previous, int64(length)
             after = min(pos + length, size)
             previous = variant
-            little = event.is_little(variant)
-            if event.is_v2(variant):
+            little = event_kernels.is_little(variant)
+            if event_kernels.is_v2(variant):
                 sequence = i64(data, pos + _V2_SEQUENCE, little)
                 source = int64(i32(data, pos + _V2_SOURCE, little))
             else:
@@ -152,7 +152,7 @@ def frame_rows(
 def _length(data: Bytes, pos: int, left: int, previous: int, sums: RangeSums) -> int:
     """Of the event at ``pos`` [bytes]; 0 where no header is there."""
     variant, error = stream_header(data, pos, left, previous, sums)
-    return event.total_length(data, pos, left, variant) if error == OK else int64(0)
+    return event_kernels.total_length(data, pos, left, variant) if error == OK else int64(0)
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 from sparkwire.core.sources.follow import Follower, may_grow, text, whole
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import GZIP, File, OpenFile
-from sparkwire.databus.files.databus import Begin, EventsQuery, stream_parts, streams
+from sparkwire.databus.files.databus_table import Begin, EventsQuery, stream_parts, streams
 from sparkwire.databus.files.event_rows import EventGuard, FilePart, tail_of
 from sparkwire.databus.files.events import EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, Open, Windows, windows_of

@@ -24,8 +24,8 @@ from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish, joined
 from sparkwire.databus import layout
-from sparkwire.databus.fields import FIELDS
-from sparkwire.databus.files.databus import COLUMNS, NAME
+from sparkwire.databus.event_fields import FIELDS
+from sparkwire.databus.files.databus_table import COLUMNS, NAME
 from sparkwire.databus.functions import FUNCTIONS
 from sparkwire.databus.scan import Events
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.manifest import Chunks, Encryption
 
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20

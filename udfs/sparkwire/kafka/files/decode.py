@@ -13,6 +13,7 @@ import numpy as np
 
 from sparkwire.core.column import Binary, empty
 from sparkwire.kafka.batches import Batches, batches_of
+from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.framing import (
     THE_END,
@@ -24,7 +25,6 @@ from sparkwire.kafka.framing import (
 )
 from sparkwire.kafka.inflate import Inflater
 from sparkwire.kafka.layout import LEAST_SIZE, OVERHEAD
-from sparkwire.kafka.payloads import OffsetRange
 from sparkwire.kafka.records import Records, records_of
 from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bytes, Ints, int64, kernel

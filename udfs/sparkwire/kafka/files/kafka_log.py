@@ -22,7 +22,7 @@ from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, a
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.disk import with_bucket
-from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks

@@ -14,6 +14,7 @@ from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
 from sparkwire.kafka.files.headers import batch_pieces, header_pieces
@@ -22,7 +23,6 @@ from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
-from sparkwire.kafka.payloads import OffsetRange
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.sought import ANYTHING
 

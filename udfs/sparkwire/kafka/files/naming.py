@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sparkwire.core.sources.storage import GZIP, File
-from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.manifest import Manifest
 
 _SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")

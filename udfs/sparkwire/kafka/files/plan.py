@@ -13,6 +13,7 @@ from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.guard import Guard, entry_id
@@ -31,7 +32,6 @@ from sparkwire.kafka.files.txn_files import (
 )
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.layout import NO_TIMESTAMP
-from sparkwire.kafka.payloads import OffsetRange
 
 
 class SegmentPart(NamedTuple):

@@ -27,7 +27,7 @@ import numpy as np
 
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, listed
 from sparkwire.kafka.files.chunks import ChunkLayer
-from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.manifest import EPOCHS, Chunks, Manifest, NotWhole, parsed
 from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partition_of

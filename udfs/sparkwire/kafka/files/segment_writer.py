@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
-from sparkwire.kafka.encode import RecordsToWrite, Sets
+from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.write_options import LogWrite
 from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
-from sparkwire.kafka.writer import LARGEST_DELTA, encode, records_of
+from sparkwire.kafka.to_records import LARGEST_DELTA, encode, records_of
 from sparkwire.kernels import Bools, Ints, int64, kernel
 
 SNAPSHOT: Final = ".snapshot"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
-from sparkwire.kafka.files.keys import Keys
+from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 from sparkwire.kafka.files.naming import Segment
 

@@ -24,7 +24,7 @@ from sparkwire.kafka.files.write_rows import by_partition, rows_of
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
-from sparkwire.kafka.writer import LARGEST_DELTA
+from sparkwire.kafka.to_records import LARGEST_DELTA
 
 EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"

@@ -12,7 +12,7 @@ from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, RECORDS
 from sparkwire.kafka.layout import CODECS, TIMESTAMP_TYPES
-from sparkwire.kafka.writer import LARGEST_DELTA
+from sparkwire.kafka.to_records import LARGEST_DELTA
 
 KEEP, ASSIGN = "keep", "assign"
 APPEND, ERROR = "append", "error"

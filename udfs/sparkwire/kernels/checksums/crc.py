@@ -17,12 +17,12 @@ from numba import types
 from numba.extending import intrinsic
 
 from sparkwire.kernels.checksums import gf2
+from sparkwire.kernels.checksums.crc_tables import table_checksum
 from sparkwire.kernels.checksums.fold import checksum_function
 from sparkwire.kernels.checksums.gf2 import Checksum
+from sparkwire.kernels.instruction_sets import MACHINES, Machine
 from sparkwire.kernels.isa import Isa, compiled_isa
 from sparkwire.kernels.load import Bytes, Int, address
-from sparkwire.kernels.machine import MACHINES, Machine
-from sparkwire.kernels.tables import table_checksum
 
 ONES = 0xFFFFFFFF
 CRC32 = Checksum("crc32", gf2.IEEE, ONES, ONES)

@@ -29,8 +29,8 @@ from numba.core import cgutils
 
 from sparkwire.kernels.checksums import gf2
 from sparkwire.kernels.checksums.gf2 import Checksum
+from sparkwire.kernels.instruction_sets import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
 from sparkwire.kernels.load import emit_prefetch
-from sparkwire.kernels.machine import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
 
 ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
 WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import Assembler, bounds_of, deferred, least_size
+from sparkwire.avro.column_machine import STACK, SchemaProgram
 from sparkwire.avro.json_machine import TEXT_SLACK, run_json
-from sparkwire.avro.machine import STACK, SchemaProgram
 from sparkwire.avro.readers import DIGITS, MOST_EMPTY_ITEMS
 from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.base.errors import OK, TOO_LARGE

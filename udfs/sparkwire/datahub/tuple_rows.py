@@ -22,13 +22,13 @@ from sparkwire.base.errors import ERRORS
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
 from sparkwire.datahub import values
+from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.images import Images
 from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
-from sparkwire.datahub.messages import BlobColumn
-from sparkwire.datahub.tables import Table, of_table
+from sparkwire.datahub.table_columns import Table, of_table
 from sparkwire.datahub.values import Codes, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
+from sparkwire.kernels.json_grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
 
 TUPLE_COLUMNS: Final = {
     "_sequence_id_": "STRING",

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.machine import STACK, Memory, SchemaProgram, run
+from sparkwire.avro.column_machine import STACK, Memory, SchemaProgram, run
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema

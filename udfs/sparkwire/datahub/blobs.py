@@ -17,7 +17,7 @@ from sparkwire.datahub.images import Declared, Images
 from sparkwire.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.datahub.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json import ABSENT, OBJECT
+from sparkwire.kernels.json_grammar import ABSENT, OBJECT
 
 _OPS: Final = tuple(operation.op for operation in OPERATIONS)
 _NEEDS: Final = {

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.databus import layout
-from sparkwire.databus.event import header_end, header_first, is_little, is_v2
+from sparkwire.databus.event_kernels import header_end, header_first, is_little, is_v2
 from sparkwire.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.avro.columns import ColumnPlan, decode, plan
+from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
-from sparkwire.avro.writer import encode
+from sparkwire.avro.to_avro import encode
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import spans_of
 

@@ -21,7 +21,7 @@ from sparkwire.core.sources.storage import GZIP, File, OpenFile
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
-from sparkwire.databus.fields import FIELDS
+from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files.event_rows import FilePart, event_rows
 from sparkwire.databus.files.events import END, EventFile, EventRows
 from sparkwire.databus.files.windows import UNENDED, Ending, Open, Windows, windows_of

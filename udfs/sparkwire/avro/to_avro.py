@@ -1,4 +1,4 @@
-"""Columns to Avro data: the equivalent of `columns`, as Spark's ``to_avro`` is of ``from_avro``."""
+"""Columns to Avro data: the equivalent of `arrow_columns`, as Spark's ``to_avro`` is of ``from_avro``."""
 
 from __future__ import annotations
 

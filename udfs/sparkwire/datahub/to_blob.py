@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
 from sparkwire.core.column import binary_of, build, empty, plain_value, spans_of, strings
-from sparkwire.datahub.encode import (
+from sparkwire.datahub.documents import (
     ALWAYS,
     COLUMNS,
     JSON,

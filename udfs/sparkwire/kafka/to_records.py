@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
 from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
-from sparkwire.kafka.compress import compress
-from sparkwire.kafka.encode import (
+from sparkwire.kafka.batch_bytes import (
     MESSAGE_SIZES,
     RecordsToWrite,
     Sets,
@@ -29,6 +28,7 @@ from sparkwire.kafka.encode import (
     put_section,
     put_sets,
 )
+from sparkwire.kafka.compress import compress
 from sparkwire.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES, ZSTD
 from sparkwire.kernels import COPY_SLACK
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.datahub import values
-from sparkwire.datahub.messages import BlobColumn
+from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json import ABSENT
+from sparkwire.kernels.json_grammar import ABSENT
 
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
