@@ -141,3 +141,15 @@ def test_threads_answer_for_their_own_batches() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert got == expected * 40
+
+
+def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[pa.Array] = []
+    scan_of = Shared(lambda column: scans.append(column))
+    for most, scanned in ((1 << 20, 1), (10, 3)):
+        monkeypatch.setattr(builders, "_KEPT", most)
+        scans.clear()
+        value = batch([bytes(1000)])
+        for _ in range(3):
+            scan_of(value)
+        assert len(scans) == scanned

@@ -22,11 +22,11 @@ SEGMENT = golden.archive("segments_v2")[f"v2_multi_segment/{NAME}"]
 # Whom no permission stops becomes nobody, in a process of its own.
 CHILD = """
 import os, sys
-from sparkwire.databus.files import databus
+from sparkwire.databus.files import databus_table
 from sparkwire.kafka.files import kafka_log
 if os.getuid() == 0:
     os.setuid(65534)
-for source in (kafka_log, databus):
+for source in (kafka_log, databus_table):
     try:
         asked = source.query({"path": sys.argv[1]})
         for task in source.plan(asked):

@@ -15,7 +15,7 @@ from tests.support.databus_cases import golden_bytes
 MIB = 1 << 20
 CHILD = """
 import sys
-from sparkwire.databus.files import databus
+from sparkwire.databus.files import databus_table
 from sparkwire.kafka.files import kafka_log
 def peak():  # not getrusage's, which begins with that of the process that started this one
     with open("/proc/self/status") as status:
@@ -25,7 +25,7 @@ def read(source, path, **options):
     return sum(batch.num_rows for task in source.plan(asked) for batch in source.read(asked, task))
 source, options = {
     "kafka_log": (kafka_log, {}),
-    "databus": (databus, {"columns": "opcode, sequence, src_id, key, window_scn"}),
+    "databus": (databus_table, {"columns": "opcode, sequence, src_id, key, window_scn"}),
 }[sys.argv[1]]
 for path in sys.argv[2:]:
     rows = read(source, path, **options)

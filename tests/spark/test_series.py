@@ -182,3 +182,13 @@ def test_without_pyspark() -> None:
         "print(call(FUNCTIONS['dbus_sequence'], [pd.Series([SAMPLES['event']])], {}, None)[0])",
     ]
     assert run_python("-c", "\n".join(lines)) == "77\n"
+
+
+def test_a_batch_is_kept_no_longer_than_its_series() -> None:
+    values = pd.Series([SAMPLES["event"]] * 3)
+    assert ask("dbus_sequence", values).tolist() == ask("dbus_sequence", values).tolist()
+    kept = series._LATEST._kept
+    assert kept is not None
+    assert kept[0]() is values
+    del values
+    assert series._LATEST._kept is None

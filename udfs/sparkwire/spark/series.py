@@ -7,6 +7,7 @@ again, and refuses in one sentence what cannot be known any more. Answers stay A
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -63,7 +64,7 @@ def call(
     return to_pandas(function.decode(*arrays, **{name: given(name, series) for name, series in named.items()}))
 
 
-class ArrowColumn(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # pandas is untyped
+class ArrowColumn(pd.arrays.ArrowExtensionArray):
     """An answer as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
 
     def map(self, mapper: Any, na_action: Any = None) -> ArrowColumn:
@@ -89,19 +90,31 @@ def to_pandas(answer: pa.Array) -> pd.Series | pd.DataFrame:
     return pd.Series(ArrowColumn(answer))
 
 
-class _Latest(NamedTuple):
-    series: pd.Series
-    array: pa.Array
+class _Latest:
+    """The column of the last Series of Python objects, as long as there is that Series."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[weakref.ref[pd.Series], pa.Array] | None = None
+
+    def array(self, series: pd.Series) -> pa.Array:
+        kept = self._kept  # replaced as a whole: threads may ask for several Series at once
+        if kept is None or kept[0]() is not series:
+            kept = self._kept = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
+        return kept[1]
+
+    def _forget(self, gone: weakref.ref[pd.Series]) -> None:
+        if self._kept is not None and self._kept[0] is gone:
+            self._kept = None
 
 
-_latest: _Latest | None = None
+_LATEST: Final = _Latest()
 
 
 def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
     """What Spark hands over, as an Arrow column of the declared type where it is of its kind."""
     if isinstance(series, pd.DataFrame):
         types = _field_types(declared)
-        columns = {name: column(series[name], types.get(name), place.field(name)) for name in series}
+        columns = {str(name): column(series[name], types.get(str(name)), place.field(str(name))) for name in series}
         return _structs(columns, None)
     if series.dtype != object:
         return _as_declared(pa.Array.from_pandas(series), declared, place)
@@ -112,10 +125,7 @@ def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place
 
 def _objects(series: pd.Series) -> pa.Array:
     """A column of Python objects, made once for all functions that a query calls on it: Spark hands each the same Series."""
-    global _latest
-    if _latest is None or _latest.series is not series:
-        _latest = _Latest(series, pa.Array.from_pandas(series))
-    return _latest.array
+    return _LATEST.array(series)
 
 
 def _values(values: Sequence[Any], declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
