@@ -107,7 +107,7 @@ def write_uuid(out: Bytes, at: int, data: Bytes, pos: int) -> int:
     for k in range(16):
         if k == 4 or k == 6 or k == 8 or k == 10:
             at = _write(out, at, ord("-"))
-        at = write_hexadecimal(out, at, data, pos + k, 1, True)
+        at = write_hexadecimal(out, at, data, pos + k, 1)
     return at
 
 

@@ -9,17 +9,19 @@ matter. It is NULL where Java throws: an unknown version, a V2 event without a k
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
-from sparkwire.core.column import build, empty
+from sparkwire.core.column import Spans, from_codes, primitive
+from sparkwire.core.json_columns import NULL, object_of, string_of_spans
 from sparkwire.databus import layout
-from sparkwire.databus.layout import LONG_KEY
+from sparkwire.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, SCHEMA_KEY
 from sparkwire.databus.parts import (
     DIGEST,
     KEY,
@@ -28,163 +30,163 @@ from sparkwire.databus.parts import (
     METADATA,
     METADATA_DIGEST,
     METADATA_VERSION,
-    SPANS,
     VALUE,
     VERSION,
 )
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.template import (
-    BASE64,
-    HEXADECIMAL,
-    NUMBER,
-    TEXT,
-    WORD,
-    Templates,
-    TemplateValue,
-    measure_rows,
-    templates,
-    write_rows,
-)
+from sparkwire.kernels.json_strings import BASE64_LINES, TEXT
 
 PLAIN: Final = "JSON_PLAIN_VALUE"
 ENCODINGS: Final = {"JSON": "JSON", PLAIN: PLAIN, "JSON_PLAIN": PLAIN}
 """The spellings that are taken, and what the text says."""
 
-_KEYS: Final = (
-    '"key":<key_long>',
-    '"keyBytes":"<key>"',
-    '"key":"Length=<key_size>;SchemaVersion=<key_version>;SchemaId=0x<key_digest>;Value=0x<key_head>"',
-)
 _HEAD: Final = 64  # [bytes] of a SCHEMA key's data that Databus shows
-
-_V1: Final = (
-    '{<v1_opcode>KEY,"sequence":<sequence>,"logicalPartitionId":<logical_partition_id>,'
-    '"physicalPartitionId":<physical_partition_id>,"timestampInNanos":<timestamp_nanos>,"srcId":<src_id>,'
-    '"schemaId":"<digest>","valueEnc":"ENCODING","isReplicated":<is_replicated><v1_end_of_period><v1_trace>,'
-    '"value":"<value>"}\n'
-)
-_V2: Final = (
-    '{"version":2,"magicByte":<magic>,"headerCrc":<header_crc>,"bodyCrc":<value_crc>,"opcode":<v2_opcode>,'
-    '"keyType":"<v2_key_type>",KEY,"valueEnc":"ENCODING","isReplicated":<is_replicated>,"traceOn":<is_trace>,'
-    '"hasPayloadMetadata":<has_metadata>,"hasPayload":<has_payload>,"timestampInNanos":<timestamp_nanos>,'
-    '"srcId":<src_id>,"logicalPartitionId":<logical_partition_id>,"physicalPartitionId":<physical_partition_id>,'
-    '"sequence":<sequence>PARTS}\n'
-)
-_METADATA: Final = (
-    ',"metadataLength":<metadata_size>,"metadataSchemaVersion":<metadata_version>,'
-    '"metadataSchemaId":"<metadata_digest>","metadataValue":"<metadata>"'
-)
-_PAYLOAD: Final = (
-    ',"payloadLength":<value_size>,"payloadSchemaVersion":<version>,'
-    '"payloadSchemaId":"<digest>","payloadValue":"<value>"'
-)
-
-_BOOLEAN: Final = ("false", "true")
-_WORDS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "v1_opcode": ("opcode", ("", *(f'"opcode":"{opcode}",' for opcode in layout.OPCODES))),
-    "v1_end_of_period": ("is_end_of_period", ("", ',"endOfPeriod":true')),
-    "v1_trace": ("is_trace", ("", ',"traceEnabled":true')),
-    "v2_opcode": ("opcode", ("null", *(f'"{opcode}"' for opcode in layout.OPCODES))),
-    "v2_key_type": ("key_type", ("Number", "String", "Schema")),
-    **{name: (name, _BOOLEAN) for name in ("is_replicated", "is_trace", "has_metadata", "has_payload")},
-}
-# Rows of the numbers and of the spans that the kernels get.
-_NUMBERS: Final = (
-    *("key_long", "sequence", "logical_partition_id", "physical_partition_id", "timestamp_nanos", "src_id"),
-    *("magic", "header_crc", "value_crc", "key_version", "metadata_version", "version"),
-    *("key_size", "metadata_size", "value_size", "opcode", "key_type", "is_end_of_period"),
-    *("is_replicated", "is_trace", "has_metadata", "has_payload"),
-)
-_KEY_HEAD: Final = SPANS
-_V1_TEMPLATES: Final = 2
-
-
-@cache
-def _templates(encoding: str) -> Templates:
-    """V1 by kind of key; V2 by kind of key, then by metadata, then by payload."""
-    texts = [_V1.replace("KEY", key) for key in _KEYS[:2]]
-    for key in _KEYS:
-        for parts in ("", _PAYLOAD, _METADATA, _METADATA + _PAYLOAD):
-            texts.append(_V2.replace("KEY", key).replace("PARTS", parts))
-    data = TEXT if encoding == PLAIN else BASE64
-    values = {name: TemplateValue(NUMBER, k) for k, name in enumerate(_NUMBERS)}
-    values |= {name: TemplateValue(WORD, _NUMBERS.index(source), words) for name, (source, words) in _WORDS.items()}
-    values |= {
-        "key": TemplateValue(BASE64, KEY),
-        "digest": TemplateValue(BASE64, DIGEST),
-        "metadata_digest": TemplateValue(BASE64, METADATA_DIGEST),
-    }
-    values |= {"value": TemplateValue(data, VALUE), "metadata": TemplateValue(data, METADATA)}
-    values |= {"key_digest": TemplateValue(HEXADECIMAL, KEY_DIGEST), "key_head": TemplateValue(HEXADECIMAL, _KEY_HEAD)}
-    return templates([text.replace("ENCODING", encoding) for text in texts], values)
+_END: Final = "}\n"
+_OPCODES: Final = tuple(f'"{opcode}"' for opcode in layout.OPCODES)
+_KEY_TYPES: Final = ('"Number"', '"String"', '"Schema"')
 
 
 def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
     """STRING: each event's text; NULL where one cannot be made."""
     if encoding not in ENCODINGS:
         raise refusal("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
-    events = Events(column)
-    table, chosen = _templates(ENCODINGS[encoding]), _chosen(events)
-    given = (table, chosen, events.data, _numbers(events), *_spans(events))
-    measured = empty(events.rows, np.int64)
-    measure_rows(*given, measured, empty(0, np.uint8))
-    return build(measured, lambda offsets, out: write_rows(*given, offsets, out), pa.string())
+    events, said = Events(column), ENCODINGS[encoding]
+    v2 = events.is_v2
+    if not v2.any():
+        return _v1(events, said)
+    if v2.all():
+        return _v2(events, said)
+    rows = np.argsort(v2, kind="stable")
+    first = int(len(rows) - np.count_nonzero(v2))
+    parts = (column.take(pa.array(part)) for part in (rows[:first], rows[first:]))
+    texts = [write(Events(part), said) for write, part in zip((_v1, _v2), parts, strict=True)]
+    return pa.concat_arrays(texts).take(pa.array(np.argsort(rows, kind="stable")))
 
 
-def _chosen(events: Events) -> npt.NDArray[np.int8]:
-    """The template of each row, -1 where a field that it names cannot be read.
-
-    A part's data comes after its digest and its version, and the V1 value after everything else: what comes later vouches for
-    what came before.
-    """
-    found, kinds = events.spans.sizes >= 0, events.key_types.astype(np.int64)
-    key = np.where(kinds == LONG_KEY, events.long_keys, found[KEY])
-    metadata, payload = _has_metadata(events), _has_payload(events)
-    intact = key & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~_has_opcode_3(events)
-    v2 = np.where(intact, _V1_TEMPLATES + 4 * kinds + 2 * metadata + payload, -1)
-    return np.where(events.is_v2, v2, np.where(found[VALUE], kinds, -1)).astype(np.int8)
-
-
-def _has_metadata(events: Events) -> Bools:
-    return events.attribute(0, layout.V2_METADATA)
-
-
-def _has_payload(events: Events) -> Bools:
-    return events.attribute(0, layout.V2_PAYLOAD)
-
-
-def _has_opcode_3(events: Events) -> Bools:
-    mask = layout.V2_OPCODE_MASK
-    return np.asarray(events.header.fields["attributes"] & mask == mask)
-
-
-def _numbers(events: Events) -> Ints:
-    fields, spans = events.header.fields, events.spans
-    found = fields | {
-        "magic": fields["magic"].astype(np.int32),  # Java has no unsigned numbers
-        "key_version": spans.numbers[KEY_VERSION],
-        "metadata_version": spans.numbers[METADATA_VERSION],
-        "version": spans.numbers[VERSION],
-        "key_size": spans.sizes[KEY],
-        "metadata_size": spans.sizes[METADATA],
-        "value_size": spans.sizes[VALUE],
-        "opcode": events.opcodes + 1,
-        "key_type": events.key_types,
-        "is_end_of_period": fields["src_id"] == layout.END_OF_PERIOD,
-        "is_replicated": events.attribute(layout.V1_REPLICATED, layout.V2_REPLICATED),
-        "is_trace": events.attribute(layout.V1_TRACE, layout.V2_TRACE),
-        "has_metadata": _has_metadata(events),
-        "has_payload": _has_payload(events),
+def _v1(events: Events, encoding: str) -> pa.Array[Any]:
+    # The value lies after everything else: where it is found, so is what comes before.
+    readable = (events.spans.sizes[VALUE] >= 0) & (events.key_types != NO_KEY)
+    schema_id = events.offsets[:-1].astype(np.int64) + layout.V1["schema_id"].offset
+    members = {
+        "opcode": from_codes(events.opcodes, _OPCODES),
+        **_key(events),
+        "sequence": _field(events, "sequence"),
+        "logicalPartitionId": _field(events, "logical_partition_id"),
+        "physicalPartitionId": _field(events, "physical_partition_id"),
+        "timestampInNanos": _field(events, "timestamp_nanos"),
+        "srcId": _field(events, "src_id"),
+        "schemaId": _base64(events, schema_id, np.where(readable, layout.MD5_SIZE, -1)),
+        "valueEnc": f'"{encoding}"',
+        "isReplicated": _boolean(events.attribute(layout.V1_REPLICATED, 0)),
+        "endOfPeriod": _true_or_none(events.header.fields["src_id"] == layout.END_OF_PERIOD),
+        "traceEnabled": _true_or_none(events.attribute(layout.V1_TRACE, 0)),
+        "value": _content(events, VALUE, encoding, readable),
     }
-    return np.stack([found[name] for name in _NUMBERS], dtype=np.int64)
+    return _where(readable, members)
 
 
-def _spans(events: Events) -> tuple[Ints, Ints]:
-    """Starts and sizes, (SPANS + 1, rows): those of the scan, V1's schema id among the digests, and the key's head."""
-    starts = np.concatenate((events.spans.starts, events.spans.starts[KEY : KEY + 1]))
-    sizes = np.concatenate((events.spans.sizes, np.minimum(events.spans.sizes[KEY : KEY + 1], _HEAD)))
-    v1 = ~events.is_v2
-    np.copyto(starts[DIGEST], events.offsets[:-1] + layout.V1["schema_id"].offset, where=v1)
-    sizes[DIGEST, v1] = layout.MD5_SIZE
-    return starts, sizes
+def _v2(events: Events, encoding: str) -> pa.Array[Any]:
+    found, kinds = events.spans.sizes >= 0, events.key_types
+    metadata, payload = events.attribute(0, layout.V2_METADATA), events.attribute(0, layout.V2_PAYLOAD)
+    key = np.where(kinds == LONG_KEY, events.long_keys, found[KEY])
+    opcode_3 = events.header.fields["attributes"] & layout.V2_OPCODE_MASK == layout.V2_OPCODE_MASK
+    # A part's data lies after its digest and its version.
+    readable = key & (kinds != NO_KEY) & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~opcode_3
+    members = {
+        "version": "2",
+        "magicByte": _number(events.header.fields["magic"].astype(np.int32)),  # Java has no unsigned numbers
+        "headerCrc": _field(events, "header_crc"),
+        "bodyCrc": _field(events, "value_crc"),
+        "opcode": pc.coalesce(from_codes(events.opcodes, _OPCODES), NULL),
+        "keyType": from_codes(kinds, _KEY_TYPES),
+        **_key(events),
+        "valueEnc": f'"{encoding}"',
+        "isReplicated": _boolean(events.attribute(0, layout.V2_REPLICATED)),
+        "traceOn": _boolean(events.attribute(0, layout.V2_TRACE)),
+        "hasPayloadMetadata": _boolean(metadata),
+        "hasPayload": _boolean(payload),
+        "timestampInNanos": _field(events, "timestamp_nanos"),
+        "srcId": _field(events, "src_id"),
+        "logicalPartitionId": _field(events, "logical_partition_id"),
+        "physicalPartitionId": _field(events, "physical_partition_id"),
+        "sequence": _field(events, "sequence"),
+        **_part(events, "metadata", (METADATA, METADATA_VERSION, METADATA_DIGEST), encoding, readable & metadata),
+        **_part(events, "payload", (VALUE, VERSION, DIGEST), encoding, readable & payload),
+    }
+    return _where(readable, members)
+
+
+def _where(readable: Bools, members: Mapping[str, pa.Array[Any] | str]) -> pa.Array[Any]:
+    texts = object_of(members, len(readable), _END)
+    return texts if readable.all() else pc.if_else(pa.array(readable), texts, None)
+
+
+def _key(events: Events) -> dict[str, pa.Array[Any]]:
+    """``key`` or ``keyBytes``, whichever the event has."""
+    kinds, spans = events.key_types, events.spans
+    members = {"key": _number(events.header.fields["key_long"], kinds == LONG_KEY)}
+    schema = kinds == SCHEMA_KEY
+    if schema.any():
+        members["key"] = pc.coalesce(members["key"], _schema_key(events, schema))
+    members["keyBytes"] = _base64(events, spans.starts[KEY], np.where(kinds == BYTES_KEY, spans.sizes[KEY], -1))
+    return members
+
+
+def _schema_key(events: Events, there: Bools) -> pa.Array[Any]:
+    """What Databus shows of a SCHEMA key. Row by row: they are rare."""
+    spans = events.spans
+
+    def shown(part: int, row: int, most: int) -> str:
+        start = int(spans.starts[part, row])
+        return events.data[start : start + max(0, min(int(spans.sizes[part, row]), most))].tobytes().hex()
+
+    texts = [
+        f'"Length={spans.sizes[KEY, row]};SchemaVersion={spans.numbers[KEY_VERSION, row]};'
+        f'SchemaId=0x{shown(KEY_DIGEST, row, layout.MD5_SIZE)};Value=0x{shown(KEY, row, _HEAD)}"'
+        if there[row]
+        else None
+        for row in range(events.rows)
+    ]
+    return pa.array(texts, pa.string())
+
+
+def _part(
+    events: Events, name: str, which: tuple[int, int, int], encoding: str, there: Bools
+) -> dict[str, pa.Array[Any]]:
+    (content, version, digest), spans = which, events.spans
+    return {
+        f"{name}Length": _number(spans.sizes[content], there),
+        f"{name}SchemaVersion": _number(spans.numbers[version], there),
+        f"{name}SchemaId": _base64(events, spans.starts[digest], np.where(there, spans.sizes[digest], -1)),
+        f"{name}Value": _content(events, content, encoding, there),
+    }
+
+
+# -- texts
+
+
+def _field(events: Events, name: str) -> pa.Array[Any]:
+    return _number(events.header.fields[name])
+
+
+def _number(values: npt.NDArray[Any], there: Bools | None = None) -> pa.Array[Any]:
+    return primitive(values, there).cast(pa.string())
+
+
+def _boolean(values: Bools) -> pa.Array[Any]:
+    return from_codes(values.astype(np.int8), ("false", "true"))
+
+
+def _true_or_none(values: Bools) -> pa.Array[Any]:
+    return from_codes(values.astype(np.int8) - np.int8(1), ("true",))
+
+
+def _base64(events: Events, starts: Ints, sizes: Ints) -> pa.Array[Any]:
+    return string_of_spans(Spans(events.data, starts, sizes), BASE64_LINES)
+
+
+def _content(events: Events, part: int, encoding: str, there: Bools) -> pa.Array[Any]:
+    """A part's data, as the encoding says."""
+    spans = Spans(events.data, events.spans.starts[part], np.where(there, events.spans.sizes[part], -1))
+    return string_of_spans(spans, TEXT if encoding == PLAIN else BASE64_LINES)

@@ -17,41 +17,30 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
-from sparkwire.core.column import binary_of, build, empty, plain_value, spans_of, strings
-from sparkwire.datahub.documents import (
-    ALWAYS,
-    COLUMNS,
-    JSON,
-    NUMBER,
-    TEXT,
-    TEXTS,
-    DocumentFields,
-    DocumentSteps,
-    measure_documents,
-    measure_quoted,
-    program,
-    write_documents,
-    write_quoted,
-)
+from sparkwire.core.column import binary_of, plain_value, strings
+from sparkwire.core.json_columns import NULL, array_of, joined, object_of, string_of
 from sparkwire.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.datahub.values import Ranges, documents, last_places, numbered
 
 _NAME: Final = "to_datahub_blob"
 
 # The members of a message in the order of the source's samples.
-_KINDS: Final = {
-    "columns": COLUMNS, "database": TEXT, "db_type": TEXT, "db_version": TEXT, "schema_name": TEXT, "table": TEXT,
-    "primary_key": TEXTS, "op": TEXT, "before_image": JSON, "after_image": JSON, "sequence_id": TEXT, "ddl_text": TEXT,
-    "ddl_meta": TEXT, "event_time": NUMBER, "system_time": NUMBER, "checkpoint_time": NUMBER, "version": TEXT,
-}  # fmt: skip
+_MEMBERS: Final = (
+    *("columns", "database", "db_type", "db_version", "schema_name", "table", "primary_key", "op", "before_image"),
+    *("after_image", "sequence_id", "ddl_text", "ddl_meta", "event_time", "system_time", "checkpoint_time", "version"),
+)
+_TIMES: Final = ("event_time", "system_time", "checkpoint_time")
+_ALWAYS: Final = ("", "schema", "payload")
+"""objects that are there even without a member"""
+Tree: TypeAlias = "dict[str, Tree | str]"
+"""members by key: an object, or the name of a field"""
 _AS_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
 """texts that are written as they are given"""
 _BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
@@ -68,68 +57,49 @@ _OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical no
 """the first op of each operation"""
 
 
-def _program() -> DocumentSteps:
-    tree: dict[str, Any] = {}
-    for number, field in enumerate(_KINDS):
+def _tree() -> Tree:
+    tree: Tree = {}
+    for field in _MEMBERS:
         *way, last = PATHS[field].split(".")
-        node = tree
+        node: Any = tree
         for step in way:
             node = node.setdefault(step, {})
-        node[last] = number
-    return program(tree, dict(enumerate(_KINDS.values())), always=("", "schema", "payload"))
+        node[last] = field
+    return tree
 
 
-_PROGRAM: Final = _program()
+_TREE: Final = _tree()
 
 
 def to_blob(change: pa.Array) -> pa.Array:
     """BINARY: one message a row, ``change`` being a STRUCT of all fields."""
     inputs = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
-    written = {name: inputs[name] for name in (*_AS_GIVEN, "primary_key", "columns")}
-    written |= {name: _millis(inputs, name) for name, kind in _KINDS.items() if kind == NUMBER}
-    written["op"] = pc.coalesce(inputs["op"], _op_of(inputs))
-    written["ddl_meta"] = _to_base64(inputs["ddl_meta"])
+    texts = {name: string_of(inputs[name]) for name in _AS_GIVEN}
+    texts |= {name: _millis(inputs, name).cast(pa.string()) for name in _TIMES}
+    texts["op"] = string_of(pc.coalesce(inputs["op"], _op_of(inputs)))
+    texts["ddl_meta"] = string_of(_to_base64(inputs["ddl_meta"]))
+    texts["primary_key"] = array_of(inputs["primary_key"], string_of(inputs["primary_key"].flatten()))
+    texts["columns"] = array_of(inputs["columns"], _columns(inputs["columns"].flatten()))
     for image in ("before", "after"):
-        written[f"{image}_image"] = pc.coalesce(_checked(inputs[image], image), _image(inputs, image))
-    fields = _fields(written, len(change))
-    sizes = empty(len(change), np.int64)
-    measure_documents(_PROGRAM, fields, empty(0, np.uint8), sizes)
-    return build(sizes, lambda offsets, out: write_documents(_PROGRAM, fields, offsets, out), pa.binary())
+        texts[f"{image}_image"] = pc.coalesce(_checked(inputs[image], image), _image(inputs, image))
+    return _object("", _TREE, texts, len(change)).cast(pa.binary())
 
 
-def _fields(written: Mapping[str, pa.Array], rows: int) -> DocumentFields:
-    present = np.full(rows, ALWAYS, np.int64)
-    places = np.zeros((len(_KINDS), rows + 1), np.int64)
-    parts, size = [], 0
-    for number, (field, kind) in enumerate(_KINDS.items()):
-        column = written[field]
-        present[np.asarray(column.is_valid())] |= 1 << number
-        if kind == NUMBER:
-            places[number, :-1] = column.fill_null(0)
-        elif kind in (TEXT, JSON):
-            source = binary_of(column)
-            first, last = int(source.offsets[0]), int(source.offsets[-1])
-            np.add(source.offsets, size - first, out=places[number])
-            parts.append(source.data[first:last])
-            size += last - first
-        else:
-            places[number] = _ends(column)
-    # A kernel can choose among rows of an array, among arrays only at a price.
-    data = np.concatenate(parts)
-    columns = written["columns"].flatten()
-    names, types = (spans_of(texts) for texts in columns.flatten())
-    texts = spans_of(written["primary_key"].flatten())
-    return DocumentFields(present, data, places, texts, names, types, np.asarray(columns.is_valid()))
+def _object(key: str, tree: Tree, texts: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    """The object under a key; NULL where it would be empty, unless it always is there."""
+    members = {
+        name: texts[node] if isinstance(node, str) else _object(name, node, texts, rows) for name, node in tree.items()
+    }
+    found = object_of(members, rows)
+    if key in _ALWAYS or not all(member.null_count for member in members.values()):
+        return found
+    return pc.if_else(pc.equal(found, "{}"), None, found)
 
 
-def _ends(lists: pa.Array) -> npt.NDArray[np.int32]:
-    """Where the rows of ``lists.flatten()`` end, 0 before them."""
-    counts = np.asarray(lists.value_lengths().fill_null(0))
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-
-
-def _concatenated(*parts: Any) -> pa.Array:
-    return pc.binary_join_element_wise(*parts, "")
+def _columns(columns: pa.Array) -> pa.Array:
+    """A name, a type, both or none, in braces."""
+    found = object_of(dict(zip(("name", "type"), map(string_of, columns.flatten()), strict=True)), len(columns))
+    return pc.if_else(columns.is_valid(), found, None)
 
 
 # -- plain fields
@@ -159,16 +129,6 @@ def _to_base64(column: pa.Array) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
-    """STRING as JSON strings."""
-    source = binary_of(texts)
-    sizes = empty(source.rows, np.int64)
-    measure_quoted(source.data, source.offsets, empty(0, np.uint8), sizes)
-    if source.valid is not None:
-        sizes[~source.valid] = -1
-    return build(sizes, lambda at, out: write_quoted(source.data, source.offsets, sizes, at, out), pa.string())
-
-
 # -- images
 
 
@@ -196,15 +156,16 @@ def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
     chosen = maps.take(rows)
     keys, items = chosen.keys, chosen.items.cast(pa.string())
     types = _declared(inputs["columns"].take(rows), chosen)
-    members = _concatenated(_quoted(keys), ":", _values(items, types))
-    texts = _concatenated("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
+    members = joined(string_of(keys), ":", _values(items, types))
+    texts = joined("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
     return texts.take(pa.array(np.cumsum(wanted) - 1, mask=~wanted))
 
 
 def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
     """The type that each entry's column is declared with, NULL for none."""
     names, types = columns.flatten().flatten()
-    ends, offsets = _ends(columns), np.asarray(maps.offsets)
+    counts = np.asarray(columns.value_lengths().fill_null(0))
+    ends, offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), np.asarray(maps.offsets)
     (among, asked), count = numbered(names, maps.keys)
     place = last_places(Ranges(ends[:-1], ends[1:], among), Ranges(offsets[:-1], offsets[1:], asked), count)
     return types.take(pa.array(place, mask=place < 0))
@@ -213,9 +174,9 @@ def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
 def _values(items: pa.Array, types: pa.Array) -> pa.Array:
     """The values of an image out of their texts."""
     bare = pc.and_(pc.is_in(types, _BARE), pc.match_substring_regex(items, _BARE_TEXT))
-    plain = pc.if_else(bare.fill_null(False), items, _quoted(items))
+    plain = pc.if_else(bare.fill_null(False), items, string_of(items))
     dates = pc.if_else(pc.equal(types, DATE), items, None)
-    return pc.coalesce(_date_millis(dates), plain, "null")
+    return pc.coalesce(_date_millis(dates), plain, NULL)
 
 
 def _date_millis(texts: pa.Array) -> pa.Array:

@@ -1,0 +1,65 @@
+"""Columns to JSON: the values of each as JSON text, then objects and arrays of such texts.
+
+A text is a STRING column, NULL where there is no value: an object has no member there, an array a null. Strings are escaped as
+Jackson 1 does it, and bytes that are not UTF-8 become U+FFFD. Objects and arrays are Arrow's own joins of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core.column import Spans, build, checked_total, empty, spans_of
+from sparkwire.kernels.json_strings import TEXT, measure_strings, write_strings
+
+NULL = "null"
+
+
+def joined(*parts: pa.Array | str) -> pa.Array:
+    """The texts of a row one after the other, NULL where one of them is."""
+    arrays = [part for part in parts if not isinstance(part, str)]
+    fixed = sum(len(part) for part in parts if isinstance(part, str))
+    checked_total(sum(int(pc.sum(pc.binary_length(array)).as_py() or 0) for array in arrays) + fixed * len(arrays[0]))
+    texts = (part if isinstance(part, str) else part.cast(pa.string()) for part in parts)  # of large_strings, too
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def string_of(texts: pa.Array) -> pa.Array:
+    """STRINGs or BINARYs as JSON strings."""
+    return string_of_spans(spans_of(texts))
+
+
+def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
+    """Spans of bytes as JSON strings: their text, or Base64 in Databus's lines."""
+    sizes = empty(len(spans.sizes), np.int64)
+    measure_strings(spelling, *spans, empty(0, np.uint8), sizes)
+    return build(sizes, lambda offsets, out: write_strings(spelling, *spans, offsets, out), pa.string())
+
+
+def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") -> pa.Array:
+    """Objects of the members that a row has, ``{}`` where it has none; a text that is no column is every row's."""
+    there = {name: text for name, text in members.items() if isinstance(text, str) or text.null_count < len(text)}
+    first_may_be_missing = any(not isinstance(text, str) and text.null_count for text in [*there.values()][:1])
+    parts: list[Any] = []
+    for name, text in there.items():
+        before = f'{"," if parts or first_may_be_missing else ""}"{name}":'
+        if isinstance(text, str) or not text.null_count:
+            parts += [before, text]
+        else:
+            parts.append(pc.coalesce(joined(before, text), ""))
+    if first_may_be_missing:
+        parts = [pc.ascii_ltrim(joined(*parts), ",")]
+    if all(isinstance(part, str) for part in parts):
+        return pa.array(["{" + "".join(parts) + end] * rows, pa.string())
+    return joined("{", *parts, end)
+
+
+def array_of(lists: pa.Array, items: pa.Array) -> pa.Array:
+    """Arrays of the items' texts, rows as those of ``lists``, NULL where one is."""
+    ends = np.cumsum(np.asarray(lists.value_lengths().fill_null(0)), dtype=np.int32)
+    rows = pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), pc.coalesce(items, NULL))
+    return pc.if_else(lists.is_valid(), joined("[", pc.binary_join(rows, ","), "]"), None)

@@ -1,0 +1,51 @@
+"""Bytes as JSON strings, quotes included: a column of them is measured, then written, by the same lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkwire.kernels.base64 import write_base64_lines
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.json_text import write_java_text
+from sparkwire.kernels.load import Bytes, Ints, store_u8
+from sparkwire.kernels.number import int64
+
+TEXT: Final = 0
+BASE64_LINES: Final = 1
+
+_QUOTE = ord('"')
+
+
+@kernel
+def measure_strings(spelling: int, data: Bytes, starts: Ints, sizes: Ints, untouched: Bytes, measured: Ints) -> None:
+    """Size of each span as a JSON string [bytes], -1 where the span's is negative; ``untouched`` is any writable memory."""
+    for row in range(sizes.size):
+        measured[row] = -1
+        if sizes[row] >= 0:
+            measured[row] = _string(spelling, data, starts[row], sizes[row], untouched, int64(0), False)
+
+
+@kernel
+def write_strings(
+    spelling: int, data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[np.int32], out: Bytes
+) -> None:
+    """Write each to ``out[offsets[row]:]``."""
+    for row in range(sizes.size):
+        if sizes[row] >= 0:
+            _string(spelling, data, starts[row], sizes[row], out, int64(offsets[row]), True)
+
+
+@kernel
+def _string(spelling: int, data: Bytes, start: int, size: int, out: Bytes, at: int, writing: bool) -> int:
+    if writing:
+        store_u8(out, at, _QUOTE)
+    if spelling == TEXT:
+        at = write_java_text(out, at + 1, data, start, size, writing)
+    else:
+        at = write_base64_lines(out, at + 1, data, start, size, writing)
+    if writing:
+        store_u8(out, at, _QUOTE)
+    return at + 1
