@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -38,6 +39,10 @@ class Server(NamedTuple):
             if method == "GET" and path.startswith(f"/{below}") and ".." not in path
         ]
 
+    def opened(self, below: str) -> int:
+        """How often an object below a path has been opened: pyarrow then asks for its size, by a HEAD."""
+        return sum(method == "HEAD" and path.startswith(f"/{below}/") for method, path, _ in self.asked)
+
 
 @contextmanager
 def running_store() -> Iterator[Server]:
@@ -54,6 +59,7 @@ def running_store() -> Iterator[Server]:
             return [_BUSY]
         return application(environ, start)
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request otherwise
     running = make_server("127.0.0.1", 0, recorded, threaded=True)
     thread = threading.Thread(target=running.serve_forever, daemon=True)
     thread.start()
