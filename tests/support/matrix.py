@@ -6,7 +6,7 @@
     make matrix MATRIX=numba         every minor version of Numba
 
 Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
-rest goes on. Prints README's table of versions; exits with 1 where an answer is wrong, or nothing was there to ask.
+rest goes on. Prints the table of docs/versions.md; exits with 1 where an answer is wrong, or nothing was there to ask.
 """
 
 from __future__ import annotations

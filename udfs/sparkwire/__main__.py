@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 
-def main() -> int:
-    """Run one of the commands; its exit code."""
+def arguments() -> argparse.ArgumentParser:
+    """What the command line takes."""
     parser = argparse.ArgumentParser(prog="python -m sparkwire", description="sparkwire from the command line.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="what this Python, and the Spark that it finds, make of sparkwire")
@@ -21,10 +21,16 @@ def main() -> int:
     publish.add_argument("schema", help="catalog.schema")
     publish.add_argument("wheel", help="/Volumes/…/sparkwire-….whl, or a requirement such as sparkwire==0.1.0")
     publish.add_argument("--environment-version", default="5", help="Databricks' serverless environment")
+    return parser
+
+
+def main() -> int:
+    """Run one of the commands; its exit code."""
+    parser = arguments()
     given = parser.parse_args()
     if given.command == "doctor":
         return _doctor()
-    return _warm(given.directory) if given.command == "warm" else _publish(publish, given)
+    return _warm(given.directory) if given.command == "warm" else _publish(parser, given)
 
 
 def _doctor() -> int:

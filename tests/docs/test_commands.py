@@ -1,0 +1,30 @@
+"""Commands that the pages show are commands: make has the targets, and the command line takes the arguments."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from sparkwire.__main__ import arguments
+from tests.support import ROOT
+
+PAGES = {str(path.relative_to(ROOT)): path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))}
+TEXTS = {name: path.read_text("utf-8") for name, path in PAGES.items()}
+
+
+def shown(pattern: str) -> list[str]:
+    return sorted({found for text in TEXTS.values() for found in re.findall(pattern, text)})
+
+
+@pytest.mark.parametrize("command", shown(r"python -m sparkwire ([a-z][^`\n|;>]*)"))
+def test_the_command_line_takes_it(command: str) -> None:
+    # What follows the command in the sentence is none of it: arguments are names, paths and options.
+    words = [word for word in shlex.split(command) if re.fullmatch(r"[\w./…-]+", word)]
+    assert arguments().parse_args(words).command == words[0]
+
+
+@pytest.mark.parametrize("target", shown(r"(?m)(?:^    |`)make ([a-z]+)"))
+def test_make_has_it(target: str) -> None:
+    assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text())
