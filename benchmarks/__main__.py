@@ -1,6 +1,7 @@
 """``make bench``: run every claim of speed, print the table, keep it and two pictures of it in docs/.
 
-``python -m benchmarks kernels sql`` runs only those groups and keeps nothing.
+``python -m benchmarks kernels sql`` runs only those groups and keeps nothing. A claim that does not hold is a failure; a goal
+that is not reached is shown. What whole runs came to is in ``docs/benchmarks-history.tsv``, a line for each row of each run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main(chosen: list[str]) -> int:
         print(f"\n{group}\n\n{table(found[group])}", flush=True)
     if not chosen:
         keep(found)
-    return int(not all(row.holds for rows in found.values() for row in rows))
+    return int(not all(row.holds or row.goal for rows in found.values() for row in rows))
 
 
 def keep(found: dict[str, list[Row]]) -> None:
@@ -44,6 +45,12 @@ def keep(found: dict[str, list[Row]]) -> None:
         parts += [f"## {group}", "", table(rows), ""]
     (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
     every = [row for rows in found.values() for row in rows]
+    with (DOCS / "benchmarks-history.tsv").open("a", encoding="utf-8") as history:
+        for group, rows in found.items():
+            for row in rows:
+                history.write(
+                    f"{date.today()}\t{group}\t{row.work}\t{row.peer}\t{row.ratio.median:.4g}\t{row.verdict}\n"
+                )
     draw(every, DOCS / "benchmarks.png")
     draw_highlights(every, DOCS / "speed.png")
 

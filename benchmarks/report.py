@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from benchmarks.goals import Goal, goal_of
 from benchmarks.timing import Timing
 
 
@@ -24,6 +25,17 @@ class Row(NamedTuple):
     @property
     def holds(self) -> bool:
         return self.ratio.median <= self.bound if self.at_most else self.ratio.median >= self.bound
+
+    @property
+    def goal(self) -> Goal | None:
+        """What is in the way, where the bound is a goal and no claim."""
+        return goal_of(self.work, self.peer)
+
+    @property
+    def verdict(self) -> str:
+        if self.holds:
+            return "holds"
+        return f"goal: {self.goal.because}" if self.goal else "**misses**"
 
 
 def faster(work: str, ours: Timing, peer: str, theirs: Timing, at_least: float, amount: float, unit: str) -> Row:
@@ -52,7 +64,7 @@ def table(rows: Iterable[Row]) -> str:
     for row in rows:
         spread = f"{row.ratio.median:.3g} ({row.ratio.low:.3g} to {row.ratio.high:.3g})"
         bound = f"{'≤' if row.at_most else '≥'} {row.bound:g}"
-        cells = [row.work, row.ours, row.peer, row.theirs, spread, bound, "holds" if row.holds else "**misses**"]
+        cells = [row.work, row.ours, row.peer, row.theirs, spread, bound, row.verdict]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
