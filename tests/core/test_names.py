@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from collections import Counter
@@ -73,3 +74,17 @@ def test_one_name_is_one_thing() -> None:
     ]
     names = Counter([path.stem for path in modules if path.parent.name != "spark"]) + Counter(classes)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_public_function_has_an_example() -> None:
+    modules = [import_module(f"sparkwire{name}") for name in ("", ".avro", ".databus", ".datahub", ".kafka")]
+    public = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in modules
+        for name in module.__all__
+        if inspect.isfunction(getattr(module, name))
+    }
+    registry = import_module("sparkwire.avro").Registry
+    public |= {f"Registry.{name}": getattr(registry, name) for name in ("of", "http", "topic")}
+    assert len(public) > 20
+    assert [name for name, function in public.items() if "Examples\n" not in (inspect.getdoc(function) or "")] == []

@@ -56,6 +56,11 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
     interface
         How Spark hands over the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. Default:
         the best that this PySpark has.
+
+    Examples
+    --------
+    >>> sparkwire.register(spark)
+    >>> spark.sql("SELECT dbus_opcode(event), count(*) FROM events GROUP BY ALL")
     """
     from sparkwire.spark.registration import register
 
@@ -75,6 +80,10 @@ def explain(value: Any) -> Explanation:
     ------
     TypeError
         where it is neither, or a Row without a BINARY that is not NULL.
+
+    Examples
+    --------
+    >>> sparkwire.explain(spark.table("events").where("error IS NOT NULL").first())
     """
     from sparkwire.catalogue.explanation import explain
 
@@ -102,6 +111,10 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
         where ``schema`` is not of two parts.
     NotImplementedError
         in open-source Spark, whose catalogs hold no Python functions.
+
+    Examples
+    --------
+    >>> sparkwire.publish(spark, "main.tools", wheel="/Volumes/main/tools/wheels/sparkwire-0.1.0-py3-none-any.whl")
     """
     from sparkwire.spark.unity import publish
 
@@ -114,6 +127,10 @@ def doctor(spark: SparkSession | None = None) -> None:
     Versions on driver and executors, the interface, the compile cache and its place, the checksums' code, round trips
     of each format with the time of its first call. Runs one small job; without a session, in the one that PySpark's
     settings give.
+
+    Examples
+    --------
+    >>> sparkwire.doctor(spark)
     """
     import sys
 
@@ -132,8 +149,10 @@ def functions() -> list[Function]:
 
 
 def samples() -> Path:
-    """The folder of example files that come with the package: ``databus``, ``kafka`` and ``datahub``, a README in each.
+    """The folder of example files that come with the package, of each format and of a cluster, a README in each.
 
-    spark.read.format("binaryFile").load(f"{sparkwire.samples()}/databus/*.bin")
+    Examples
+    --------
+    >>> spark.read.format("binaryFile").load(f"{sparkwire.samples()}/databus/*.bin")
     """
     return Path(__file__).parent / "data"

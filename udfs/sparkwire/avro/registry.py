@@ -64,6 +64,10 @@ class Registry:
         ------
         ValueError
             where a schema is none, or there is none: one sentence.
+
+        Examples
+        --------
+        >>> Registry.of({42: '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'})
         """
         from sparkwire.avro.registries.given import GivenRegistry
 
@@ -101,6 +105,10 @@ class Registry:
         ------
         ModuleNotFoundError
             without the extra: one sentence.
+
+        Examples
+        --------
+        >>> Registry.http("https://registry:8081", auth=("reader", password), subjects=["orders-value"])
         """
         from sparkwire.avro.registries.http import HttpRegistry
 
@@ -130,6 +138,10 @@ class Registry:
         ------
         ValueError
             where the columns are not there, or nothing of it is a schema: one sentence.
+
+        Examples
+        --------
+        >>> Registry.topic(spark.read.format("kafka_log").load("/backup/_schemas-0"))
         """
         from sparkwire.avro.registries.topic import TopicRegistry
 

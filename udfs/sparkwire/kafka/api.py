@@ -94,6 +94,10 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     ------
     FileNotFoundError
         where there is nothing.
+
+    Examples
+    --------
+    >>> print(sparkwire.kafka.check("/restored"))
     """
     from sparkwire.kafka.files.check import check
 

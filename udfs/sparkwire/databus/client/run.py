@@ -76,6 +76,10 @@ def dispatch(
     -------
     Outcome
         also where the consumer failed for good: then its state is CLOSED.
+
+    Examples
+    --------
+    >>> dispatch([relay.read_bytes()], Orders()).windows
     """
     given = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
     registrations = [Registration.of(consumer) for consumer in given]
