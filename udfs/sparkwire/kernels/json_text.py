@@ -1,12 +1,10 @@
 """What is between the quotes of a JSON string, written as Jackson 1 writes it.
 
 Each function gives the place after what it writes to ``out[at:]``; with ``writing`` off it writes nothing and only
-measures, so that size and text come from the same lines. ``out`` may be written ``WRITE_SLACK`` bytes over.
+measures, so that size and text come from the same lines. ``out`` may be written eight bytes over.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +13,6 @@ from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bytes, i64, store_i16, store_i32, store_i64, store_u8, u8
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.text import utf8_step
-
-WRITE_SLACK: Final = 8  # [bytes]
 
 _REPLACEMENT = 0xBDBFEF  # U+FFFD in UTF-8, first byte lowest
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
