@@ -1,7 +1,7 @@
 """Columns to JSON: the values of each as JSON text, then objects and arrays of such texts.
 
 A text is a STRING column, NULL where there is no value: an object has no member there, an array a null. Strings are escaped as
-Jackson 1 does it, and bytes that are not UTF-8 become U+FFFD. Objects and arrays are Arrow's own joins of texts.
+Jackson 1 does it, and bytes that are not UTF-8 become U+FFFD. Objects and arrays are joins of texts.
 """
 
 from __future__ import annotations
@@ -13,19 +13,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import Spans, build, checked_total, empty, spans_of
+from sparkwire.core.column import Binary, Spans, binary_of, build, empty, spans_of
+from sparkwire.kernels.gather import join_rows, texts_of
 from sparkwire.kernels.json_strings import TEXT, measure_strings, write_strings
+from sparkwire.kernels.slots import table_of
 
 NULL = "null"
 
 
 def joined(*parts: pa.Array | str) -> pa.Array:
     """The texts of a row one after the other, NULL where one of them is."""
-    arrays = [part for part in parts if not isinstance(part, str)]
-    fixed = sum(len(part) for part in parts if isinstance(part, str))
-    checked_total(sum(int(pc.sum(pc.binary_length(array)).as_py() or 0) for array in arrays) + fixed * len(arrays[0]))
-    texts = (part if isinstance(part, str) else part.cast(pa.string()) for part in parts)  # of large_strings, too
-    return pc.binary_join_element_wise(*texts, "")
+    between, columns = [""], list[Binary]()
+    for part in parts:
+        if isinstance(part, str):
+            between[-1] += part
+        else:
+            columns.append(binary_of(part.cast(pa.string())))  # of large_strings, too
+            between.append("")
+    sizes = np.full(columns[0].rows, sum(len(text.encode()) for text in between), np.int64)
+    for column in columns:
+        sizes += np.diff(column.offsets)
+    for column in columns:
+        if column.valid is not None:
+            sizes[~column.valid] = -1
+    buffers = [buffer for column in columns for buffer in (column.data, column.offsets)]
+    table, texts = table_of(buffers), texts_of(between)
+    return build(sizes, lambda offsets, out: join_rows(table, texts, sizes, offsets, out), pa.string())
 
 
 def string_of(texts: pa.Array) -> pa.Array:
