@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import Binary, Spans, binary_of, build, empty, spans_of
+from sparkwire.core.column import Binary, Spans, binary_of, build, checked_total, empty, spans_of
 from sparkwire.kernels.gather import join_rows, texts_of
 from sparkwire.kernels.json_strings import TEXT, measure_strings, write_strings
 from sparkwire.kernels.slots import table_of
@@ -56,7 +56,8 @@ def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
 def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") -> pa.Array:
     """Objects of the members that a row has, ``{}`` where it has none; a text that is no column is every row's."""
     there = {name: text for name, text in members.items() if isinstance(text, str) or text.null_count < len(text)}
-    first_may_be_missing = any(not isinstance(text, str) and text.null_count for text in [*there.values()][:1])
+    first = next(iter(there.values()), "")
+    first_may_be_missing = not isinstance(first, str) and first.null_count > 0
     parts: list[Any] = []
     for name, text in there.items():
         before = f'{"," if parts or first_may_be_missing else ""}"{name}":'
@@ -73,6 +74,8 @@ def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") 
 
 def array_of(lists: pa.Array, items: pa.Array) -> pa.Array:
     """Arrays of the items' texts, rows as those of ``lists``, NULL where one is."""
+    places = binary_of(items).offsets
+    checked_total(int(places[-1]) - int(places[0]) + len(items))
     ends = np.cumsum(np.asarray(lists.value_lengths().fill_null(0)), dtype=np.int32)
     rows = pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), pc.coalesce(items, NULL))
     return pc.if_else(lists.is_valid(), joined("[", pc.binary_join(rows, ","), "]"), None)
