@@ -59,5 +59,7 @@ def test_arrays() -> None:
         assert array_of(given, string_of(given.flatten())).to_pylist() == expected
 
 
-def test_a_text_that_is_missing() -> None:
-    assert joined("<", pa.array(["a", None]), "é", pa.array(["b", "c"]), ">").to_pylist() == ["<aéb>", None]
+@pytest.mark.parametrize("type", [pa.string(), pa.large_string()])
+def test_a_text_that_is_missing(type: pa.DataType) -> None:
+    first = pa.array(["before", "a", None], type)[1:]
+    assert joined("<", first, "é", pa.array(["b", "c"]), ">").to_pylist() == ["<aéb>", None]

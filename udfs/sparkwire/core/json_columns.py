@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,7 +29,7 @@ def joined(*parts: pa.Array | str) -> pa.Array:
         if isinstance(part, str):
             between[-1] += part
         else:
-            columns.append(binary_of(part.cast(pa.string())))  # of large_strings, too
+            columns.append(binary_of(part))
             between.append("")
     sizes = np.full(columns[0].rows, sum(len(text.encode()) for text in between), np.int64)
     for column in columns:
@@ -36,7 +37,7 @@ def joined(*parts: pa.Array | str) -> pa.Array:
     for column in columns:
         if column.valid is not None:
             sizes[~column.valid] = -1
-    buffers = [buffer for column in columns for buffer in (column.data, column.offsets)]
+    buffers = [buffer for column in columns for buffer in (column.data, column.offsets.astype(np.int64))]
     table, texts = table_of(buffers), texts_of(between)
     return build(sizes, lambda offsets, out: join_rows(table, texts, sizes, offsets, out), pa.string())
 
@@ -76,6 +77,10 @@ def array_of(lists: pa.Array, items: pa.Array) -> pa.Array:
     """Arrays of the items' texts, rows as those of ``lists``, NULL where one is."""
     places = binary_of(items).offsets
     checked_total(int(places[-1]) - int(places[0]) + len(items))
-    ends = np.cumsum(np.asarray(lists.value_lengths().fill_null(0)), dtype=np.int32)
-    rows = pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), pc.coalesce(items, NULL))
+    rows = pa.ListArray.from_arrays(pa.array(item_offsets(lists)), pc.coalesce(items, NULL))
     return pc.if_else(lists.is_valid(), joined("[", pc.binary_join(rows, ","), "]"), None)
+
+
+def item_offsets(lists: pa.Array) -> npt.NDArray[np.int32]:
+    """Where the rows of ``lists`` begin in ``lists.flatten()``, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(lists.value_lengths().fill_null(0))]).astype(np.int32)

@@ -131,7 +131,6 @@ def consume(
     >>> events = spark.read.format("databus").load("/relay")
     >>> sparkwire.databus.consume(events, Orders(), partitions=4).where("retries > 0")
     """
-
     for name, ids in (("only_sources", only_sources), ("logical_partitions", logical_partitions)):
         if ids is not None:
             warn(

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
 from sparkwire.core.column import binary_of, plain_value, strings
-from sparkwire.core.json_columns import NULL, array_of, joined, object_of, string_of
+from sparkwire.core.json_columns import NULL, array_of, item_offsets, joined, object_of, string_of
 from sparkwire.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
 from sparkwire.datahub.values import Ranges, documents, last_places, numbered
 
@@ -164,8 +164,7 @@ def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
 def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
     """The type that each entry's column is declared with, NULL for none."""
     names, types = columns.flatten().flatten()
-    counts = np.asarray(columns.value_lengths().fill_null(0))
-    ends, offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), np.asarray(maps.offsets)
+    ends, offsets = item_offsets(columns), np.asarray(maps.offsets)
     (among, asked), count = numbered(names, maps.keys)
     place = last_places(Ranges(ends[:-1], ends[1:], among), Ranges(offsets[:-1], offsets[1:], asked), count)
     return types.take(pa.array(place, mask=place < 0))

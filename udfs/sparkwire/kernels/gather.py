@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, i32, u8
+from sparkwire.kernels.load import Bytes, Ints, i64, u8
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.slots import Table, slot
 
@@ -52,7 +52,7 @@ def write_text(out: npt.NDArray[np.uint8], at: int, texts: Texts, which: int, wr
 def join_rows(columns: Table, between: Texts, sizes: Ints, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
     """Write the texts of each row, one of each column, to ``out[offsets[row]:]``; a fixed text is before each and after the last.
 
-    ``columns`` has a column's bytes, then its 32-bit offsets; rows of a negative size are left out.
+    ``columns`` has a column's bytes, then its 64-bit offsets; rows of a negative size are left out.
     """
     count = between.sizes.size - 1
     for row in range(sizes.size):
@@ -63,7 +63,7 @@ def join_rows(columns: Table, between: Texts, sizes: Ints, offsets: npt.NDArray[
             copy(out, at, between.data, between.starts[k], between.sizes[k])
             at += between.sizes[k]
             ends = slot(columns, int64(2 * k + 1))
-            start, end = int64(i32(ends, row << 2, True)), int64(i32(ends, (row + 1) << 2, True))
+            start, end = i64(ends, row << 3, True), i64(ends, (row + 1) << 3, True)
             copy(out, at, slot(columns, int64(2 * k)), start, end - start)
             at += end - start
         copy(out, at, between.data, between.starts[count], between.sizes[count])
