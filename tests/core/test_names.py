@@ -58,7 +58,7 @@ def test_there_is_no_other_attribute() -> None:
         sparkwire.kafkaa  # noqa: B018
 
 
-SAME_IN_EVERY_WING = {"__init__", "accessors", "api", "explain", "functions", "layout"}
+SAME_IN_EVERY_WING = {"__init__", "api", "explain", "functions", "layout"}
 """modules that a newcomer finds in each format's folder"""
 
 

@@ -20,8 +20,7 @@ pytestmark = pytest.mark.process
 
 LAYOUT = """\
     Field("key_long", "i64", "The key, if it is a LONG"),"""
-FUNCTIONS = """\
-FIELDS: Final = ("""
+FUNCTIONS = 'FIELDS.append(fixed("version", "dbus_version(event) -> 0"))'
 PROGRAM = """
 import pyarrow as pa
 from sparkwire import FUNCTIONS
@@ -47,7 +46,7 @@ def test_a_field_more(tmp_path: Path) -> None:
     package = tmp_path / "sparkwire"
     shutil.copytree(Path(sparkwire.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     insert(package / "databus/layout.py", LAYOUT, '    Field("colour", "i16", "Colour of the event"),\n' + LAYOUT)
-    row = FUNCTIONS + '\n    fixed("colour", "dbus_colour(event) -> 0"),'
+    row = FUNCTIONS + '\nFIELDS.append(fixed("colour", "dbus_colour(event) -> 0"))'
     insert(package / "databus/event_fields.py", FUNCTIONS, row)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)

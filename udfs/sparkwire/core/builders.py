@@ -75,6 +75,20 @@ class Column(NamedTuple, Generic[Scan]):
     """where the column is a function of its own: a SQL expression and its answer"""
 
 
+class ColumnTable(list["Column[Scan]"], Generic[Scan]):
+    """The columns of a table, in order: each is appended, or added by ``column`` above the function that answers it."""
+
+    def column(self, sql: str, example: str = "") -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
+        """The function below answers the column of its own name; what the column means is its docstring."""
+
+        def add(function: Callable[[Scan], pa.Array]) -> Callable[[Scan], pa.Array]:
+            doc = " ".join((function.__doc__ or "").split())
+            self.append(Column(function.__name__, sql, doc, function, example))
+            return function
+
+        return add
+
+
 def columns_of(scanned: Scan, table: Sequence[Column[Scan]]) -> dict[str, pa.Array]:
     """The columns of a table, taken from a scan; no other is made."""
     return {column.name: column.accessor(scanned) for column in table}

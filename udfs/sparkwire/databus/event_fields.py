@@ -2,35 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from sparkwire.core.builders import Column
-from sparkwire.databus import accessors
-from sparkwire.databus.accessors import attribute, crc_computed, crc_valid, fixed, number, span
-from sparkwire.databus.layout import V1_REPLICATED, V1_TRACE, V2_REPLICATED, V2_TRACE
-from sparkwire.databus.parts import (
-    KEY,
-    KEY_DIGEST,
-    KEY_VERSION,
-    METADATA,
-    METADATA_DIGEST,
-    METADATA_VERSION,
-    VALUE,
-    VALUE_SIZE,
-)
+from sparkwire.base.errors import ERRORS, OK, TRUNCATED
+from sparkwire.base.wire import described
+from sparkwire.core.builders import Column, ColumnTable
+from sparkwire.core.column import build, empty, from_codes, gather, primitive, timestamps
+from sparkwire.databus import layout, parts
+from sparkwire.databus.event_kernels import UNKNOWN
+from sparkwire.databus.key_text import measure_keys, write_keys
+from sparkwire.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
+from sparkwire.databus.parts import NO_NUMBER
+from sparkwire.databus.scan import Events
+from sparkwire.kernels import Bools, Ints
 
-FIELDS: Final = (
-    fixed("version", "dbus_version(event) -> 0"),
-    Column(
-        "byte_order",
-        "STRING",
-        "BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored "
-        "length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.",
-        accessors.byte_order,
-        "dbus_byte_order(event) -> BIG_ENDIAN",
-    ),
+FIELDS = ColumnTable[Events]()
+
+EventAccessor = Callable[[Events], pa.Array]
+
+
+def fixed(field: str, example: str) -> Column[Events]:
+    """A fixed field, NULL where its bytes are missing."""
+    sql, doc = described(field, layout.V1, layout.V2)
+    return Column(field, sql, doc, lambda events: primitive(events.header.fields[field], events.has(field)), example)
+
+
+def crc_computed(which: int) -> EventAccessor:
+    """The header's (0) or the value's (1) checksum, over the bytes that are there."""
+    return lambda events: primitive(events.checked.crcs[which], events.checked.crcs[which] != UNKNOWN)
+
+
+def crc_valid(which: int) -> EventAccessor:
+    """Whether the header's (0) or the value's (1) checksum is the stored one."""
+    return lambda events: primitive(events.checked.checks[which] == 1, events.checked.checks[which] != UNKNOWN)
+
+
+def _span(name: str, doc: str, which: int, example: str) -> Column[Events]:
+    """The bytes of a part, NULL where it is missing."""
+
+    def answer(events: Events) -> pa.Array:
+        return gather(events.data, events.spans.starts[which], events.spans.sizes[which], pa.binary())
+
+    return Column(name, "BINARY", doc, answer, example)
+
+
+def _number(name: str, sql: str, doc: str, which: int, example: str) -> Column[Events]:
+    """A number out of the variable part, NULL where it is missing."""
+
+    def answer(events: Events) -> pa.Array:
+        values = events.spans.numbers[which]
+        there = values != NO_NUMBER
+        return primitive(np.where(there, values, 0).astype(np.int32 if sql == "INT" else np.int16), there)
+
+    return Column(name, sql, doc, answer, example)
+
+
+def _flag(name: str, doc: str, v1_bit: int, v2_bit: int) -> Column[Events]:
+    """Whether an attribute bit is set."""
+
+    def answer(events: Events) -> pa.Array:
+        return primitive(events.attribute(v1_bit, v2_bit), events.has("attributes"))
+
+    return Column(name, "BOOLEAN", doc, answer, f"dbus_{name}(event) -> false")
+
+
+FIELDS.append(fixed("version", "dbus_version(event) -> 0"))
+
+
+@FIELDS.column("STRING", "dbus_byte_order(event) -> BIG_ENDIAN")
+def byte_order(events: Events) -> pa.Array:
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored
+    length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+    """
+    variants = events.header.variants
+    little = ((variants == V1_LITTLE) | (variants == V2_LITTLE)).astype(np.int8)
+    return from_codes(np.where(variants == NO_VARIANT, np.int8(-1), little), layout.BYTE_ORDERS)
+
+
+FIELDS += [
     fixed("header_crc", "dbus_header_crc(event) -> 847328966"),
     fixed("value_crc", "dbus_value_crc(event) -> 4029829531"),
     Column(
@@ -47,169 +100,210 @@ FIELDS: Final = (
         crc_computed(1),
         "dbus_value_crc_computed(event) -> 4029829531",
     ),
-    Column(
-        "header_crc_valid",
-        "BOOLEAN",
-        "Whether the header's checksum is right; NULL where bytes that it needs are missing.",
-        crc_valid(0),
-        "dbus_header_crc_valid(event) -> true",
-    ),
-    Column(
-        "value_crc_valid",
-        "BOOLEAN",
-        "Whether the value's checksum is right; NULL where bytes that it needs are missing.",
-        crc_valid(1),
-        "dbus_value_crc_valid(event) -> true",
+    *(
+        Column(
+            f"{name}_crc_valid",
+            "BOOLEAN",
+            f"Whether the {name}'s checksum is right; NULL where bytes that it needs are missing.",
+            crc_valid(which),
+            f"dbus_{name}_crc_valid(event) -> true",
+        )
+        for which, name in enumerate(("header", "value"))
     ),
     fixed("length", "dbus_length(event) -> 66"),
     fixed("attributes", "dbus_attributes(event) -> 1"),
-    Column(
-        "opcode",
-        "STRING",
-        "UPSERT or DELETE; NULL where no opcode bit is set.",
-        accessors.opcode,
-        "dbus_opcode(event) -> UPSERT",
-    ),
-    Column(
-        "is_trace",
-        "BOOLEAN",
-        "Whether the event is traced.",
-        attribute(V1_TRACE, V2_TRACE),
-        "dbus_is_trace(event) -> false",
-    ),
-    Column(
+]
+
+
+@FIELDS.column("STRING", "dbus_opcode(event) -> UPSERT")
+def opcode(events: Events) -> pa.Array:
+    """UPSERT or DELETE; NULL where no opcode bit is set."""
+    return from_codes(events.opcodes, layout.OPCODES)
+
+
+FIELDS += [
+    _flag("is_trace", "Whether the event is traced.", layout.V1_TRACE, layout.V2_TRACE),
+    _flag(
         "is_replicated",
-        "BOOLEAN",
         "Whether the event came by external replication.",
-        attribute(V1_REPLICATED, V2_REPLICATED),
-        "dbus_is_replicated(event) -> false",
+        layout.V1_REPLICATED,
+        layout.V2_REPLICATED,
     ),
-    Column(
-        "key_type",
-        "STRING",
-        "LONG, BYTES or (V2 only) SCHEMA.",
-        accessors.key_type,
-        "dbus_key_type(event_v2) -> SCHEMA",
-    ),
-    Column(
-        "is_end_of_period",
-        "BOOLEAN",
-        "Whether the event ends a window: source id -2.",
-        accessors.is_end_of_period,
-        "dbus_is_end_of_period(event) -> false",
-    ),
+]
+
+
+@FIELDS.column("STRING", "dbus_key_type(event_v2) -> SCHEMA")
+def key_type(events: Events) -> pa.Array:
+    """LONG, BYTES or (V2 only) SCHEMA."""
+    return from_codes(events.key_types, layout.KEY_TYPES)
+
+
+@FIELDS.column("BOOLEAN", "dbus_is_end_of_period(event) -> false")
+def is_end_of_period(events: Events) -> pa.Array:
+    """Whether the event ends a window: source id -2."""
+    return primitive(events.header.fields["src_id"] == layout.END_OF_PERIOD, events.has("src_id"))
+
+
+FIELDS += [
     fixed("sequence", "dbus_sequence(event) -> 77"),
     fixed("physical_partition_id", "dbus_physical_partition_id(event) -> -1"),
     fixed("logical_partition_id", "dbus_logical_partition_id(event) -> 3"),
     fixed("timestamp_nanos", "dbus_timestamp_nanos(event) -> 1400000000000000001"),
-    Column(
-        "timestamp",
-        "TIMESTAMP",
-        "Creation time, rounded toward the past to microseconds.",
-        accessors.timestamp,
-        "unix_micros(dbus_timestamp(event)) -> 1400000000000000",
-    ),
-    fixed("src_id", "dbus_src_id(event) -> 40"),
-    Column(
-        "source_range",
-        "STRING",
-        "Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.",
-        accessors.source_range,
-        "dbus_source_range(event) -> DATA",
-    ),
-    Column(
-        "event_type",
-        "STRING",
-        "Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), "
-        "PRIVATE (<= -20000) or SYSTEM (any other <= 0).",
-        accessors.event_type,
-        "dbus_event_type(event) -> DATA",
-    ),
-    Column(
-        "schema_id",
-        "BINARY",
-        "Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.",
-        accessors.schema_id,
-        "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10",
-    ),
-    Column(
-        "schema_version",
-        "SMALLINT",
-        "Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.",
-        accessors.schema_version,
-        "dbus_schema_version(event_v2) -> 1",
-    ),
-    Column(
-        "key",
-        "STRING",
-        "The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.",
-        accessors.key_text,
-        "dbus_key(event) -> 5",
-    ),
-    Column("key_long", "BIGINT", "The key, if it is a LONG.", accessors.key_long, "dbus_key_long(event) -> 5"),
-    Column(
+]
+
+
+@FIELDS.column("TIMESTAMP", "unix_micros(dbus_timestamp(event)) -> 1400000000000000")
+def timestamp(events: Events) -> pa.Array:
+    """Creation time, rounded toward the past to microseconds."""
+    return timestamps(events.header.fields["timestamp_nanos"], "ns", events.has("timestamp_nanos"))
+
+
+FIELDS.append(fixed("src_id", "dbus_src_id(event) -> 40"))
+
+
+@FIELDS.column("STRING", "dbus_source_range(event) -> DATA")
+def source_range(events: Events) -> pa.Array:
+    """Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM."""
+    ids = events.header.fields["src_id"]
+    return _by_source(events, np.select([ids > 0, ids > layout.PRIVATE_MAX], [0, 1], 2), layout.SOURCE_RANGES)
+
+
+@FIELDS.column("STRING", "dbus_event_type(event) -> DATA")
+def event_type(events: Events) -> pa.Array:
+    """Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5),
+    PRIVATE (<= -20000) or SYSTEM (any other <= 0).
+    """
+    ids = events.header.fields["src_id"]
+    kinds = [
+        ids > 0,
+        ids == layout.END_OF_PERIOD,
+        ids == layout.CHECKPOINT,
+        ids == layout.SCN_REGRESS,
+        (ids >= layout.FIRST_ERROR) & (ids <= layout.LAST_ERROR),
+        ids <= layout.PRIVATE_MAX,
+    ]
+    return _by_source(events, np.select(kinds, range(len(kinds)), len(kinds)), layout.EVENT_TYPES)
+
+
+def _by_source(events: Events, codes: Ints, vocabulary: tuple[str, ...]) -> pa.Array:
+    there = events.has("src_id")
+    return from_codes((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
+
+
+@FIELDS.column("BINARY", "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10")
+def schema_id(events: Events) -> pa.Array:
+    """Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload."""
+    at = layout.V1["schema_id"].offset
+    v1 = ~events.is_v2 & _mask(events, "schema_id")
+    starts = np.where(v1, events.offsets[:-1].astype(np.int64) + at, events.spans.starts[parts.DIGEST])
+    sizes = np.where(v1, layout.MD5_SIZE, events.spans.sizes[parts.DIGEST])
+    return gather(events.data, starts, sizes, pa.binary())
+
+
+@FIELDS.column("SMALLINT", "dbus_schema_version(event_v2) -> 1")
+def schema_version(events: Events) -> pa.Array:
+    """Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them."""
+    v1 = ~events.is_v2 & _mask(events, "schema_version")
+    v2 = events.spans.numbers[parts.VERSION]
+    values = np.where(v1, events.header.fields["schema_version"], np.where(v2 == NO_NUMBER, 0, v2))
+    return primitive(values.astype(np.int16), v1 | (v2 != NO_NUMBER))
+
+
+def _mask(events: Events, field: str) -> Bools:
+    there = events.has(field)
+    return np.ones(events.rows, np.bool_) if there is None else there
+
+
+@FIELDS.column("STRING", "dbus_key(event) -> 5")
+def key(events: Events) -> pa.Array:
+    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8."""
+    (starts, found), longs = events.keys, events.header.fields["key_long"]
+    sizes = empty(events.rows, np.int64)
+    measure_keys(events.data, starts, found, longs, events.long_keys, sizes)
+
+    def write(offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
+        write_keys(events.data, starts, longs, events.long_keys, sizes, offsets, out)
+
+    return build(sizes, write, pa.string())
+
+
+@FIELDS.column("BIGINT", "dbus_key_long(event) -> 5")
+def key_long(events: Events) -> pa.Array:
+    """The key, if it is a LONG."""
+    return primitive(events.header.fields["key_long"], events.long_keys)
+
+
+FIELDS += [
+    _span(
         "key_bytes",
-        "BINARY",
         "The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.",
-        span(KEY),
+        parts.KEY,
         "hex(dbus_key_bytes(event_v2)) -> A972D417",
     ),
-    Column(
+    _span(
         "value",
-        "BINARY",
         "The payload; NULL for V2 without one, X'' for an empty one.",
-        span(VALUE),
+        parts.VALUE,
         "CAST(dbus_value(event) AS STRING) -> hello",
     ),
-    Column(
+    _number(
         "value_size",
         "INT",
         "Size of the payload, as the event says [bytes].",
-        number(VALUE_SIZE, np.int32),
+        parts.VALUE_SIZE,
         "dbus_value_size(event) -> 5",
     ),
-    Column("metadata", "BINARY", "Data of V2's metadata part.", span(METADATA), "hex(dbus_metadata(event_v2)) -> 27"),
-    Column(
+    _span("metadata", "Data of V2's metadata part.", parts.METADATA, "hex(dbus_metadata(event_v2)) -> 27"),
+    _span(
         "metadata_schema_id",
-        "BINARY",
         "Digest of the metadata's schema, 16 or 4 bytes.",
-        span(METADATA_DIGEST),
+        parts.METADATA_DIGEST,
         "hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC",
     ),
-    Column(
+    _number(
         "metadata_schema_version",
         "SMALLINT",
         "Version of the metadata's schema.",
-        number(METADATA_VERSION, np.int16),
+        parts.METADATA_VERSION,
         "dbus_metadata_schema_version(event_v2) -> 7",
     ),
-    Column(
+    _span(
         "key_schema_id",
-        "BINARY",
         "Digest of a SCHEMA key's schema, 16 or 4 bytes.",
-        span(KEY_DIGEST),
+        parts.KEY_DIGEST,
         "hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA",
     ),
-    Column(
+    _number(
         "key_schema_version",
         "SMALLINT",
         "Version of a SCHEMA key's schema.",
-        number(KEY_VERSION, np.int16),
+        parts.KEY_VERSION,
         "dbus_key_schema_version(event_v2) -> 3",
     ),
-    Column(
-        "status",
-        "STRING",
-        "OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.",
-        accessors.status,
-        "dbus_status(event) -> OK",
-    ),
-    Column(
-        "error",
-        "STRING",
-        "The first thing wrong, reading from the front; NULL for a valid event.",
-        accessors.error,
-        "dbus_error(substring(event, 1, 60)) -> TRUNCATED",
-    ),
-    Column("is_valid", "BOOLEAN", "Whether nothing is wrong.", accessors.is_valid, "dbus_is_valid(event) -> true"),
-)
+]
+
+
+@FIELDS.column("STRING", "dbus_status(event) -> OK")
+def status(events: Events) -> pa.Array:
+    """OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe."""
+    return from_codes(status_codes(events.errors), layout.STATUSES)
+
+
+def status_codes(errors: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """OK without an error, PARTIAL for TRUNCATED, ERR for any other."""
+    codes = np.full(len(errors), layout.STATUS_ERR, np.int8)
+    codes[errors == OK] = layout.STATUS_OK
+    codes[errors == TRUNCATED] = layout.STATUS_PARTIAL
+    return codes
+
+
+@FIELDS.column("STRING", "dbus_error(substring(event, 1, 60)) -> TRUNCATED")
+def error(events: Events) -> pa.Array:
+    """The first thing wrong, reading from the front; NULL for a valid event."""
+    return from_codes(events.errors, ERRORS)
+
+
+@FIELDS.column("BOOLEAN", "dbus_is_valid(event) -> true")
+def is_valid(events: Events) -> pa.Array:
+    """Whether nothing is wrong."""
+    return primitive(events.errors == OK)

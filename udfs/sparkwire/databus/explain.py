@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkwire.base.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.base.wire import Field, Layout, described
 from sparkwire.core.dump import Dump, Line
-from sparkwire.databus import accessors, event_kernels, layout
+from sparkwire.databus import event_fields, event_kernels, layout
 from sparkwire.databus.layout import (
     BYTES_KEY,
     CRC32_SIZE,
@@ -103,18 +103,18 @@ def _notes(shown: _Event, field: Field) -> list[str | None]:
     elif name == "timestamp_nanos":
         here = [_time(shown)]
     elif name == "src_id":
-        here = [shown.answer(accessors.event_type)]
+        here = [shown.answer(event_fields.event_type)]
     elif name == "schema_id":
-        version = shown.answer(accessors.schema_version)
+        version = shown.answer(event_fields.schema_version)
         here = [version and f"read as REPL_DBUS does, schema version {version}"]
     return [*here, described(name, V1, V2)[1].rstrip(".")]
 
 
 def _checksum(shown: _Event, which: int) -> str | None:
     """What is stored and what is computed."""
-    stored = shown.answer(accessors.fixed(("header_crc", "value_crc")[which], "").accessor)
-    computed = shown.answer(accessors.crc_computed(which))
-    valid = shown.answer(accessors.crc_valid(which))
+    stored = shown.answer(event_fields.fixed(("header_crc", "value_crc")[which], "").accessor)
+    computed = shown.answer(event_fields.crc_computed(which))
+    valid = shown.answer(event_fields.crc_valid(which))
     if stored is None or computed is None:
         return None
     if valid == "False":
@@ -137,18 +137,18 @@ def _covered(shown: _Event, which: int) -> tuple[int, int]:
 
 def _bits(shown: _Event) -> str | None:
     """The attribute bits by name."""
-    attributes = shown.answer(accessors.fixed("attributes", "").accessor)
+    attributes = shown.answer(event_fields.fixed("attributes", "").accessor)
     if attributes is None:
         return None
-    key = shown.answer(accessors.key_type)
-    names = [shown.answer(accessors.opcode) or "no opcode", f"{key} key" if key else "no key"]
+    key = shown.answer(event_fields.key_type)
+    names = [shown.answer(event_fields.opcode) or "no opcode", f"{key} key" if key else "no key"]
     flags = {"trace": (layout.V1_TRACE, layout.V2_TRACE), "replicated": (layout.V1_REPLICATED, layout.V2_REPLICATED)}
     flags |= {"metadata": (0, V2_METADATA), "payload": (0, V2_PAYLOAD)}
     return ", ".join([*names, *(name for name, bits in flags.items() if int(attributes) & bits[shown.is_v2])])
 
 
 def _time(shown: _Event) -> str | None:
-    when = accessors.timestamp(shown.found)[0].as_py()
+    when = event_fields.timestamp(shown.found)[0].as_py()
     return None if when is None else when.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
 
 

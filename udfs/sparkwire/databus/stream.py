@@ -21,7 +21,7 @@ from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, primitive
 from sparkwire.databus import event_kernels, layout
-from sparkwire.databus.accessors import status_codes
+from sparkwire.databus.event_fields import status_codes
 from sparkwire.databus.layout import (
     MIN_LENGTH,
     NO_VARIANT,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
-from sparkwire.core.builders import Column
+from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import Binary, binary_of, from_codes, lists, primitive
 from sparkwire.kafka.batch_headers import BatchHeaders, Nullable, header_block
 from sparkwire.kafka.framing import FrameBlock, frame_blocks, framing_of
@@ -30,58 +31,12 @@ def nullable(column: Nullable) -> pa.Array:
     return primitive(np.ascontiguousarray(column.values), column.valid)
 
 
-def _stored(name: str) -> Callable[[Batches], pa.Array]:
-    return lambda batches: nullable(batches.field(name))
-
-
 def _field(name: str) -> Column[Batches]:
     """A column that is a field of the header, with the type and the doc of its layout."""
     field = BATCH[name].field
-    return Column(name, field.sql, _sentence(field.doc), _stored(name))
-
-
-def _sentence(doc: str) -> str:
-    return f"{doc[0].upper()}{doc[1:]}."
-
-
-def size(batches: Batches) -> pa.Array:
-    sizes = (batches.frames.stop - batches.frames.begin).astype(np.int32)
-    return primitive(sizes, batches.frames.whole)
-
-
-def base_offset(batches: Batches) -> pa.Array:
-    offset = batches.field("offset")
-    return primitive(offset.values, offset.valid & ~batches.is_wrapper)
-
-
-def crc_valid(batches: Batches) -> pa.Array:
-    error = batches.frames.error
-    return primitive(error == OK, (error == OK) | (error == CRC_MISMATCH))
-
-
-def record_count(batches: Batches) -> pa.Array:
-    count = batches.field("record_count")
-    plain = batches.is_message & batches.codec.valid & ~batches.is_wrapper
-    return primitive(np.where(plain, np.int32(1), count.values), count.valid | plain)
-
-
-def last_sequence(batches: Batches) -> pa.Array:
-    """Of the last record that was written: from 2^31 - 1 sequences go on with 0."""
-    base, delta = batches.field("base_sequence"), batches.field("last_offset_delta")
-    last = base.values.astype(np.int64) + delta.values
-    last = np.where(last > 2**31 - 1, last - 2**31, last)
-    return primitive(np.where(base.values == _NO_SEQUENCE, _NO_SEQUENCE, last).astype(np.int32), base.valid)
-
-
-def delete_horizon(batches: Batches) -> pa.Array:
-    base = batches.field("base_timestamp")
-    return primitive(base.values, base.valid & batches.flag(DELETE_HORIZON).values)
-
-
-def error(batches: Batches) -> pa.Array:
-    found = batches.frames.error
-    unknown = (found == OK) & batches.codec.valid & (batches.known_codec < 0)
-    return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)
+    return Column(
+        name, field.sql, f"{field.doc[0].upper()}{field.doc[1:]}.", lambda batches: nullable(batches.field(name))
+    )
 
 
 def scan_batches(data: pa.Array) -> Batches:
@@ -95,84 +50,121 @@ def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:
     return Batches(source, [header_block(source.data, block) for block in frames])
 
 
-BATCHES: tuple[Column[Batches], ...] = (
-    Column("position", "INT", "Where the entry begins in the bytes given [bytes].", lambda b: primitive(b.position)),
-    Column(
-        "size",
-        "INT",
-        "Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.",
-        size,
-    ),
-    Column(
-        "base_offset",
-        "BIGINT",
-        "Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.",
-        base_offset,
-    ),
-    Column(
-        "last_offset",
-        "BIGINT",
-        "Offset of the last record that was written, which compaction may have removed.",
-        lambda b: nullable(b.last_offset),
-    ),
-    Column("magic", "TINYINT", "Version of the format: 0, 1 or 2; others as stored.", _stored("magic")),
-    Column("crc", "BIGINT", "The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.", _stored("crc")),
-    Column("crc_valid", "BOOLEAN", "Whether it is that of the bytes; NULL where bytes are missing.", crc_valid),
-    Column(
-        "compression",
-        "STRING",
-        "Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.",
-        lambda b: from_codes(b.known_codec, CODECS),
-    ),
-    Column(
-        "timestamp_type",
-        "STRING",
-        "CreateTime or LogAppendTime; NULL in magic 0.",
-        lambda b: from_codes(b.timestamp_type, TIMESTAMP_TYPES),
-    ),
-    Column(
-        "base_timestamp_ms",
-        "BIGINT",
-        "What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch].",
-        lambda b: nullable(b.field("base_timestamp").unless(NO_TIMESTAMP)),
-    ),
-    Column(
-        "max_timestamp_ms",
-        "BIGINT",
-        "Largest timestamp of the batch; that of the message in magic 1 [ms since epoch].",
-        lambda b: nullable(b.max_timestamp()),
-    ),
-    Column(
-        "record_count",
-        "INT",
-        "Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.",
-        record_count,
-    ),
-    _field("partition_leader_epoch"),
-    _field("producer_id"),
-    _field("producer_epoch"),
-    _field("base_sequence"),
-    Column(
-        "last_sequence",
-        "INT",
-        "Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0.",
-        last_sequence,
-    ),
-    Column(
-        "is_transactional", "BOOLEAN", "Whether it belongs to a transaction.", lambda b: nullable(b.is_transactional())
-    ),
-    Column(
-        "is_control",
-        "BOOLEAN",
-        "Whether its records are written by brokers, such as a transaction's end.",
-        lambda b: nullable(b.is_control()),
-    ),
-    Column(
-        "delete_horizon_ms",
-        "BIGINT",
-        "From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].",
-        delete_horizon,
-    ),
-    Column("error", "STRING", "Why the entry cannot be read; NULL for a valid one.", error),
-)
+BATCHES: Final = ColumnTable["Batches"]()
 """The columns of ``kafka_batches``."""
+
+
+@BATCHES.column("INT")
+def position(batches: Batches) -> pa.Array:
+    """Where the entry begins in the bytes given [bytes]."""
+    return primitive(batches.position)
+
+
+@BATCHES.column("INT")
+def size(batches: Batches) -> pa.Array:
+    """Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry."""
+    sizes = (batches.frames.stop - batches.frames.begin).astype(np.int32)
+    return primitive(sizes, batches.frames.whole)
+
+
+@BATCHES.column("BIGINT")
+def base_offset(batches: Batches) -> pa.Array:
+    """Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened."""
+    offset = batches.field("offset")
+    return primitive(offset.values, offset.valid & ~batches.is_wrapper)
+
+
+@BATCHES.column("BIGINT")
+def last_offset(batches: Batches) -> pa.Array:
+    """Offset of the last record that was written, which compaction may have removed."""
+    return nullable(batches.last_offset)
+
+
+@BATCHES.column("TINYINT")
+def magic(batches: Batches) -> pa.Array:
+    """Version of the format: 0, 1 or 2; others as stored."""
+    return nullable(batches.field("magic"))
+
+
+@BATCHES.column("BIGINT")
+def crc(batches: Batches) -> pa.Array:
+    """The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2."""
+    return nullable(batches.field("crc"))
+
+
+@BATCHES.column("BOOLEAN")
+def crc_valid(batches: Batches) -> pa.Array:
+    """Whether it is that of the bytes; NULL where bytes are missing."""
+    error = batches.frames.error
+    return primitive(error == OK, (error == OK) | (error == CRC_MISMATCH))
+
+
+@BATCHES.column("STRING")
+def compression(batches: Batches) -> pa.Array:
+    """Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one."""
+    return from_codes(batches.known_codec, CODECS)
+
+
+@BATCHES.column("STRING")
+def timestamp_type(batches: Batches) -> pa.Array:
+    """CreateTime or LogAppendTime; NULL in magic 0."""
+    return from_codes(batches.timestamp_type, TIMESTAMP_TYPES)
+
+
+@BATCHES.column("BIGINT")
+def base_timestamp_ms(batches: Batches) -> pa.Array:
+    """What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch]."""
+    return nullable(batches.field("base_timestamp").unless(NO_TIMESTAMP))
+
+
+@BATCHES.column("BIGINT")
+def max_timestamp_ms(batches: Batches) -> pa.Array:
+    """Largest timestamp of the batch; that of the message in magic 1 [ms since epoch]."""
+    return nullable(batches.max_timestamp())
+
+
+@BATCHES.column("INT")
+def record_count(batches: Batches) -> pa.Array:
+    """Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1."""
+    count = batches.field("record_count")
+    plain = batches.is_message & batches.codec.valid & ~batches.is_wrapper
+    return primitive(np.where(plain, np.int32(1), count.values), count.valid | plain)
+
+
+BATCHES.extend(map(_field, ("partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence")))
+
+
+@BATCHES.column("INT")
+def last_sequence(batches: Batches) -> pa.Array:
+    """Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0."""
+    base, delta = batches.field("base_sequence"), batches.field("last_offset_delta")
+    last = base.values.astype(np.int64) + delta.values
+    last = np.where(last > 2**31 - 1, last - 2**31, last)
+    return primitive(np.where(base.values == _NO_SEQUENCE, _NO_SEQUENCE, last).astype(np.int32), base.valid)
+
+
+@BATCHES.column("BOOLEAN")
+def is_transactional(batches: Batches) -> pa.Array:
+    """Whether it belongs to a transaction."""
+    return nullable(batches.is_transactional())
+
+
+@BATCHES.column("BOOLEAN")
+def is_control(batches: Batches) -> pa.Array:
+    """Whether its records are written by brokers, such as a transaction's end."""
+    return nullable(batches.is_control())
+
+
+@BATCHES.column("BIGINT")
+def delete_horizon_ms(batches: Batches) -> pa.Array:
+    """From when on compaction may remove its tombstones; NULL where none is set [ms since epoch]."""
+    base = batches.field("base_timestamp")
+    return primitive(base.values, base.valid & batches.flag(DELETE_HORIZON).values)
+
+
+@BATCHES.column("STRING")
+def error(batches: Batches) -> pa.Array:
+    """Why the entry cannot be read; NULL for a valid one."""
+    found = batches.frames.error
+    unknown = (found == OK) & batches.codec.valid & (batches.known_codec < 0)
+    return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import ERRORS, OK
-from sparkwire.core.builders import Column
+from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import Binary, arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
 from sparkwire.kafka.layout import CODECS, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary
@@ -33,6 +33,9 @@ from sparkwire.kafka.read_messages import (
     read_messages,
 )
 from sparkwire.kernels import COPY_SLACK, Bools
+
+MESSAGE_COLUMNS: Final = ColumnTable["MessageColumn"]()
+"""The fields of a message: the columns of ``kafka_message``."""
 
 
 class MessageColumn:
@@ -57,148 +60,78 @@ class MessageColumn:
         copy_fields(self.source.data, starts, ends, out)
         return binary(ends, out, self._present(bit))
 
+    @MESSAGE_COLUMNS.column("BIGINT", "kafka_crc(message) -> 3925109172")
     def crc(self) -> pa.Array:
+        """The message's CRC-32, as stored."""
         return primitive(self._fields.crc, self._present(HAS_CRC))
 
+    @MESSAGE_COLUMNS.column("BIGINT", "kafka_crc_computed(message) = kafka_crc(message) -> true")
     def crc_computed(self) -> pa.Array:
+        """The CRC-32 computed over the bytes that are there."""
         return primitive(self._found.computed, self._present(HAS_CRC))
 
+    @MESSAGE_COLUMNS.column("BOOLEAN", "kafka_crc_valid(message) -> true")
     def crc_valid(self) -> pa.Array:
+        """Whether both are equal; NULL where bytes are missing."""
         return primitive(self._found.crc_ok > 0, self._found.crc_ok >= 0)
 
+    @MESSAGE_COLUMNS.column("TINYINT", "kafka_magic(message) -> 1")
     def magic(self) -> pa.Array:
+        """Version of the format: 0 or 1; other values as stored."""
         return primitive(self._fields.magic, self._present(HAS_MAGIC))
 
+    @MESSAGE_COLUMNS.column("INT", "kafka_attributes(message) -> 0")
     def attributes(self) -> pa.Array:
+        """The attribute bits: 0-2 codec, 3 timestamp type."""
         return primitive(self._fields.attributes, self._present(HAS_ATTRIBUTES))
 
+    @MESSAGE_COLUMNS.column("STRING", "kafka_compression(message) -> none")
     def compression(self) -> pa.Array:
+        """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one."""
         return from_codes(self._found.codec, CODECS)
 
+    @MESSAGE_COLUMNS.column("TIMESTAMP", "kafka_timestamp(message) -> 2020-09-13 12:26:40.351")
     def timestamp(self) -> pa.Array:
+        """When the message was created or appended; NULL for magic 0 and for -1."""
         return timestamps(self._fields.timestamp, "ms", self._present(HAS_TIME))
 
+    @MESSAGE_COLUMNS.column("BIGINT", "kafka_timestamp_ms(message) -> 1600000000351")
     def timestamp_ms(self) -> pa.Array:
+        """The same [ms since epoch]."""
         return primitive(self._fields.timestamp, self._present(HAS_TIME))
 
+    @MESSAGE_COLUMNS.column("STRING", "kafka_timestamp_type(message) -> CreateTime")
     def timestamp_type(self) -> pa.Array:
+        """CreateTime or LogAppendTime; NULL for magic 0."""
         return from_codes(self._found.timestamp_type, TIMESTAMP_TYPES)
 
+    @MESSAGE_COLUMNS.column("BINARY", "CAST(kafka_key(message) AS STRING) -> key-00043")
     def key(self) -> pa.Array:
+        """The key; NULL for a null key."""
         return self._bytes(self._found.key, self._found.key_ends, HAS_KEY)
 
+    @MESSAGE_COLUMNS.column("INT", "kafka_key_size(message) -> 9")
     def key_size(self) -> pa.Array:
+        """The key's size as stored, -1 for null [bytes]."""
         return primitive(self._found.key_size, self._present(HAS_KEY_SIZE))
 
+    @MESSAGE_COLUMNS.column("BINARY", "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice")
     def value(self) -> pa.Array:
+        """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set."""
         return self._bytes(self._found.value, self._found.value_ends, HAS_VALUE)
 
+    @MESSAGE_COLUMNS.column("INT", "kafka_value_size(message) -> 64")
     def value_size(self) -> pa.Array:
+        """The value's size as stored, -1 for null [bytes]."""
         return primitive(self._found.value_size, self._present(HAS_VALUE_SIZE))
 
+    @MESSAGE_COLUMNS.column("STRING", "kafka_error(substring(message, 1, 20)) -> TRUNCATED")
     def error(self) -> pa.Array:
+        """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that
+        the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes."""
         return from_codes(self._found.error, ERRORS)
 
+    @MESSAGE_COLUMNS.column("BOOLEAN", "kafka_is_valid(message) -> true")
     def is_valid(self) -> pa.Array:
+        """Whether kafka_error is NULL."""
         return primitive(self._found.error == OK)
-
-
-MESSAGE_COLUMNS: Final = (
-    Column("crc", "BIGINT", "The message's CRC-32, as stored.", MessageColumn.crc, "kafka_crc(message) -> 3925109172"),
-    Column(
-        "crc_computed",
-        "BIGINT",
-        "The CRC-32 computed over the bytes that are there.",
-        MessageColumn.crc_computed,
-        "kafka_crc_computed(message) = kafka_crc(message) -> true",
-    ),
-    Column(
-        "crc_valid",
-        "BOOLEAN",
-        "Whether both are equal; NULL where bytes are missing.",
-        MessageColumn.crc_valid,
-        "kafka_crc_valid(message) -> true",
-    ),
-    Column(
-        "magic",
-        "TINYINT",
-        "Version of the format: 0 or 1; other values as stored.",
-        MessageColumn.magic,
-        "kafka_magic(message) -> 1",
-    ),
-    Column(
-        "attributes",
-        "INT",
-        "The attribute bits: 0-2 codec, 3 timestamp type.",
-        MessageColumn.attributes,
-        "kafka_attributes(message) -> 0",
-    ),
-    Column(
-        "compression",
-        "STRING",
-        "Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.",
-        MessageColumn.compression,
-        "kafka_compression(message) -> none",
-    ),
-    Column(
-        "timestamp",
-        "TIMESTAMP",
-        "When the message was created or appended; NULL for magic 0 and for -1.",
-        MessageColumn.timestamp,
-        "kafka_timestamp(message) -> 2020-09-13 12:26:40.351",
-    ),
-    Column(
-        "timestamp_ms",
-        "BIGINT",
-        "The same [ms since epoch].",
-        MessageColumn.timestamp_ms,
-        "kafka_timestamp_ms(message) -> 1600000000351",
-    ),
-    Column(
-        "timestamp_type",
-        "STRING",
-        "CreateTime or LogAppendTime; NULL for magic 0.",
-        MessageColumn.timestamp_type,
-        "kafka_timestamp_type(message) -> CreateTime",
-    ),
-    Column(
-        "key",
-        "BINARY",
-        "The key; NULL for a null key.",
-        MessageColumn.key,
-        "CAST(kafka_key(message) AS STRING) -> key-00043",
-    ),
-    Column(
-        "key_size",
-        "INT",
-        "The key's size as stored, -1 for null [bytes].",
-        MessageColumn.key_size,
-        "kafka_key_size(message) -> 9",
-    ),
-    Column(
-        "value",
-        "BINARY",
-        "The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.",
-        MessageColumn.value,
-        "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice",
-    ),
-    Column(
-        "value_size",
-        "INT",
-        "The value's size as stored, -1 for null [bytes].",
-        MessageColumn.value_size,
-        "kafka_value_size(message) -> 64",
-    ),
-    Column(
-        "error",
-        "STRING",
-        "Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the "
-        "checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.",
-        MessageColumn.error,
-        "kafka_error(substring(message, 1, 20)) -> TRUNCATED",
-    ),
-    Column(
-        "is_valid", "BOOLEAN", "Whether kafka_error is NULL.", MessageColumn.is_valid, "kafka_is_valid(message) -> true"
-    ),
-)
-"""The fields of a message: the columns of ``kafka_message``."""

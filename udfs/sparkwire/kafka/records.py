@@ -7,16 +7,16 @@ become Arrow's. What is the same for all records of an entry is kept once an ent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import ERRORS, refusal
-from sparkwire.core.builders import Column
+from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
@@ -43,6 +43,10 @@ from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
+
+
+RECORDS_TABLE: Final = ColumnTable["Records"]()
+"""The columns of ``kafka_records``."""
 
 
 class Records:
@@ -91,56 +95,6 @@ class Records:
         """A field of the entry's header."""
         return self._nullable(self.entries.field(name))
 
-    def offset(self) -> pa.Array:
-        return primitive(self._columns.offset[: self.rows], self._present(HAS_OFFSET))
-
-    def timestamp(self) -> pa.Array:
-        return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(HAS_TIME))
-
-    def timestamp_ms(self) -> pa.Array:
-        return primitive(self._columns.timestamp[: self.rows], self._present(HAS_TIME))
-
-    def timestamp_type(self) -> pa.Array:
-        return from_codes(self._columns.timestamp_type[: self.rows], TIMESTAMP_TYPES)
-
-    def key(self) -> pa.Array:
-        return binary(self._columns.key_ends[: self.rows + 1], self._columns.key, self._present(HAS_KEY))
-
-    def value(self) -> pa.Array:
-        return binary(self._columns.value_ends[: self.rows + 1], self._columns.value, self._present(HAS_VALUE))
-
-    def headers(self) -> pa.Array:
-        columns = self._columns
-        n = int(columns.used[HEADERS])
-        keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
-        values = binary(columns.header_value_ends[: n + 1], columns.header_value, columns.header_valid[:n])
-        return lists(
-            columns.header_ends[: self.rows + 1],
-            struct({"key": text(keys), "value": values}),
-            self._present(HAS_HEADERS),
-        )
-
-    def position(self) -> pa.Array:
-        return primitive(self._spread(self.entries.position))
-
-    def compression(self) -> pa.Array:
-        return from_codes(self._spread(self.entries.known_codec), CODECS)
-
-    def sequence(self) -> pa.Array:
-        return primitive(self._columns.sequence[: self.rows], self._present(HAS_SEQUENCE))
-
-    def is_transactional(self) -> pa.Array:
-        return self._nullable(self.entries.is_transactional())
-
-    def is_control(self) -> pa.Array:
-        return self._nullable(self.entries.is_control())
-
-    def control_type(self) -> pa.Array:
-        return from_codes(self._columns.control[: self.rows], CONTROL_TYPES)
-
-    def error(self) -> pa.Array:
-        return from_codes(self._columns.error[: self.rows], ERRORS)
-
     @cached_property
     def ends(self) -> npt.NDArray[np.int32]:
         """Where the records of each row of the column begin, and those of the last end."""
@@ -151,83 +105,106 @@ class Records:
     def lists(self, found: pa.Array) -> pa.Array:
         return lists(self.ends, found)
 
+    @RECORDS_TABLE.column("BIGINT")
+    def offset(self) -> pa.Array:
+        """The record's offset; NULL for a row about bytes without a header or about one record of a batch."""
+        return primitive(self._columns.offset[: self.rows], self._present(HAS_OFFSET))
 
-def _of_header(name: str) -> Callable[[Records], pa.Array]:
-    return lambda records: records.header_field(name)
+    @RECORDS_TABLE.column("TIMESTAMP")
+    def timestamp(self) -> pa.Array:
+        """When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range."""
+        return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(HAS_TIME))
+
+    @RECORDS_TABLE.column("BIGINT")
+    def timestamp_ms(self) -> pa.Array:
+        """The same as stored [ms since epoch]."""
+        return primitive(self._columns.timestamp[: self.rows], self._present(HAS_TIME))
+
+    @RECORDS_TABLE.column("STRING")
+    def timestamp_type(self) -> pa.Array:
+        """CreateTime or LogAppendTime; NULL in magic 0."""
+        return from_codes(self._columns.timestamp_type[: self.rows], TIMESTAMP_TYPES)
+
+    @RECORDS_TABLE.column("BINARY")
+    def key(self) -> pa.Array:
+        """The key; NULL for a null key."""
+        return binary(self._columns.key_ends[: self.rows + 1], self._columns.key, self._present(HAS_KEY))
+
+    @RECORDS_TABLE.column("BINARY")
+    def value(self) -> pa.Array:
+        """The value; NULL for a tombstone."""
+        return binary(self._columns.value_ends[: self.rows + 1], self._columns.value, self._present(HAS_VALUE))
+
+    @RECORDS_TABLE.column("ARRAY<STRUCT<key STRING, value BINARY>>")
+    def headers(self) -> pa.Array:
+        """Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1."""
+        columns = self._columns
+        n = int(columns.used[HEADERS])
+        keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
+        values = binary(columns.header_value_ends[: n + 1], columns.header_value, columns.header_valid[:n])
+        return lists(
+            columns.header_ends[: self.rows + 1],
+            struct({"key": text(keys), "value": values}),
+            self._present(HAS_HEADERS),
+        )
+
+    @RECORDS_TABLE.column("INT")
+    def position(self) -> pa.Array:
+        """Where the batch, or the outermost message, that holds it begins in the bytes given [bytes]."""
+        return primitive(self._spread(self.entries.position))
+
+    @RECORDS_TABLE.column("TINYINT")
+    def magic(self) -> pa.Array:
+        """Version of that batch's format: 0, 1 or 2; others as stored."""
+        return self.header_field("magic")
+
+    @RECORDS_TABLE.column("STRING")
+    def compression(self) -> pa.Array:
+        """Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one."""
+        return from_codes(self._spread(self.entries.known_codec), CODECS)
+
+    @RECORDS_TABLE.column("BIGINT")
+    def producer_id(self) -> pa.Array:
+        """Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1."""
+        return self.header_field("producer_id")
+
+    @RECORDS_TABLE.column("SMALLINT")
+    def producer_epoch(self) -> pa.Array:
+        """The producer's epoch, -1 for none; NULL in magic 0 and 1."""
+        return self.header_field("producer_epoch")
+
+    @RECORDS_TABLE.column("INT")
+    def sequence(self) -> pa.Array:
+        """The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1."""
+        return primitive(self._columns.sequence[: self.rows], self._present(HAS_SEQUENCE))
+
+    @RECORDS_TABLE.column("INT")
+    def partition_leader_epoch(self) -> pa.Array:
+        """Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1."""
+        return self.header_field("partition_leader_epoch")
+
+    @RECORDS_TABLE.column("BOOLEAN")
+    def is_transactional(self) -> pa.Array:
+        """Whether it belongs to a transaction."""
+        return self._nullable(self.entries.is_transactional())
+
+    @RECORDS_TABLE.column("BOOLEAN")
+    def is_control(self) -> pa.Array:
+        """Whether a broker wrote it, as the end of a transaction is."""
+        return self._nullable(self.entries.is_control())
+
+    @RECORDS_TABLE.column("STRING")
+    def control_type(self) -> pa.Array:
+        """ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for
+        other records."""
+        return from_codes(self._columns.control[: self.rows], CONTROL_TYPES)
+
+    @RECORDS_TABLE.column("STRING")
+    def error(self) -> pa.Array:
+        """Why the batch or record cannot be read; NULL for a good one."""
+        return from_codes(self._columns.error[: self.rows], ERRORS)
 
 
-RECORDS_TABLE: tuple[Column[Records], ...] = (
-    Column(
-        "offset",
-        "BIGINT",
-        "The record's offset; NULL for a row about bytes without a header or about one record of a batch.",
-        Records.offset,
-    ),
-    Column(
-        "timestamp",
-        "TIMESTAMP",
-        "When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.",
-        Records.timestamp,
-    ),
-    Column("timestamp_ms", "BIGINT", "The same as stored [ms since epoch].", Records.timestamp_ms),
-    Column("timestamp_type", "STRING", "CreateTime or LogAppendTime; NULL in magic 0.", Records.timestamp_type),
-    Column("key", "BINARY", "The key; NULL for a null key.", Records.key),
-    Column("value", "BINARY", "The value; NULL for a tombstone.", Records.value),
-    Column(
-        "headers",
-        "ARRAY<STRUCT<key STRING, value BINARY>>",
-        "Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.",
-        Records.headers,
-    ),
-    Column(
-        "position",
-        "INT",
-        "Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].",
-        Records.position,
-    ),
-    Column("magic", "TINYINT", "Version of that batch's format: 0, 1 or 2; others as stored.", _of_header("magic")),
-    Column(
-        "compression",
-        "STRING",
-        "Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.",
-        Records.compression,
-    ),
-    Column(
-        "producer_id",
-        "BIGINT",
-        "Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.",
-        _of_header("producer_id"),
-    ),
-    Column(
-        "producer_epoch",
-        "SMALLINT",
-        "The producer's epoch, -1 for none; NULL in magic 0 and 1.",
-        _of_header("producer_epoch"),
-    ),
-    Column(
-        "sequence",
-        "INT",
-        "The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.",
-        Records.sequence,
-    ),
-    Column(
-        "partition_leader_epoch",
-        "INT",
-        "Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.",
-        _of_header("partition_leader_epoch"),
-    ),
-    Column("is_transactional", "BOOLEAN", "Whether it belongs to a transaction.", Records.is_transactional),
-    Column("is_control", "BOOLEAN", "Whether a broker wrote it, as the end of a transaction is.", Records.is_control),
-    Column(
-        "control_type",
-        "STRING",
-        "ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; "
-        "NULL for other records.",
-        Records.control_type,
-    ),
-    Column("error", "STRING", "Why the batch or record cannot be read; NULL for a good one.", Records.error),
-)
-"""The columns of ``kafka_records``."""
 EVERY_COLUMN = tuple(column.name for column in RECORDS_TABLE)
 
 
@@ -249,7 +226,7 @@ def scan_records(
     max_cell_bytes
         bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
-        the accessors of the answer that will be asked for: key, value and headers are not copied in vain
+        the columns of the answer that will be asked for: key, value and headers are not copied in vain
     """
     for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_cell_bytes", max_cell_bytes)):
         if bound < 1:

@@ -17,8 +17,7 @@ from sparkwire.core.column import from_codes, gather, primitive
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
-from sparkwire.databus.accessors import status_codes
-from sparkwire.databus.event_fields import FIELDS
+from sparkwire.databus.event_fields import FIELDS, status_codes
 from sparkwire.databus.files.events import DATA, EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
