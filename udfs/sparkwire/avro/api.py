@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = [
-    "Registry",
-    "decode",
-    "encode",
-    "json_rows",
-    "protobuf_rows",
-    "register_function",
-    "rows",
-    "rows_by_type",
-    "to_python",
-]
-
 
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
     """Make ``name(value BINARY)`` a function in the SQL of this session: one Avro datum as typed columns.

@@ -38,27 +38,22 @@ Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEvent
 
 from __future__ import annotations
 
-from sparkwire.databus.api import (
-    Checkpoint,
-    Consumer,
+from sparkwire.databus.api import callbacks, consume, rows, rows_by_source
+from sparkwire.databus.client.checkpoint import Checkpoint
+from sparkwire.databus.client.consumer import Consumer, Registration
+from sparkwire.databus.client.data_event import DataEvent
+from sparkwire.databus.client.failures import (
     ConsumerFailedError,
     DamagedEventError,
-    DataEvent,
     DispatcherRetriesExhaustedError,
-    Outcome,
     PullerRetriesExhaustedError,
-    Registration,
-    Result,
-    Scn,
     ScnNotFoundError,
-    Settings,
-    Source,
-    callbacks,
-    consume,
-    dispatch,
-    rows,
-    rows_by_source,
 )
+from sparkwire.databus.client.page import Source
+from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.run import Outcome, dispatch
+from sparkwire.databus.client.scn import Scn
+from sparkwire.databus.client.settings import Settings
 
 __all__ = [
     "Checkpoint",

@@ -19,45 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkwire.base.deprecation import GONE, arguments, replaced, warn
-from sparkwire.databus.client.checkpoint import Checkpoint
-from sparkwire.databus.client.consumer import Consumer, Registration
-from sparkwire.databus.client.data_event import DataEvent
-from sparkwire.databus.client.failures import (
-    ConsumerFailedError,
-    DamagedEventError,
-    DispatcherRetriesExhaustedError,
-    PullerRetriesExhaustedError,
-    ScnNotFoundError,
-)
+from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.page import Source
-from sparkwire.databus.client.result import Result
-from sparkwire.databus.client.run import Outcome, dispatch
-from sparkwire.databus.client.scn import Scn
 from sparkwire.databus.client.settings import THRESHOLD, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-__all__ = [
-    "Checkpoint",
-    "Consumer",
-    "ConsumerFailedError",
-    "DamagedEventError",
-    "DataEvent",
-    "DispatcherRetriesExhaustedError",
-    "Outcome",
-    "PullerRetriesExhaustedError",
-    "Registration",
-    "Result",
-    "Scn",
-    "ScnNotFoundError",
-    "Settings",
-    "Source",
-    "callbacks",
-    "consume",
-    "dispatch",
-    "rows_by_source",
-]
 
 
 @arguments(2, "group_size", "source_order", "partitions")

@@ -13,8 +13,6 @@ from sparkwire.base.deprecation import arguments
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["columns", "rows"]
-
 
 @arguments(2, messages="df")
 def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None) -> DataFrame:

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from sparkwire.kafka.files.check import Report
     from sparkwire.spark.kafka_cluster import Cluster
 
-__all__ = ["check", "cluster", "picture", "write"]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
-
 
 def write(
     df: DataFrame,

@@ -19,9 +19,8 @@ from sparkwire.avro.typed_rows import RowsReader, by_name
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_names, is_name_in
-from sparkwire.spark.memory import told_of_memory
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
-from sparkwire.spark.udf import best_interface, session_time_zone
+from sparkwire.spark.udf import Call, best_interface, session_time_zone
 
 _ERROR: Final = pa.field("_error_", pa.string())
 _SCHEMA_ID: Final = pa.field("_schema_id_", pa.string())
@@ -30,27 +29,24 @@ TOMBSTONE: Final = "TOMBSTONE"
 _DESCRIPTION: Final = [pa.field(f"_{name}_", ask(f"dbus_{name}", pa.nulls(0)).type) for name in EVENT_COLUMNS]
 
 
-class TypedCall:
+class TypedCall(Call):
     """What a worker calls for a function of one schema. Plain texts go there; the program is made there."""
 
     def __init__(self, name: str, decoder: Typed) -> None:
-        self.__name__ = name
+        super().__init__(name)
         self.decoder = decoder
 
-    # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
-    def __call__(self, value):  # type: ignore[no-untyped-def]
-        with told_of_memory(self.__name__):
-            return self.decoder.decode(value, self.__name__)
+    def answer(self, value: Any) -> Any:
+        return self.decoder.decode(value, self.__name__)
 
 
 class PandasTypedCall(TypedCall):
     """The same over pandas."""
 
-    def __call__(self, value):  # type: ignore[no-untyped-def]
+    def answer(self, value: Any) -> Any:
         from sparkwire.spark.series import to_pandas  # a worker of the Arrow interface need not load pandas
 
-        with told_of_memory(self.__name__):
-            return to_pandas(self.decoder.decode(pa.Array.from_pandas(value), self.__name__))
+        return to_pandas(super().answer(pa.Array.from_pandas(value)))
 
 
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
@@ -185,35 +181,30 @@ def _described(events: pa.Array) -> list[pa.Array]:
     return [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
 
 
-class EncodeCall:
+class EncodeCall(Call):
     """What a worker calls for ``encode``."""
 
     def __init__(self, schema: str) -> None:
-        self.__name__ = "encode"
+        super().__init__("encode")
         self.schema = schema
 
-    def __call__(self, column):  # type: ignore[no-untyped-def]
-        with told_of_memory(self.__name__):
-            return encoded(column, self.schema)
+    def answer(self, column: Any) -> Any:
+        return encoded(column, self.schema)
 
 
 class PandasEncodeCall(EncodeCall):
     """The same over pandas."""
 
-    def __call__(self, column):  # type: ignore[no-untyped-def]
+    def answer(self, column: Any) -> Any:
         from sparkwire.spark import series
 
         place = series.ArgumentPlace(self.__name__, "the column", session_time_zone())
-        with told_of_memory(self.__name__):
-            given = series.column(column, typed(self.schema).type, place)
-            return series.to_pandas(encoded(given, self.schema))
+        return series.to_pandas(super().answer(series.column(column, typed(self.schema).type, place)))
 
 
 def encode(struct: Column | str, schema: Any) -> Column:
     """See ``sparkwire.avro.encode``."""
     text = text_of(schema)
-    if best_interface() == "arrow":
-        found: Column = F.arrow_udf(EncodeCall(text), BinaryType())(struct)
-    else:
-        found = F.pandas_udf(PandasEncodeCall(text), BinaryType())(struct)
-    return found
+    udf, call = (F.arrow_udf, EncodeCall) if best_interface() == "arrow" else (F.pandas_udf, PandasEncodeCall)
+    column: Column = udf(call(text), BinaryType())(struct)
+    return column

@@ -11,7 +11,6 @@ from inspect import signature
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -32,6 +31,7 @@ from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
+from sparkwire.spark.udf import session_time_zone
 
 # Before Spark 4.2 it is UTC in any case.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -72,13 +72,6 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
         return typed(self.files.read(self.query, partition.parts, session_time_zone()), self.types)
-
-
-def session_time_zone() -> str | None:
-    """Of the query whose task this is; None where it is the machine's own."""
-    task = TaskContext.get()
-    zone: str | None = task.getLocalProperty("spark.sql.session.timeZone") if task is not None else None
-    return zone
 
 
 class _Pushed:

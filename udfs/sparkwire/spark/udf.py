@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.core.function import Function
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.memory import told_of_memory
 
@@ -74,14 +73,13 @@ class Call:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    @property
-    def function(self) -> Function:
-        return FUNCTIONS[self.__name__]
+    def answer(self, *args: Any, **named: Any) -> Any:
+        return FUNCTIONS[self.__name__].decode(*args, **named)
 
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         with told_of_memory(self.__name__):
-            answer = self.function.decode(*args, **named)
+            answer = self.answer(*args, **named)
         spare_what_is_loaded()
         return answer
 
@@ -89,13 +87,10 @@ class Call:
 class PandasCall(Call):
     """The same over pandas: Series of Python values in, a Series (a DataFrame for a STRUCT) out."""
 
-    def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
+    def answer(self, *args: Any, **named: Any) -> Any:
         from sparkwire.spark.series import call  # a worker of the Arrow interface need not load pandas
 
-        with told_of_memory(self.__name__):
-            answer = call(self.function, args, named, session_time_zone())
-        spare_what_is_loaded()
-        return answer
+        return call(FUNCTIONS[self.__name__], args, named, session_time_zone())
 
 
 def session_time_zone() -> str | None:
