@@ -73,7 +73,7 @@ def samples() -> str:
 
 def format_page(format: Format) -> str:
     """A format: its grammar and what its reader does, from its module's docstring, and its tables."""
-    package = format.grammar or f"sparkwire.{format.name}"
+    package = f"sparkwire.{format.name}"
     doc = inspect.getdoc(importlib.import_module(package)) or ""
     parts = [f"# {format.title}", "", f"Its functions: [{format.title}](../functions/{format.name}.md).", "", doc, ""]
     for layout in _layouts(package):

@@ -9,7 +9,9 @@ Where this reader is stricter than Avro's Java, which reads on, or fails the job
   precision, a date or timestamp outside of the years 1 to 9999, a time of day outside of the day: `BAD_FIELD`;
 - the number of a branch or symbol that the schema does not have: `BAD_FIELD`;
 - more than 1024 items without any bytes (null, records without fields) in one datum, or more than 2048 records or arrays
-  within each other: `BAD_LENGTH`.
+  within each other: `BAD_LENGTH`. An item whose defaults or names are longer than 1 KiB counts as that many more.
+
+A schema of more than 64 types within each other is refused, and to JSON one whose datum of no bytes is a text of more than 1 MiB.
 
 The size that a block of negative count announces has to lie within the datum and is otherwise not looked at. Bytes left over
 are no error.
@@ -18,7 +20,6 @@ are no error.
 from __future__ import annotations
 
 from sparkwire.avro.api import (
-    Registry,
     decode,
     encode,
     json_rows,
@@ -30,6 +31,7 @@ from sparkwire.avro.api import (
     rows_by_type,
     to_python,
 )
+from sparkwire.avro.registry import Registry
 
 __all__ = [
     "Registry",

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sparkwire.avro import ops
 from sparkwire.avro.column_machine import STACK, Memory, SchemaProgram, run
 from sparkwire.avro.program import Resolver
-from sparkwire.avro.repeats import without_repeats
 from sparkwire.avro.schema import Schema
 from sparkwire.avro.targets import Slots, Target, target_of
 from sparkwire.base.errors import OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty
+from sparkwire.core.repeated_keys import without_repeats
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 

@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops
 from sparkwire.avro.column_machine import NO_ROOM, SchemaProgram
-from sparkwire.avro.logical_text import (
-    LOGICAL_SLACK,
-    write_date,
-    write_duration,
-    write_scaled,
-    write_time,
-    write_timestamp,
-    write_uuid,
-)
+from sparkwire.avro.logical_text import LOGICAL_SLACK, write_duration, write_scaled, write_uuid
 from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
 from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
@@ -29,6 +21,7 @@ from sparkwire.kernels.base64 import write_base64
 from sparkwire.kernels.json_text import write_java_text
 from sparkwire.kernels.shortest import write_double, write_float
 from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
+from sparkwire.kernels.times import write_date, write_time, write_timestamp
 
 Ints = NDArray[np.int64]
 

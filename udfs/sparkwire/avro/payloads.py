@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.functions import FORMAT
 from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
-from sparkwire.core.column import INT32_MAX, all_null, from_codes, gather, spans_of
+from sparkwire.core.column import INT32_MAX, from_codes, gather, spans_of
 
 _FUNCTIONS: Final = FORMAT.by_name
 _GUID_SIZE: Final = 16  # [bytes]
@@ -48,7 +48,7 @@ class Payloads(NamedTuple):
 
 def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
     """Bare payloads, and a column that names their schemas."""
-    return Payloads(values, ids, all_null(pa.string(), len(values)))
+    return Payloads(values, ids, pa.nulls(len(values), pa.string()))
 
 
 def of_confluent(messages: pa.Array) -> Payloads:

@@ -281,11 +281,6 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
     return pa.Array.from_buffers(type, len(offsets) - 1, buffers, children=[entries])
 
 
-def all_null(type: pa.DataType, n: int) -> pa.Array:
-    """``n`` NULLs."""
-    return pa.nulls(n, type)
-
-
 def masked(answer: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
     """``answer`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
     nullable = [column for column in columns if column.null_count]

@@ -31,7 +31,7 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Layout
 from sparkwire.core.arguments import Argument, brief, column, constant, declared, kind, parse, same_length
 from sparkwire.core.coerce import plain_type
-from sparkwire.core.column import all_null, masked
+from sparkwire.core.column import masked
 
 FIRST_RELEASE: Final = "0.1.0"
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
@@ -151,12 +151,12 @@ class Function:
             return answer if self.called_on_null else masked(answer, args)
         columns, constants = self._bind(args, named)
         if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
-            return all_null(self.return_type, 0)  # of no rows, which do not say what the constant is
+            return pa.nulls(0, self.return_type)  # of no rows, which do not say what the constant is
         if self.called_on_null:
             return self.decoder(*columns, **constants)
         given = [column for column in columns if column is not None]
         if any(pa.types.is_null(column.type) for column in given):
-            return all_null(self.return_type, len(given[0]))
+            return pa.nulls(len(given[0]), self.return_type)
         return masked(self.decoder(*columns, **constants), given)
 
     @cached_property
@@ -216,7 +216,10 @@ def _nth(place: int) -> str:
 
 
 class Format(NamedTuple):
-    """What a wire format adds to the catalogue; everything that lists formats reads it there."""
+    """What a wire format adds to the catalogue; everything that lists formats reads it there.
+
+    The docstring of its package is the format's page.
+    """
 
     name: str
     """of its package, its cases (``tests/support/<name>_cases.py``), benchmarks and examples (``sql/examples/<name>.sql``)"""
@@ -230,8 +233,6 @@ class Format(NamedTuple):
     """the function that answers in one pass what all those above it answer, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
     """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
-    grammar: str = ""
-    """module whose docstring is the format's page; by default its package, ``sparkwire.<name>``"""
 
     @property
     def by_name(self) -> Mapping[str, Function]:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.core.column import binary_of
-from sparkwire.kernels import Bytes, i64, int64, kernel, u8
+from sparkwire.kernels import Bytes, int64, kernel
+from sparkwire.kernels.text import same_bytes
 
 Offsets = NDArray[np.int32]
 
@@ -41,22 +42,8 @@ def _may_repeat(data: Bytes, offsets: NDArray[Any], ends: Offsets) -> bool:
             return True
         for k in range(first + 1, last):
             for j in range(first, k):
-                if offsets[k + 1] - offsets[k] == offsets[j + 1] - offsets[j] and _same(
-                    data, int64(offsets[k]), int64(offsets[j]), int64(offsets[k + 1] - offsets[k])
+                if offsets[k + 1] - offsets[k] == offsets[j + 1] - offsets[j] and same_bytes(
+                    data, int64(offsets[k]), data, int64(offsets[j]), int64(offsets[k + 1] - offsets[k])
                 ):
                     return True
     return False
-
-
-@kernel
-def _same(data: Bytes, a: int, b: int, size: int) -> bool:
-    done = 0
-    while done + 8 <= size:
-        if i64(data, a + done, True) != i64(data, b + done, True):
-            return False
-        done += 8
-    while done < size:
-        if u8(data, a + done) != u8(data, b + done):
-            return False
-        done += 1
-    return True

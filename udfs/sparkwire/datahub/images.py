@@ -14,10 +14,11 @@ from sparkwire.core.column import binary_of, build, empty, maps, primitive
 from sparkwire.datahub import values
 from sparkwire.datahub.layout import DATE
 from sparkwire.datahub.values import Listed, Ranges, Values, by_row
-from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, store_u8
+from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
 from sparkwire.kernels.json_grammar import ESCAPED, NULL, OBJECT, STRING
 from sparkwire.kernels.json_members import MANY, mark_repeats
 from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
+from sparkwire.kernels.times import write_timestamp
 
 _BRACES: Final = (ord("{"), ord("}"))
 _BRACKETS: Final = (ord("["), ord("]"))
@@ -178,32 +179,4 @@ def write_dates(millis: Ints, dates: Bools, offsets: npt.NDArray[np.int32], out:
     """Write ``yyyy-MM-ddTHH:mm:ss.SSSZ`` for instants of the years 1 to 9999 [ms since epoch]."""
     for i in range(millis.size):
         if dates[i]:
-            _write_date(millis[i], int64(offsets[i]), out)
-
-
-@kernel
-def _write_date(millis: int, at: int, out: Bytes) -> None:
-    days, clock = millis // 86_400_000, millis % 86_400_000
-    # Civil from days (Hinnant): years of March to February, in eras of 400 years.
-    shifted = days + 719_468
-    era, day_of_era = shifted // 146_097, shifted % 146_097
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month = (5 * day_of_year + 2) // 153  # 0 is March
-    day = day_of_year - (153 * month + 2) // 5 + 1
-    year = year_of_era + era * 400 + (1 if month >= 10 else 0)
-    _write_digits(year, 4, 0x2D, at, out)
-    _write_digits(month + 3 if month < 10 else month - 9, 2, 0x2D, at + 5, out)
-    _write_digits(day, 2, 0x54, at + 8, out)
-    _write_digits(clock // 3_600_000, 2, 0x3A, at + 11, out)
-    _write_digits(clock // 60_000 % 60, 2, 0x3A, at + 14, out)
-    _write_digits(clock // 1000 % 60, 2, 0x2E, at + 17, out)
-    _write_digits(clock % 1000, 3, 0x5A, at + 20, out)
-
-
-@kernel
-def _write_digits(value: int, width: int, after: int, at: int, out: Bytes) -> None:
-    for k in range(width):
-        store_u8(out, at + width - 1 - k, np.uint8(0x30 + value % 10))
-        value //= 10
-    store_u8(out, at + width, np.uint8(after))
+            write_timestamp(out, int64(offsets[i]), millis[i], 3, True)

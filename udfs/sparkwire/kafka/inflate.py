@@ -299,22 +299,6 @@ def _members(source: bytes, left: int, arena: Arena) -> int:
             return arena.used - begin
 
 
-def _gzip(source: memoryview, out: memoryview) -> int:
-    return int(cramjam.gzip.decompress_into(source, out))
-
-
-def _snappy(source: memoryview, out: memoryview) -> int:
-    return int(cramjam.snappy.decompress_raw_into(source, out))
-
-
-def _lz4(source: memoryview, out: memoryview) -> int:
-    return int(cramjam.lz4.decompress_block_into(source, out, output_len=len(out)))
-
-
-def _zstd(source: memoryview, out: memoryview) -> int:
-    return int(cramjam.zstd.decompress_into(source, out))
-
-
 def _stored(source: memoryview, out: memoryview) -> int:
     out[: len(source)] = source
     return len(source)
@@ -322,8 +306,8 @@ def _stored(source: memoryview, out: memoryview) -> int:
 
 DECODERS: dict[int, Callable[[memoryview, memoryview], int]] = {
     STORED_BLOCK: _stored,
-    GZIP_STREAM: _gzip,
-    SNAPPY_BLOCK: _snappy,
-    LZ4_BLOCK: _lz4,
-    ZSTD_STREAM: _zstd,
+    GZIP_STREAM: cramjam.gzip.decompress_into,
+    SNAPPY_BLOCK: cramjam.snappy.decompress_raw_into,
+    LZ4_BLOCK: lambda source, out: cramjam.lz4.decompress_block_into(source, out, output_len=len(out)),
+    ZSTD_STREAM: cramjam.zstd.decompress_into,
 }

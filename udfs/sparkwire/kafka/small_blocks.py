@@ -85,9 +85,9 @@ def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int)
             # Literals so near to either end are the last sequence.
             if pos + size != end or at + size > limit:
                 return FAILED
-            _copy_literals(source, pos, out, at, size)
+            copy(out, at, source, pos, size)
             return at + size - start
-        _copy_literals(source, pos, out, at, size)
+        copy(out, at, source, pos, size)
         at += size
         pos += size
         offset = int64(u16(source, pos, True))
@@ -139,7 +139,7 @@ def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: i
             size += 1
             if size > end - pos or size > limit - at:
                 return FAILED
-            _copy_literals(source, pos, out, at, size)
+            copy(out, at, source, pos, size)
             pos += size
         else:
             width = 4 if kind == 3 else kind
@@ -165,11 +165,6 @@ def _little(source: Bytes, pos: int, width: int) -> int:
     for i in range(width):
         value |= int64(u8(source, pos + i)) << (8 * i)
     return value
-
-
-@kernel
-def _copy_literals(source: Bytes, pos: int, out: Bytes, at: int, size: int) -> None:
-    copy(out, at, source, pos, size)
 
 
 @kernel

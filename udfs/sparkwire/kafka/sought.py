@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import read_only
 from sparkwire.kernels import Bytes, Ints, i64, int64, kernel, u8
+from sparkwire.kernels.text import same_bytes
 
 _ONES: Final = int64(0x0101010101010101)
 
@@ -79,24 +80,10 @@ def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int
         first = wanted.key_ends[k]
         size = wanted.key_ends[k + 1] - first
         if key_size == size or (wanted.prefixes and key_size > size):
-            found |= _same(data, key, wanted.keys, first, size)
+            found |= same_bytes(data, key, wanted.keys, first, size)
     return bool(
         found and (wanted.within_size == 0 or _holds(data, value, value_size, wanted.within, wanted.within_size))
     )
-
-
-@kernel
-def _same(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
-    done = int64(0)
-    while size - done >= 8:
-        if i64(a, at + done, True) != i64(b, start + done, True):
-            return False
-        done += 8
-    while done < size:
-        if u8(a, at + done) != u8(b, start + done):
-            return False
-        done += 1
-    return True
 
 
 @kernel
@@ -111,7 +98,7 @@ def _holds(data: Bytes, start: int, size: int, within: Bytes, within_size: int) 
             if (differs - _ONES) & ~differs & (_ONES << 7) == 0:
                 pos += 8
                 continue
-        if u8(data, pos) == u8(within, 0) and _same(data, pos, within, 0, within_size):
+        if u8(data, pos) == u8(within, 0) and same_bytes(data, pos, within, 0, within_size):
             return True
         pos += 1
     return False

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, i64, u8
+from sparkwire.kernels.load import Bytes, Ints, i64
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.slots import Table, slot
+from sparkwire.kernels.text import same_bytes
 
 
 @kernel
@@ -97,15 +98,7 @@ def find_words(data: Bytes, starts: Ints, sizes: Ints, words: Texts, codes: npt.
     for i in range(codes.size):
         codes[i] = -1
         for word in range(words.sizes.size):
-            if words.sizes[word] == sizes[i] and _is_text(data, int64(starts[i]), words, word):
+            size = words.sizes[word]
+            if size == sizes[i] and same_bytes(data, starts[i], words.data, words.starts[word], size):
                 codes[i] = word
                 break
-
-
-@kernel
-def _is_text(data: Bytes, start: int, texts: Texts, which: int) -> bool:
-    """Whether a text begins at ``data[start:]``, which is as long."""
-    for k in range(texts.sizes[which]):
-        if u8(data, start + k) != texts.data[texts.starts[which] + k]:
-            return False
-    return True

@@ -96,3 +96,18 @@ def write_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
     # Of an odd number of digits the first one is left.
     if k > pos + (value < 0):
         store_u8(out, k - 1, np.uint8(uint64(48) + rest))
+
+
+@kernel
+def same_bytes(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
+    """Whether ``a[at:at + size]`` is ``b[start:start + size]``."""
+    done = int64(0)
+    while size - done >= 8:
+        if i64(a, at + done, True) != i64(b, start + done, True):
+            return False
+        done += 8
+    while done < size:
+        if u8(a, at + done) != u8(b, start + done):
+            return False
+        done += 1
+    return True

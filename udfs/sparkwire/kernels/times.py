@@ -1,9 +1,15 @@
-"""Timestamps in the unit of Spark."""
+"""Timestamps in the unit of Spark; dates and times as text, ISO 8601. Who writes gives the place after what it writes."""
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Ints
+from sparkwire.kernels.load import Bytes, Ints, store_u8
+
+_DAY: Final = 86_400  # [s]
 
 
 @kernel
@@ -21,3 +27,56 @@ def nanos_to_micros(nanos: Ints, out: Ints) -> None:
     """Rounded toward the past."""
     for i in range(nanos.size):
         out[i] = nanos[i] // 1000
+
+
+@kernel
+def write_digits(out: Bytes, at: int, value: int, width: int) -> int:
+    """A number from 0 on with zeros before it."""
+    k = at + width
+    while k > at:
+        k -= 1
+        store_u8(out, k, np.uint8(48 + value % 10))
+        value //= 10
+    return at + width
+
+
+@kernel
+def put(out: Bytes, at: int, character: int) -> int:
+    """One ASCII character."""
+    store_u8(out, at, np.uint8(character))
+    return at + 1
+
+
+@kernel
+def write_date(out: Bytes, at: int, day: int) -> int:
+    """``2020-01-31`` from days since the epoch: Howard Hinnant's civil_from_days."""
+    shifted = day + 719_468
+    era = shifted // 146_097
+    of_era = shifted - era * 146_097
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    at = write_digits(out, at, year + era * 400 + (1 if month >= 10 else 0), 4)
+    at = write_digits(out, put(out, at, ord("-")), month + 3 if month < 10 else month - 9, 2)
+    return write_digits(out, put(out, at, ord("-")), of_year - (153 * month + 2) // 5 + 1, 2)
+
+
+@kernel
+def write_time(out: Bytes, at: int, value: int, digits: int) -> int:
+    """``23:59:59.999`` from parts of a second since midnight, as many as the fraction's digits tell."""
+    unit = 1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000)
+    seconds = value // unit
+    at = write_digits(out, at, seconds // 3600, 2)
+    at = write_digits(out, put(out, at, ord(":")), seconds // 60 % 60, 2)
+    at = write_digits(out, put(out, at, ord(":")), seconds % 60, 2)
+    return write_digits(out, put(out, at, ord(".")), value - seconds * unit, digits)
+
+
+@kernel
+def write_timestamp(out: Bytes, at: int, value: int, digits: int, utc: bool) -> int:
+    """``2020-01-31T23:59:59.999Z`` from parts of a second since the epoch; without Z where it is local."""
+    day_parts = _DAY * (1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000))
+    day = value // day_parts
+    at = put(out, write_date(out, at, day), ord("T"))
+    at = write_time(out, at, value - day * day_parts, digits)
+    return put(out, at, ord("Z")) if utc else at
