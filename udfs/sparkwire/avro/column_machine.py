@@ -14,18 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.avro import ops
+from sparkwire.avro import ops, readers
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.avro.readers import (
-    HIGH_BITS,
-    LONGEST,
-    MOST_EMPTY_ITEMS,
-    clear,
-    pushed_together,
-    read_varint,
-    store_decimal,
-    store_item,
-)
+from sparkwire.avro.readers import clear, pushed_together, read_varint, store_decimal, store_item
 from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 from sparkwire.kernels.blocks import BLOCK, high_bytes, lowest
@@ -97,7 +88,7 @@ def run(
         error, failed = OK, OK
         pos, end = starts[row], starts[row] + sizes[row]
         pc = int64(entries[row]) if sizes[row] >= 0 else nothing
-        at, depth, free = int64(row), 0, MOST_EMPTY_ITEMS
+        at, depth, free = int64(row), 0, readers.MOST_EMPTY_ITEMS
         while True:
             op = code[pc]
             value = int64(0)
@@ -107,9 +98,9 @@ def run(
                     value = int64(u8(data, pos))
                     value = (value >> 1) ^ -(value & 1)
                     pos += 1
-                elif pos + 8 <= end and ~i64(data, pos, True) & HIGH_BITS != 0:
+                elif pos + 8 <= end and ~i64(data, pos, True) & readers.HIGH_BITS != 0:
                     word = i64(data, pos, True)
-                    size = lowest(uint64(~word & HIGH_BITS)) + 1
+                    size = lowest(uint64(~word & readers.HIGH_BITS)) + 1
                     value = pushed_together(uint64(word), size)
                     pos += size >> 3
                 else:
@@ -139,7 +130,7 @@ def run(
                         if odd != uint64(0) and lowest(odd) < value - ascii_size:
                             break
                         ascii_size += BLOCK
-                if value < 0 or value > LONGEST:
+                if value < 0 or value > readers.LONGEST:
                     error = BAD_LENGTH
                 elif value > end - pos:
                     error = TRUNCATED
@@ -222,7 +213,7 @@ def run(
                     size, pos = read_varint(data, pos, end)
                     if pos < 0:
                         error = ~pos
-                    elif size < 0 or size > LONGEST:
+                    elif size < 0 or size > readers.LONGEST:
                         error = BAD_LENGTH
                     elif size > end - pos:
                         error = TRUNCATED
@@ -238,7 +229,7 @@ def run(
                         at = stack[depth + 1]
                     pc = code[pc + 4]
                     continue
-                elif value < 0 or value > LONGEST:
+                elif value < 0 or value > readers.LONGEST:
                     error = BAD_LENGTH
                 elif value > (end - pos if least == 0 else (end - pos) // least) and least > 0:
                     error = TRUNCATED
@@ -282,7 +273,7 @@ def run(
                     pos += size
             elif op == ops.DECIMAL or op == ops.DECIMAL_FIXED:
                 size = value if op == ops.DECIMAL else code[pc + 3]
-                if size < 0 or size > LONGEST:
+                if size < 0 or size > readers.LONGEST:
                     error = BAD_LENGTH
                 elif size > end - pos:
                     error = TRUNCATED
@@ -292,7 +283,7 @@ def run(
                     pos += size
             elif op == ops.SKIP or op == ops.SKIP_BYTES:
                 size = value if op == ops.SKIP_BYTES else code[pc + 1]
-                if size < 0 or size > LONGEST:
+                if size < 0 or size > readers.LONGEST:
                     error = BAD_LENGTH
                 elif size > end - pos:
                     error = TRUNCATED

@@ -9,17 +9,6 @@ import numpy.typing as npt
 
 from sparkwire.databus import layout
 from sparkwire.databus.event_kernels import header_end, header_first, is_little, is_v2
-from sparkwire.databus.layout import (
-    BYTES_KEY,
-    CRC32_SIZE,
-    LONG_KEY,
-    MAGIC,
-    MD5_SIZE,
-    NO_KEY,
-    PART_SIZE,
-    V1_KEY,
-    V2_KEY,
-)
 from sparkwire.databus.parts import (
     DIGEST,
     KEY,
@@ -94,10 +83,10 @@ def measure_events(variants: npt.NDArray[np.int8], kinds: npt.NDArray[np.int8], 
     for row in range(variants.size):
         key = _key_size(int64(kinds[row]), parts, row)
         if is_v2(int64(variants[row])):
-            sizes[row] = V2_KEY + key + _part_size(parts, row, METADATA, METADATA_DIGEST)
+            sizes[row] = layout.V2_KEY + key + _part_size(parts, row, METADATA, METADATA_DIGEST)
             sizes[row] += _part_size(parts, row, VALUE, DIGEST)
         else:
-            sizes[row] = V1_KEY + key + max(parts.sizes[VALUE, row], 0)
+            sizes[row] = layout.V1_KEY + key + max(parts.sizes[VALUE, row], 0)
 
 
 @kernel
@@ -155,15 +144,15 @@ def _write_v1(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row
     _write_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
     if parts.sizes[DIGEST, row] < 0:
         store_i16(out, start + _V1_SCHEMA_ID, parts.versions[VERSION, row], little)
-    _write_data(out, _write_key(out, start + V1_KEY, little, kind, parts, row), parts, row, VALUE)
+    _write_data(out, _write_key(out, start + layout.V1_KEY, little, kind, parts, row), parts, row, VALUE)
 
 
 @kernel
 def _write_v2(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row: int) -> None:
     """All but the checksums."""
     store_u8(out, start, 2)
-    store_i32(out, start + _V2_MAGIC, MAGIC, little)
-    at = _write_key(out, start + V2_KEY, little, kind, parts, row)
+    store_i32(out, start + _V2_MAGIC, layout.MAGIC, little)
+    at = _write_key(out, start + layout.V2_KEY, little, kind, parts, row)
     store_i32(out, start + _V2_HEADER_LENGTH, at - start, little)
     if parts.sizes[METADATA, row] >= 0:
         at = _write_part(out, at, little, parts, row, METADATA, METADATA_DIGEST, METADATA_VERSION)
@@ -174,28 +163,32 @@ def _write_v2(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row
 @kernel
 def _key_size(kind: int, parts: Parts, row: int) -> int:
     """What the key takes, its length or its part's head included [bytes]."""
-    if kind == LONG_KEY:
+    if kind == layout.LONG_KEY:
         return 8
-    if kind == BYTES_KEY:
+    if kind == layout.BYTES_KEY:
         return int64(4 + max(parts.sizes[KEY, row], 0))
-    return 0 if kind == NO_KEY else PART_SIZE + _digest_size(parts, row, KEY_DIGEST) + max(parts.sizes[KEY, row], 0)
+    return (
+        0
+        if kind == layout.NO_KEY
+        else layout.PART_SIZE + _digest_size(parts, row, KEY_DIGEST) + max(parts.sizes[KEY, row], 0)
+    )
 
 
 @kernel
 def _write_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
     """Where the key ends; a LONG is among the fixed fields, and written already."""
-    if kind == LONG_KEY:
+    if kind == layout.LONG_KEY:
         return at + 8
-    if kind == BYTES_KEY:
+    if kind == layout.BYTES_KEY:
         store_i32(out, at, max(parts.sizes[KEY, row], 0), little)
         return _write_data(out, at + 4, parts, row, KEY)
-    return at if kind == NO_KEY else _write_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
+    return at if kind == layout.NO_KEY else _write_part(out, at, little, parts, row, KEY, KEY_DIGEST, KEY_VERSION)
 
 
 @kernel
 def _part_size(parts: Parts, row: int, content: int, digest: int) -> int:
     size = int64(parts.sizes[content, row])
-    return 0 if size < 0 else PART_SIZE + _digest_size(parts, row, digest) + size
+    return 0 if size < 0 else layout.PART_SIZE + _digest_size(parts, row, digest) + size
 
 
 @kernel
@@ -204,27 +197,27 @@ def _write_part(
 ) -> int:
     """Length, version, kind of digest, digest and data; where the part ends."""
     store_i32(out, at, max(parts.sizes[content, row], 0), little)
-    digest_kind = 1 if parts.sizes[digest, row] == CRC32_SIZE else 0
+    digest_kind = 1 if parts.sizes[digest, row] == layout.CRC32_SIZE else 0
     store_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
-    at = _write_digest(out, at + PART_SIZE, parts, row, digest)
+    at = _write_digest(out, at + layout.PART_SIZE, parts, row, digest)
     return _write_data(out, at, parts, row, content)
 
 
 @kernel
 def _digest_size(parts: Parts, row: int, digest: int) -> int:
-    return CRC32_SIZE if parts.sizes[digest, row] == CRC32_SIZE else MD5_SIZE
+    return layout.CRC32_SIZE if parts.sizes[digest, row] == layout.CRC32_SIZE else layout.MD5_SIZE
 
 
 @kernel
 def _write_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int:
     """The digest, 16 zeros for none; where it ends."""
     size, start, data = parts.sizes[digest, row], parts.starts[digest, row], parts.data[digest]
-    if size == CRC32_SIZE:
+    if size == layout.CRC32_SIZE:
         store_i32(out, at, i32(data, start, True), True)
-        return at + CRC32_SIZE
+        return at + layout.CRC32_SIZE
     store_i64(out, at, i64(data, start, True) if size > 0 else 0, True)
     store_i64(out, at + 8, i64(data, start + 8, True) if size > 0 else 0, True)
-    return at + MD5_SIZE
+    return at + layout.MD5_SIZE
 
 
 @kernel

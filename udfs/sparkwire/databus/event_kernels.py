@@ -8,26 +8,6 @@ from __future__ import annotations
 
 from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.databus import layout
-from sparkwire.databus.layout import (
-    BYTES_KEY,
-    LONG_KEY,
-    MAGIC,
-    MIN_LENGTH,
-    NO_VARIANT,
-    V1_ATTRIBUTES_END,
-    V1_BIG,
-    V1_BYTES_HEADER,
-    V1_BYTES_KEY,
-    V1_KEY,
-    V1_LITTLE,
-    V1_LONG_HEADER,
-    V2_BIG,
-    V2_KEY,
-    V2_KEY_MASK,
-    V2_KEY_SHIFT,
-    V2_LENGTH_END,
-    V2_LITTLE,
-)
 from sparkwire.kernels import Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
 
 _V1_CRC = layout.V1["header_crc"].offset
@@ -48,12 +28,12 @@ UNKNOWN = -1  # a position, a size or a checksum that the bytes do not say
 
 @kernel
 def is_v2(variant: int) -> bool:
-    return variant >= V2_BIG
+    return variant >= layout.V2_BIG
 
 
 @kernel
 def is_little(variant: int) -> bool:
-    return variant in (V1_LITTLE, V2_LITTLE)
+    return variant in (layout.V1_LITTLE, layout.V2_LITTLE)
 
 
 @kernel
@@ -61,16 +41,16 @@ def key_type(data: Bytes, start: int, variant: int) -> int:
     """The kind of key, from attributes that are there."""
     little = is_little(variant)
     if is_v2(variant):
-        return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> V2_KEY_SHIFT) & V2_KEY_MASK) - 1
+        return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
     attributes = int64(u16(data, start + _V1_ATTRIBUTES, little))
-    return BYTES_KEY if attributes & V1_BYTES_KEY else LONG_KEY
+    return layout.BYTES_KEY if attributes & layout.V1_BYTES_KEY else layout.LONG_KEY
 
 
 @kernel
 def total_length(data: Bytes, start: int, size: int, variant: int) -> int:
     """The length as stored, below any length where its bytes are missing [bytes]."""
     if is_v2(variant):
-        return int64(i32(data, start + _V2_LENGTH, is_little(variant))) if size >= V2_LENGTH_END else -(1 << 40)
+        return int64(i32(data, start + _V2_LENGTH, is_little(variant))) if size >= layout.V2_LENGTH_END else -(1 << 40)
     return int64(i32(data, start + _V1_LENGTH, is_little(variant))) if size >= _V1_LENGTH + 4 else -(1 << 40)
 
 
@@ -81,9 +61,9 @@ def header_end(data: Bytes, start: int, size: int, variant: int) -> int:
         if size < _V2_HEADER_LENGTH + 4:
             return UNKNOWN
         return max(int64(i32(data, start + _V2_HEADER_LENGTH, is_little(variant))), UNKNOWN)
-    if size < V1_ATTRIBUTES_END:
+    if size < layout.V1_ATTRIBUTES_END:
         return UNKNOWN
-    return V1_BYTES_HEADER if key_type(data, start, variant) == BYTES_KEY else V1_LONG_HEADER
+    return layout.V1_BYTES_HEADER if key_type(data, start, variant) == layout.BYTES_KEY else layout.V1_LONG_HEADER
 
 
 @kernel
@@ -105,8 +85,8 @@ def header_first(variant: int) -> int:
 @kernel
 def is_whole(size: int, variant: int, end: int, length: int) -> bool:
     """Whether every byte that both checksums need is there."""
-    fixed = V2_KEY if is_v2(variant) else V1_KEY
-    return variant != NO_VARIANT and fixed <= end <= length <= size
+    fixed = layout.V2_KEY if is_v2(variant) else layout.V1_KEY
+    return variant != layout.NO_VARIANT and fixed <= end <= length <= size
 
 
 @kernel
@@ -125,14 +105,14 @@ def header_crc(data: Bytes, start: int, size: int, variant: int, end: int) -> in
     if is_v2(variant) and size < _V2_HEADER_LENGTH + 4:
         return int64(UNKNOWN)
     # A V1 row that ends before the attributes ends before either header does.
-    last = V1_LONG_HEADER if end == UNKNOWN and not is_v2(variant) else end
+    last = layout.V1_LONG_HEADER if end == UNKNOWN and not is_v2(variant) else end
     return _range_crc(data, start, size, header_first(variant), last)
 
 
 @kernel
 def value_crc(data: Bytes, start: int, size: int, variant: int, end: int, length: int) -> int:
     """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
-    if end == UNKNOWN or (is_v2(variant) and size < V2_LENGTH_END):
+    if end == UNKNOWN or (is_v2(variant) and size < layout.V2_LENGTH_END):
         return int64(UNKNOWN)
     return _range_crc(data, start, size, end, length)
 
@@ -167,10 +147,10 @@ def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
 def magic_variant(data: Bytes, start: int, size: int) -> int:
     """The variant by the version byte and V2's magic word, ``NO_VARIANT`` where they leave the order open."""
     if size < _V2_MAGIC + 4 or u8(data, start) != 2:
-        return NO_VARIANT
-    if u32(data, start + _V2_MAGIC, False) == MAGIC:
-        return V2_BIG
-    return V2_LITTLE if u32(data, start + _V2_MAGIC, True) == MAGIC else NO_VARIANT
+        return layout.NO_VARIANT
+    if u32(data, start + _V2_MAGIC, False) == layout.MAGIC:
+        return layout.V2_BIG
+    return layout.V2_LITTLE if u32(data, start + _V2_MAGIC, True) == layout.MAGIC else layout.NO_VARIANT
 
 
 @kernel
@@ -178,7 +158,7 @@ def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
     """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
     big_checks = header_crc_ok(data, start, size, big)
     if big_checks == header_crc_ok(data, start, size, big + 1):
-        return NO_VARIANT
+        return layout.NO_VARIANT
     return big if big_checks else big + 1
 
 
@@ -190,16 +170,16 @@ def event_variant(data: Bytes, start: int, size: int) -> int:
     which the header's checksum is right; else big-endian.
     """
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
-        return NO_VARIANT
+        return layout.NO_VARIANT
     variant = magic_variant(data, start, size)
-    if variant != NO_VARIANT:
+    if variant != layout.NO_VARIANT:
         return variant
-    big = V2_BIG if u8(data, start) == 2 else V1_BIG
+    big = layout.V2_BIG if u8(data, start) == 2 else layout.V1_BIG
     big_fits = total_length(data, start, size, big) == size
     if big_fits != (total_length(data, start, size, big + 1) == size):
         return big if big_fits else big + 1
     variant = checked_variant(data, start, size, big)
-    return big if variant == NO_VARIANT else variant
+    return big if variant == layout.NO_VARIANT else variant
 
 
 @kernel
@@ -207,20 +187,20 @@ def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) 
     """The first thing wrong with an event's header, ``OK`` if nothing is: then its length can be trusted."""
     if size < 1:
         return TRUNCATED
-    if variant == NO_VARIANT:
+    if variant == layout.NO_VARIANT:
         return BAD_MAGIC
     end = header_end(data, start, size, variant)
     length = total_length(data, start, size, variant)
     if is_v2(variant):
-        if size < V2_KEY:
+        if size < layout.V2_KEY:
             return TRUNCATED
-        if u32(data, start + _V2_MAGIC, is_little(variant)) != MAGIC:
+        if u32(data, start + _V2_MAGIC, is_little(variant)) != layout.MAGIC:
             return BAD_MAGIC
-        if end < V2_KEY or end > length:
+        if end < layout.V2_KEY or end > length:
             return BAD_LENGTH
     elif end == UNKNOWN or size < end:
         return TRUNCATED
-    elif length < MIN_LENGTH:
+    elif length < layout.MIN_LENGTH:
         return BAD_LENGTH
     if size < end:
         return TRUNCATED

@@ -17,26 +17,12 @@ from sparkwire.base.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TR
 from sparkwire.base.wire import Field, Layout, described
 from sparkwire.core.dump import Dump, Line
 from sparkwire.databus import event_fields, event_kernels, layout
-from sparkwire.databus.layout import (
-    BYTES_KEY,
-    CRC32_SIZE,
-    LONG_KEY,
-    MD5_SIZE,
-    NO_VARIANT,
-    PART,
-    SCHEMA_KEY,
-    V1,
-    V2,
-    V2_KEY,
-    V2_METADATA,
-    V2_PAYLOAD,
-)
 from sparkwire.databus.scan import Events
 from sparkwire.kernels.checksums.one_bit import REFLECTED_IEEE
 
 _KEY_SIZE: Final = Field("key_length", "i32", "Length of the key's bytes [bytes]")
 _KEY: Final = "key_long"
-_DIGESTS: Final = (("MD5", MD5_SIZE), ("CRC-32", CRC32_SIZE))
+_DIGESTS: Final = (("MD5", layout.MD5_SIZE), ("CRC-32", layout.CRC32_SIZE))
 # A part's length, attributes, digest and data.
 _PAYLOAD_PART: Final = ("payload_length", "payload_attributes", "schema_id", "value")
 _METADATA_PART: Final = ("metadata_length", "metadata_attributes", "metadata_schema_id", "metadata")
@@ -51,7 +37,7 @@ class _Event:
         self.variant = int(self.found.header.variants[0])
         self.dump = Dump(data, "little" if event_kernels.is_little(self.variant) else "big")
         self.is_v2 = self.variant >= layout.V2_BIG
-        self.table: Layout = V2 if self.is_v2 else V1
+        self.table: Layout = layout.V2 if self.is_v2 else layout.V1
         self.size = len(data)
         self.length = int(event_kernels.total_length(self.found.data, 0, self.size, self.variant))
         self.header_end = int(event_kernels.header_end(self.found.data, 0, self.size, self.variant))
@@ -73,8 +59,8 @@ def explain(data: bytes) -> list[Line]:
     """Every byte of one event."""
     shown = _Event(data)
     dump = shown.dump
-    if shown.variant == NO_VARIANT:
-        dump.number(V1["version"].field, described("version", V1)[1].rstrip("."))
+    if shown.variant == layout.NO_VARIANT:
+        dump.number(layout.V1["version"].field, described("version", layout.V1)[1].rstrip("."))
         dump.rest("rest", "nothing is known of this version")
     else:
         _header(shown)
@@ -107,7 +93,7 @@ def _notes(shown: _Event, field: Field) -> list[str | None]:
     elif name == "schema_id":
         version = shown.answer(event_fields.schema_version)
         here = [version and f"read as REPL_DBUS does, schema version {version}"]
-    return [*here, described(name, V1, V2)[1].rstrip(".")]
+    return [*here, described(name, layout.V1, layout.V2)[1].rstrip(".")]
 
 
 def _checksum(shown: _Event, which: int) -> str | None:
@@ -128,7 +114,7 @@ def _covered(shown: _Event, which: int) -> tuple[int, int]:
     """The bytes of the header's (0) or the value's (1) checksum, from the first one to the one after the last."""
     # What the value's checksum covers begins where the header's ends: in V1 keys of bytes are part of the value.
     border = shown.header_end
-    if not shown.is_v2 and int(shown.found.key_types[0]) == BYTES_KEY:
+    if not shown.is_v2 and int(shown.found.key_types[0]) == layout.BYTES_KEY:
         border = shown.table[_KEY].offset + _KEY_SIZE.width
     if which == 1:
         return border, shown.length
@@ -143,7 +129,7 @@ def _bits(shown: _Event) -> str | None:
     key = shown.answer(event_fields.key_type)
     names = [shown.answer(event_fields.opcode) or "no opcode", f"{key} key" if key else "no key"]
     flags = {"trace": (layout.V1_TRACE, layout.V2_TRACE), "replicated": (layout.V1_REPLICATED, layout.V2_REPLICATED)}
-    flags |= {"metadata": (0, V2_METADATA), "payload": (0, V2_PAYLOAD)}
+    flags |= {"metadata": (0, layout.V2_METADATA), "payload": (0, layout.V2_PAYLOAD)}
     return ", ".join([*names, *(name for name, bits in flags.items() if int(attributes) & bits[shown.is_v2])])
 
 
@@ -154,11 +140,11 @@ def _time(shown: _Event) -> str | None:
 
 def _key(shown: _Event) -> None:
     dump, kind = shown.dump, int(shown.found.key_types[0])
-    if kind == LONG_KEY:
-        dump.number(shown.table[_KEY].field, described(_KEY, V1, V2)[1].rstrip("."))
-    elif kind == SCHEMA_KEY:
+    if kind == layout.LONG_KEY:
+        dump.number(shown.table[_KEY].field, described(_KEY, layout.V1, layout.V2)[1].rstrip("."))
+    elif kind == layout.SCHEMA_KEY:
         _part(shown, _KEY_PART, shown.header_end, "header")
-    elif kind == BYTES_KEY:
+    elif kind == layout.BYTES_KEY:
         size = dump.number(_KEY_SIZE, _KEY_SIZE.doc)
         if size is None:
             return
@@ -172,8 +158,8 @@ def _key(shown: _Event) -> None:
 def _part(shown: _Event, names: tuple[str, str, str, str], last: int, within: str) -> bool:
     """A part, which has to end at ``last``; whether what follows it can be found."""
     dump, at = shown.dump, len(shown.dump.lines)
-    size = dump.number(PART.fields[0], PART.fields[0].doc, name=names[0])
-    attributes = dump.number(PART.fields[1], PART.fields[1].doc, name=names[1])
+    size = dump.number(layout.PART.fields[0], layout.PART.fields[0].doc, name=names[0])
+    attributes = dump.number(layout.PART.fields[1], layout.PART.fields[1].doc, name=names[1])
     if size is None or attributes is None:
         return False
     kind = attributes & 3
@@ -211,7 +197,7 @@ def _body(shown: _Event) -> None:
 
 def _parts(shown: _Event) -> None:
     attributes = int(shown.found.header.fields["attributes"][0])
-    for bit, names in ((V2_METADATA, _METADATA_PART), (V2_PAYLOAD, _PAYLOAD_PART)):
+    for bit, names in ((layout.V2_METADATA, _METADATA_PART), (layout.V2_PAYLOAD, _PAYLOAD_PART)):
         if attributes & bit and shown.dump.left and not _part(shown, names, shown.length, "event"):
             return
 
@@ -231,7 +217,7 @@ def _place(shown: _Event, error: int) -> tuple[int, str]:
     """The line at which an error arises, and what it is."""
     fields = [line.field for line in shown.dump.lines]
     if error == BAD_MAGIC:
-        known = shown.variant != NO_VARIANT
+        known = shown.variant != layout.NO_VARIANT
         return (fields.index("magic"), "not that of V2") if known else (0, "neither V1 (0) nor V2 (2)")
     if error in (HEADER_CRC_MISMATCH, VALUE_CRC_MISMATCH):
         name = "header_crc" if error == HEADER_CRC_MISMATCH else "value_crc"
@@ -240,8 +226,8 @@ def _place(shown: _Event, error: int) -> tuple[int, str]:
         if shown.header_end < 0 or shown.size < max(shown.header_end, shown.table[_KEY].offset):
             return len(fields) - 1, "the bytes end within the header"
         return fields.index("length"), f"the event has {shown.length} bytes, {shown.size} are here"
-    if shown.is_v2 and not V2_KEY <= shown.header_end <= shown.length:
-        return fields.index("header_length"), f"a header ends between {V2_KEY} and the event's end"
+    if shown.is_v2 and not layout.V2_KEY <= shown.header_end <= shown.length:
+        return fields.index("header_length"), f"a header ends between {layout.V2_KEY} and the event's end"
     if shown.lies:
         return shown.lies[0], "it contradicts what is around it"
     return fields.index("length"), f"{shown.length} bytes end before the key does"

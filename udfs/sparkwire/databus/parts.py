@@ -11,19 +11,6 @@ import numpy as np
 
 from sparkwire.databus import layout
 from sparkwire.databus.event_kernels import UNKNOWN, header_end, is_little, is_v2, key_type, total_length
-from sparkwire.databus.layout import (
-    CRC32_SIZE,
-    LONG_KEY,
-    MD5_SIZE,
-    NO_KEY,
-    PART_SIZE,
-    SCHEMA_KEY,
-    V1_BYTES_HEADER,
-    V1_KEY,
-    V2_KEY,
-    V2_METADATA,
-    V2_PAYLOAD,
-)
 from sparkwire.kernels import Bytes, Ints, i16, i32, int64, kernel, u16
 
 _V2_ATTRIBUTES = layout.V2["attributes"].offset
@@ -81,14 +68,14 @@ def read_part(
     length = int64(i32(data, start + at, little))
     if content == VALUE and length >= 0:
         found.numbers[VALUE_SIZE, row] = length
-    if at + PART_SIZE > size:
+    if at + layout.PART_SIZE > size:
         return int64(UNKNOWN)
     attributes = int64(i16(data, start + at + 4, little))
     found.numbers[version, row] = attributes >> 2
     if attributes & 3 > 1:
         return int64(UNKNOWN)
-    digest_size = MD5_SIZE if attributes & 3 == 0 else CRC32_SIZE
-    at += PART_SIZE
+    digest_size = layout.MD5_SIZE if attributes & 3 == 0 else layout.CRC32_SIZE
+    at += layout.PART_SIZE
     if at + digest_size <= size:
         found.starts[digest, row] = start + at
         found.sizes[digest, row] = digest_size
@@ -139,9 +126,9 @@ def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, f
 def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> int:
     """Where the key ends, ``UNKNOWN`` where nothing says it."""
     value = header_end(data, start, size, variant)
-    if value != V1_BYTES_HEADER:
+    if value != layout.V1_BYTES_HEADER:
         return value
-    return _read_bytes_key(data, start, size, V1_KEY, is_little(variant), row, found)
+    return _read_bytes_key(data, start, size, layout.V1_KEY, is_little(variant), row, found)
 
 
 @kernel
@@ -167,13 +154,13 @@ def _read_v2_parts(data: Bytes, start: int, size: int, variant: int, row: int, f
     body = header_end(data, start, size, variant)
     key_end = _read_v2_key(data, start, size, variant, row, found)
     intact = 0 <= key_end <= body
-    if body < V2_KEY:
+    if body < layout.V2_KEY:
         return False
     attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
     end = body
-    if attributes & V2_METADATA:
+    if attributes & layout.V2_METADATA:
         end = read_part(data, start, size, end, little, row, found, METADATA, METADATA_DIGEST, METADATA_VERSION)
-    if attributes & V2_PAYLOAD:
+    if attributes & layout.V2_PAYLOAD:
         end = read_part(data, start, size, end, little, row, found, VALUE, DIGEST, VERSION)
     return intact and 0 <= end <= total_length(data, start, size, variant)
 
@@ -183,11 +170,11 @@ def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, fou
     """Where the key ends, ``UNKNOWN`` where nothing says it."""
     kind = key_type(data, start, variant)
     little = is_little(variant)
-    if kind == SCHEMA_KEY:
-        return read_part(data, start, size, V2_KEY, little, row, found, KEY, KEY_DIGEST, KEY_VERSION)
-    if kind == LONG_KEY:
-        return int64(V2_KEY + 8)
-    if kind == NO_KEY:
+    if kind == layout.SCHEMA_KEY:
+        return read_part(data, start, size, layout.V2_KEY, little, row, found, KEY, KEY_DIGEST, KEY_VERSION)
+    if kind == layout.LONG_KEY:
+        return int64(layout.V2_KEY + 8)
+    if kind == layout.NO_KEY:
         # Databus notices only when the key is asked for.
-        return int64(V2_KEY)
-    return _read_bytes_key(data, start, size, V2_KEY, little, row, found)
+        return int64(layout.V2_KEY)
+    return _read_bytes_key(data, start, size, layout.V2_KEY, little, row, found)

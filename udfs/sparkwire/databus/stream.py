@@ -22,18 +22,6 @@ from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, primitive
 from sparkwire.databus import event_kernels, layout
 from sparkwire.databus.event_fields import status_codes
-from sparkwire.databus.layout import (
-    MIN_LENGTH,
-    NO_VARIANT,
-    STATUSES,
-    V1_BIG,
-    V1_BYTES_HEADER,
-    V1_BYTES_KEY,
-    V1_LITTLE,
-    V1_LONG_HEADER,
-    V2_BIG,
-    V2_KEY,
-)
 from sparkwire.databus.parts import PartSpans, clear_row, one_row, read_parts
 from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
 from sparkwire.kernels.checksums.crc import CRC32_RAW
@@ -60,13 +48,13 @@ class StreamRows(NamedTuple):
 def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
     """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
-        return NO_VARIANT
+        return layout.NO_VARIANT
     variant = event_kernels.magic_variant(data, start, size)
-    if variant != NO_VARIANT:
+    if variant != layout.NO_VARIANT:
         return variant
     if u8(data, start) == 2:
         return (
-            V2_BIG + 1 if event_kernels.is_little(previous) else V2_BIG
+            layout.V2_BIG + 1 if event_kernels.is_little(previous) else layout.V2_BIG
         )  # without a magic word it is wrong in either order
     return _v1_header(data, start, size, previous)[0]
 
@@ -77,10 +65,10 @@ def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, 
 
     It is that of the event before, unless the checksum is right in the other order alone.
     """
-    variant = V1_LITTLE if event_kernels.is_little(previous) else V1_BIG
+    variant = layout.V1_LITTLE if event_kernels.is_little(previous) else layout.V1_BIG
     if event_kernels.header_crc_ok(data, start, size, variant):
         return variant, True
-    other = V1_BIG if variant == V1_LITTLE else V1_LITTLE
+    other = layout.V1_BIG if variant == layout.V1_LITTLE else layout.V1_LITTLE
     return (other, True) if event_kernels.header_crc_ok(data, start, size, other) else (variant, False)
 
 
@@ -123,14 +111,14 @@ def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
 
     Zeros have a right checksum, and a length below any event's.
     """
-    if size < V1_BYTES_HEADER:
+    if size < layout.V1_BYTES_HEADER:
         return False
     end = 0
     computed = np.uint32(0)
     for little in (False, True):
-        if i32(data, start + _V1_LENGTH, little) >= MIN_LENGTH:
-            has_bytes = int64(u16(data, start + _V1_ATTRIBUTES, little)) & V1_BYTES_KEY
-            last = V1_BYTES_HEADER if has_bytes else V1_LONG_HEADER
+        if i32(data, start + _V1_LENGTH, little) >= layout.MIN_LENGTH:
+            has_bytes = int64(u16(data, start + _V1_ATTRIBUTES, little)) & layout.V1_BYTES_KEY
+            last = layout.V1_BYTES_HEADER if has_bytes else layout.V1_LONG_HEADER
             if last <= size:
                 if last != end:
                     end = last
@@ -144,11 +132,11 @@ def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
 def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
     """Whether a V2 header's magic word, lengths and checksum hold."""
     variant = event_kernels.magic_variant(data, start, size)
-    if variant == NO_VARIANT or size < V2_KEY:
+    if variant == layout.NO_VARIANT or size < layout.V2_KEY:
         return False
     end = event_kernels.header_end(data, start, size, variant)
     if (
-        end < V2_KEY
+        end < layout.V2_KEY
         or end > min(size, _SEARCHED_HEADER)
         or end > event_kernels.total_length(data, start, size, variant)
     ):
@@ -174,7 +162,7 @@ def split_events(
     for i in range(offsets.size - 1):
         first, end = int64(offsets[i]), int64(offsets[i + 1])
         begin_row(first, sums)
-        pos, previous = first, NO_VARIANT
+        pos, previous = first, layout.NO_VARIANT
         while pos < end:
             size = end - pos
             variant, error = stream_header(data, pos, size, previous, sums)
@@ -207,7 +195,7 @@ def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSp
 
 def most_rows(sizes: Ints) -> int:
     """How many rows streams can have: a valid header takes V2_KEY bytes, and between two of them is one other row."""
-    return int((2 * (sizes // V2_KEY) + 1)[sizes > 0].sum())
+    return int((2 * (sizes // layout.V2_KEY) + 1)[sizes > 0].sum())
 
 
 class Stream:
@@ -246,7 +234,7 @@ TABLE: Final[Sequence[Column[Stream]]] = (
         "status",
         "STRING",
         "OK, PARTIAL (bytes are missing) or ERR, as dbus_status.",
-        lambda stream: from_codes(status_codes(stream.rows.errors), STATUSES),
+        lambda stream: from_codes(status_codes(stream.rows.errors), layout.STATUSES),
     ),
     Column(
         "error",

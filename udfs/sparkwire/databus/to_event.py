@@ -33,16 +33,6 @@ from sparkwire.databus import layout
 from sparkwire.databus.attributes import key_kinds
 from sparkwire.databus.event_bytes import FIXED, Parts, measure_events, write_events
 from sparkwire.databus.input_fields import InputFields, refuse
-from sparkwire.databus.layout import (
-    BYTES_KEY,
-    CRC32_SIZE,
-    LONG_KEY,
-    MD5_SIZE,
-    NO_KEY,
-    SCHEMA_KEY,
-    V1_BIG,
-    V2_BIG,
-)
 from sparkwire.databus.parts import (
     DIGEST,
     KEY,
@@ -80,7 +70,7 @@ def to_event(column: pa.StructArray) -> pa.Array[Any]:
     is_v2 = _is_v2(inputs)
     kinds = _kinds(inputs, is_v2)
     parts = _parts(inputs, is_v2, kinds)
-    variants = np.where(is_v2, V2_BIG, V1_BIG).astype(np.int8)
+    variants = np.where(is_v2, layout.V2_BIG, layout.V1_BIG).astype(np.int8)
     variants += inputs.codes("byte_order", layout.BYTE_ORDERS) == 1
     sizes = empty(inputs.rows, np.int64)
     measure_events(variants, kinds, parts, sizes)
@@ -104,20 +94,20 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> Codes:
     kinds = key_kinds(inputs.numbers("attributes", *_BITS), is_v2)
     if not inputs.has("attributes").all():
         kinds = np.where(inputs.has("attributes"), kinds, _derived_kinds(inputs))
-    refuse((kinds == SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
-    _refuse_key(kinds, inputs.has("key_long") & (kinds != LONG_KEY), "key_long")
-    _refuse_key(kinds, inputs.has("key_bytes") & ((kinds == LONG_KEY) | (kinds == NO_KEY)), "key_bytes")
-    _refuse_key(kinds, inputs.has("key") & (kinds == NO_KEY), "key")
-    _refuse_key(kinds, _has_key_schema(inputs) & (kinds != SCHEMA_KEY), "key_schema_id or key_schema_version")
+    refuse((kinds == layout.SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
+    _refuse_key(kinds, inputs.has("key_long") & (kinds != layout.LONG_KEY), "key_long")
+    _refuse_key(kinds, inputs.has("key_bytes") & ((kinds == layout.LONG_KEY) | (kinds == layout.NO_KEY)), "key_bytes")
+    _refuse_key(kinds, inputs.has("key") & (kinds == layout.NO_KEY), "key")
+    _refuse_key(kinds, _has_key_schema(inputs) & (kinds != layout.SCHEMA_KEY), "key_schema_id or key_schema_version")
     return kinds
 
 
 def _derived_kinds(inputs: InputFields) -> Codes:
     """The kind of key by `key_type` or, where it is NULL, the key's own fields."""
     derived = inputs.codes("key_type", layout.KEY_TYPES)
-    shown = np.where(inputs.has("key_bytes") | inputs.has("key"), BYTES_KEY, LONG_KEY)
-    shown = np.where(_has_key_schema(inputs), SCHEMA_KEY, shown)
-    shown[inputs.has("key_long")] = LONG_KEY
+    shown = np.where(inputs.has("key_bytes") | inputs.has("key"), layout.BYTES_KEY, layout.LONG_KEY)
+    shown = np.where(_has_key_schema(inputs), layout.SCHEMA_KEY, shown)
+    shown[inputs.has("key_long")] = layout.LONG_KEY
     return np.where(derived >= 0, derived, shown).astype(np.int8)
 
 
@@ -129,14 +119,14 @@ def _refuse_key(kinds: Codes, rows: Bools, field: str) -> None:
     if rows.any():
         kind = kinds[rows.argmax()]
         takes = "no key with attributes that have none"
-        if kind != NO_KEY:
-            takes = f"{'key_long' if kind == LONG_KEY else 'key_bytes'} for a {layout.KEY_TYPES[kind]} key"
+        if kind != layout.NO_KEY:
+            takes = f"{'key_long' if kind == layout.LONG_KEY else 'key_bytes'} for a {layout.KEY_TYPES[kind]} key"
         refuse(rows, takes, field)
 
 
 def _long_keys(inputs: InputFields, kinds: Codes) -> Ints:
     values, texts = inputs.numbers("key_long", *_LONG), inputs.array("key")
-    derived = inputs.has("key") & ~inputs.has("key_long") & (kinds == LONG_KEY)
+    derived = inputs.has("key") & ~inputs.has("key_long") & (kinds == layout.LONG_KEY)
     if texts is not None and derived.any():
         values = values.copy()
         values[derived] = _decimal(texts.filter(pa.array(derived)))
@@ -156,7 +146,7 @@ def _decimal(texts: pa.Array[Any]) -> Ints:
 
 def _key_bytes(inputs: InputFields, kinds: Codes) -> Spans | None:
     stored, texts = inputs.array("key_bytes"), inputs.array("key")
-    derived = inputs.has("key") & ~inputs.has("key_bytes") & (kinds != LONG_KEY)
+    derived = inputs.has("key") & ~inputs.has("key_bytes") & (kinds != layout.LONG_KEY)
     if texts is None or not derived.any():
         return inputs.spans("key_bytes")
     return spans_of(texts if stored is None else pc.coalesce(stored, texts.cast(stored.type)))
@@ -194,8 +184,8 @@ def _refuse_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
     names = {DIGEST: "schema_id", METADATA_DIGEST: "metadata_schema_id", KEY_DIGEST: "key_schema_id"}
     for k, name in names.items():
         if inputs.array(name) is not None:
-            unknown = (sizes[k] >= 0) & (sizes[k] != MD5_SIZE) & ~(is_v2 & (sizes[k] == CRC32_SIZE))
-            refuse(unknown, f"{name} of {MD5_SIZE} bytes, or of {CRC32_SIZE} in V2", sizes[k])
+            unknown = (sizes[k] >= 0) & (sizes[k] != layout.MD5_SIZE) & ~(is_v2 & (sizes[k] == layout.CRC32_SIZE))
+            refuse(unknown, f"{name} of {layout.MD5_SIZE} bytes, or of {layout.CRC32_SIZE} in V2", sizes[k])
 
 
 def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
@@ -260,7 +250,7 @@ def _derived_attributes(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Ints
     # V1's opcode bits and V2's opcode numbers are the same: 1 UPSERT, 2 DELETE.
     opcode = inputs.codes("opcode", layout.OPCODES).astype(np.int64) + 1
     trace, replicated = inputs.flags("is_trace"), inputs.flags("is_replicated")
-    v1 = trace * layout.V1_TRACE | replicated * layout.V1_REPLICATED | (kinds == BYTES_KEY) * layout.V1_BYTES_KEY
+    v1 = trace * layout.V1_TRACE | replicated * layout.V1_REPLICATED | (kinds == layout.BYTES_KEY) * layout.V1_BYTES_KEY
     v2 = (
         trace * layout.V2_TRACE
         | replicated * layout.V2_REPLICATED

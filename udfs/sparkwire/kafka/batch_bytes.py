@@ -12,18 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.core.column import Spans
-from sparkwire.kafka.layout import (
-    BATCH,
-    BATCH_SIZE,
-    ENTRY,
-    LENGTH,
-    LOG_APPEND_TIME,
-    MESSAGE_0,
-    MESSAGE_1,
-    NO_TIMESTAMP,
-    NONE,
-    OVERHEAD,
-)
+from sparkwire.kafka import layout
 from sparkwire.kernels import (
     Bytes,
     copy,
@@ -41,27 +30,27 @@ from sparkwire.kernels.varint import put_varint, varint_size
 
 Ints = npt.NDArray[np.int64]
 
-_ENTRY_SIZE = ENTRY["size"].offset
-_CRC_END = MESSAGE_0["crc"].end
-_MESSAGE_MAGIC = MESSAGE_0["magic"].offset
-_ATTRIBUTES = MESSAGE_0["attributes"].offset
-_TIMESTAMP = MESSAGE_1["timestamp"].offset
-_KEY_0 = MESSAGE_0["key_size"].offset
-_KEY_1 = MESSAGE_1["key_size"].offset
+_ENTRY_SIZE = layout.ENTRY["size"].offset
+_CRC_END = layout.MESSAGE_0["crc"].end
+_MESSAGE_MAGIC = layout.MESSAGE_0["magic"].offset
+_ATTRIBUTES = layout.MESSAGE_0["attributes"].offset
+_TIMESTAMP = layout.MESSAGE_1["timestamp"].offset
+_KEY_0 = layout.MESSAGE_0["key_size"].offset
+_KEY_1 = layout.MESSAGE_1["key_size"].offset
 
-_LEADER_EPOCH = BATCH["partition_leader_epoch"].offset
-_BATCH_MAGIC = BATCH["magic"].offset
-_BATCH_CRC = BATCH["crc"].offset
-_BATCH_ATTRIBUTES = BATCH["attributes"].offset
-_LAST_DELTA = BATCH["last_offset_delta"].offset
-_BASE_TIMESTAMP = BATCH["base_timestamp"].offset
-_MAX_TIMESTAMP = BATCH["timestamp"].offset
-_PRODUCER_ID = BATCH["producer_id"].offset
-_PRODUCER_EPOCH = BATCH["producer_epoch"].offset
-_BASE_SEQUENCE = BATCH["base_sequence"].offset
-_COUNT = BATCH["record_count"].offset
+_LEADER_EPOCH = layout.BATCH["partition_leader_epoch"].offset
+_BATCH_MAGIC = layout.BATCH["magic"].offset
+_BATCH_CRC = layout.BATCH["crc"].offset
+_BATCH_ATTRIBUTES = layout.BATCH["attributes"].offset
+_LAST_DELTA = layout.BATCH["last_offset_delta"].offset
+_BASE_TIMESTAMP = layout.BATCH["base_timestamp"].offset
+_MAX_TIMESTAMP = layout.BATCH["timestamp"].offset
+_PRODUCER_ID = layout.BATCH["producer_id"].offset
+_PRODUCER_EPOCH = layout.BATCH["producer_epoch"].offset
+_BASE_SEQUENCE = layout.BATCH["base_sequence"].offset
+_COUNT = layout.BATCH["record_count"].offset
 
-MESSAGE_SIZES = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH)
+MESSAGE_SIZES = (layout.MESSAGE_0.size + layout.LENGTH, layout.MESSAGE_1.size + layout.LENGTH)
 """of a message without key and value, by its magic [bytes]"""
 
 # What a batch says without a producer's state: of producer, its epoch and sequence.
@@ -112,7 +101,7 @@ def measure_sets(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints)
                 bodies[i] = _record_size(records, i, first)
                 total += varint_size(bodies[i]) + bodies[i]
             else:
-                total += OVERHEAD + MESSAGE_SIZES[sets.magic[row]]
+                total += layout.OVERHEAD + MESSAGE_SIZES[sets.magic[row]]
                 total += max(records.key.sizes[i], 0) + max(records.value.sizes[i], 0)
         sizes[row] = total
 
@@ -145,7 +134,7 @@ def put_messages(
     """Write one message a row, from its CRC on."""
     for row in range(magic.size):
         if offsets[row] < offsets[row + 1]:
-            _put_message(out, int64(offsets[row]), magic[row], NONE, timestamp[row], key, value, row)
+            _put_message(out, int64(offsets[row]), magic[row], layout.NONE, timestamp[row], key, value, row)
 
 
 @kernel
@@ -162,7 +151,7 @@ def _put_wrapper(out: Bytes, pos: int, magic: int, attributes: int, timestamp: i
     """A message without a key whose value is a compressed set."""
     at = _put_message_header(out, pos, magic, attributes, timestamp)
     store_i32(out, at, np.int32(-1), False)
-    return _sealed_message(out, pos, _put_sized(out, at + LENGTH, payload, i))
+    return _sealed_message(out, pos, _put_sized(out, at + layout.LENGTH, payload, i))
 
 
 @kernel
@@ -178,7 +167,7 @@ def _put_message_header(out: Bytes, pos: int, magic: int, attributes: int, times
 @kernel
 def _put_sized(out: Bytes, pos: int, fields: Spans, i: int) -> int:
     store_i32(out, pos, np.int32(fields.sizes[i]), False)
-    return _put_bytes(out, pos + LENGTH, fields, i)
+    return _put_bytes(out, pos + layout.LENGTH, fields, i)
 
 
 @kernel
@@ -212,24 +201,30 @@ def put_sets(
             continue
         if sets.magic[row] == 2:
             _put_batch(out, pos, row, sets, records, bodies, payloads)
-        elif sets.codec[row] == NONE:
+        elif sets.codec[row] == layout.NONE:
             put_section(out, pos, row, sets, records, bodies)
         else:
             latest = _latest(row, sets, records)
             end = _put_wrapper(
-                out, pos + OVERHEAD, sets.magic[row], _attributes(sets, row, sets.codec[row]), latest, payloads, row
+                out,
+                pos + layout.OVERHEAD,
+                sets.magic[row],
+                _attributes(sets, row, sets.codec[row]),
+                latest,
+                payloads,
+                row,
             )
             _put_entry(out, pos, records.offset[sets.last[row] - 1], end)
 
 
 @kernel
 def _attributes(sets: Sets, row: int, codec: int) -> int:
-    return int64(codec) | (LOG_APPEND_TIME if sets.log_append_time[row] else 0)
+    return int64(codec) | (layout.LOG_APPEND_TIME if sets.log_append_time[row] else 0)
 
 
 @kernel
 def _latest(row: int, sets: Sets, records: RecordsToWrite) -> int:
-    latest = int64(NO_TIMESTAMP)
+    latest = int64(layout.NO_TIMESTAMP)
     for i in range(sets.first[row], sets.last[row]):
         latest = max(latest, int64(records.timestamp[i]))
     return latest
@@ -238,7 +233,7 @@ def _latest(row: int, sets: Sets, records: RecordsToWrite) -> int:
 @kernel
 def _put_entry(out: Bytes, pos: int, offset: int, end: int) -> None:
     store_i64(out, pos, offset, False)
-    store_i32(out, pos + _ENTRY_SIZE, np.int32(end - pos - OVERHEAD), False)
+    store_i32(out, pos + _ENTRY_SIZE, np.int32(end - pos - layout.OVERHEAD), False)
 
 
 @kernel
@@ -246,14 +241,14 @@ def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWr
     """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position after it."""
     first, magic = sets.first[row], sets.magic[row]
     # Compressed messages of magic 1 count from 0, their wrapper has the absolute offset.
-    base = records.offset[first] if magic == 1 and sets.codec[row] != NONE else int64(0)
-    attributes = _attributes(sets, row, NONE)
+    base = records.offset[first] if magic == 1 and sets.codec[row] != layout.NONE else int64(0)
+    attributes = _attributes(sets, row, layout.NONE)
     for i in range(first, sets.last[row]):
         if magic == 2:
             pos = _put_record(out, pos, i, first, records, bodies)
         else:
             end = _put_message(
-                out, pos + OVERHEAD, magic, attributes, records.timestamp[i], records.key, records.value, i
+                out, pos + layout.OVERHEAD, magic, attributes, records.timestamp[i], records.key, records.value, i
             )
             _put_entry(out, pos, records.offset[i] - base, end)
             pos = end
@@ -264,8 +259,8 @@ def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWr
 def _put_batch(
     out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWrite, bodies: Ints, payloads: Spans
 ) -> None:
-    end = pos + BATCH_SIZE
-    if sets.codec[row] == NONE:
+    end = pos + layout.BATCH_SIZE
+    if sets.codec[row] == layout.NONE:
         end = put_section(out, end, row, sets, records, bodies)
     else:
         copy(out, end, payloads.data, payloads.starts[row], payloads.sizes[row])

@@ -10,21 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.core.column import Binary, arrays, empty, part
+from sparkwire.kafka import layout
 from sparkwire.kafka.framing import FrameBlock
-from sparkwire.kafka.layout import (
-    BATCH,
-    BATCH_CODECS,
-    CODEC_MASK,
-    CONTROL,
-    ENTRY,
-    LEGACY_CODECS,
-    LOG_APPEND_TIME,
-    MAGIC,
-    MESSAGE_ENTRY_0,
-    MESSAGE_ENTRY_1,
-    NO_TIMESTAMP,
-    TRANSACTIONAL,
-)
 from sparkwire.kernels import Bytes, field_reader, i8, int64, kernel, variant_of
 
 Bools = npt.NDArray[np.bool_]
@@ -51,9 +38,14 @@ class HeaderFields(NamedTuple):
 
 
 _VARIANTS = (
-    *(variant_of(table, HeaderFields._fields) for table in (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1, BATCH)),
+    *(
+        variant_of(table, HeaderFields._fields)
+        for table in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1, layout.BATCH)
+    ),
     # Of an unknown magic only what lies before it can be read, and itself.
-    variant_of(BATCH, [name if name in ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]),
+    variant_of(
+        layout.BATCH, [name if name in layout.ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]
+    ),
 )
 _NEVER = np.iinfo(np.int32).max
 _ENDS = {
@@ -94,7 +86,7 @@ def read_headers(data: Bytes, block: HeaderBlock, start: int, stop: int) -> None
     frames, fields = block.frames, block.fields
     for i in range(start, stop):
         begin, reach = int64(frames.begin[i]), int64(frames.reach[i])
-        magic = int64(i8(data, begin + MAGIC)) if reach > MAGIC else int64(-1)
+        magic = int64(i8(data, begin + layout.MAGIC)) if reach > layout.MAGIC else int64(-1)
         variant = magic if 0 <= magic <= 2 else int64(UNKNOWN)
         block.variant[i] = variant
         _read_fields(data, begin, reach, variant, fields, i)
@@ -160,12 +152,14 @@ class BatchHeaders:
     @cached_property
     def codec(self) -> Nullable:
         """The codec, known or not."""
-        return Nullable((self.attributes.values & CODEC_MASK).astype(np.int8), self.attributes.valid)
+        return Nullable((self.attributes.values & layout.CODEC_MASK).astype(np.int8), self.attributes.valid)
 
     @cached_property
     def known_codec(self) -> npt.NDArray[np.int8]:
         """The codec, -1 where it is unknown or missing."""
-        known = self.codec.valid & (self.codec.values < np.where(self.is_batch, BATCH_CODECS, LEGACY_CODECS))
+        known = self.codec.valid & (
+            self.codec.values < np.where(self.is_batch, layout.BATCH_CODECS, layout.LEGACY_CODECS)
+        )
         return np.where(known, self.codec.values, np.int8(-1))
 
     @cached_property
@@ -183,20 +177,20 @@ class BatchHeaders:
         return any(bool((block.fields.attributes & bit).any()) for block in self._blocks)
 
     def is_transactional(self) -> Nullable:
-        return self.flag(TRANSACTIONAL)
+        return self.flag(layout.TRANSACTIONAL)
 
     def is_control(self) -> Nullable:
-        return self.flag(CONTROL)
+        return self.flag(layout.CONTROL)
 
     @cached_property
     def timestamp_type(self) -> npt.NDArray[np.int8]:
         """0 create time, 1 log append time; -1 in magic 0 or where it is missing."""
-        late = self.attributes.values & LOG_APPEND_TIME != 0
+        late = self.attributes.values & layout.LOG_APPEND_TIME != 0
         there = self.attributes.valid & (self.variant != MAGIC_0)
         return np.where(there, late.astype(np.int8), np.int8(-1))
 
     def max_timestamp(self) -> Nullable:
-        return self.field("timestamp").unless(NO_TIMESTAMP)
+        return self.field("timestamp").unless(layout.NO_TIMESTAMP)
 
     @cached_property
     def last_offset(self) -> Nullable:

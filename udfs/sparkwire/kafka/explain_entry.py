@@ -10,22 +10,7 @@ import pyarrow as pa
 
 from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import Dump
-from sparkwire.kafka.layout import (
-    BATCH,
-    BATCH_CODECS,
-    CODEC_MASK,
-    CODECS,
-    CONTROL,
-    DELETE_HORIZON,
-    LEGACY_CODECS,
-    LOG_APPEND_TIME,
-    MESSAGE_0,
-    MESSAGE_ENTRY_0,
-    NO_TIMESTAMP,
-    OVERHEAD,
-    TIMESTAMP_TYPES,
-    TRANSACTIONAL,
-)
+from sparkwire.kafka import layout
 from sparkwire.kafka.records import scan_records
 from sparkwire.kernels import Bytes, crc32, crc32c, int64, kernel
 from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
@@ -96,11 +81,13 @@ def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str,
     if dump.left < field.width:
         return []
     number = dump.peek(field)
-    if field.name == "crc" and dump.stop - begin == OVERHEAD + found.get("size", dump.stop - begin - OVERHEAD):
+    if field.name == "crc" and dump.stop - begin == layout.OVERHEAD + found.get(
+        "size", dump.stop - begin - layout.OVERHEAD
+    ):
         first = begin + table["crc"].end
-        computed = int(checksum(np.frombuffer(dump.data, np.uint8), first, dump.stop - first, table is BATCH))
+        computed = int(checksum(np.frombuffer(dump.data, np.uint8), first, dump.stop - first, table is layout.BATCH))
         if computed != number:
-            polynomial = REFLECTED_CASTAGNOLI if table is BATCH else REFLECTED_IEEE
+            polynomial = REFLECTED_CASTAGNOLI if table is layout.BATCH else REFLECTED_IEEE
             dump.mismatch(first, dump.stop, polynomial, computed ^ number)
         return [f"{'right' if computed == number else 'wrong'}: stored {number}, computed {computed}"]
     if field.name == "attributes":
@@ -114,18 +101,26 @@ def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str,
 
 def bits(attributes: int, table: Layout) -> str:
     """The attribute bits by name."""
-    codec = attributes & CODEC_MASK
-    names = [CODECS[codec] if codec < (BATCH_CODECS if table is BATCH else LEGACY_CODECS) else f"unknown codec {codec}"]
-    if table not in (MESSAGE_ENTRY_0, MESSAGE_0):
-        names.append(TIMESTAMP_TYPES[1 if attributes & LOG_APPEND_TIME else 0])
-    if table is BATCH:
-        flags = {TRANSACTIONAL: "transactional", CONTROL: "control", DELETE_HORIZON: "delete horizon"}
+    codec = attributes & layout.CODEC_MASK
+    names = [
+        layout.CODECS[codec]
+        if codec < (layout.BATCH_CODECS if table is layout.BATCH else layout.LEGACY_CODECS)
+        else f"unknown codec {codec}"
+    ]
+    if table not in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_0):
+        names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
+    if table is layout.BATCH:
+        flags = {
+            layout.TRANSACTIONAL: "transactional",
+            layout.CONTROL: "control",
+            layout.DELETE_HORIZON: "delete horizon",
+        }
         names += [name for bit, name in flags.items() if attributes & bit]
     return ", ".join(names)
 
 
 def time_of(ms: int) -> str | None:
-    if ms == NO_TIMESTAMP:
+    if ms == layout.NO_TIMESTAMP:
         return "none"
     try:
         return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)).isoformat() + "Z"

@@ -6,24 +6,15 @@ from typing import Final
 
 from sparkwire.base.wire import Field
 from sparkwire.core.dump import Dump
+from sparkwire.kafka import layout
 from sparkwire.kafka.explain_entry import ExplainedEntry, blame_header, header
-from sparkwire.kafka.layout import (
-    CODEC_MASK,
-    ENTRY,
-    LEAST_SIZE,
-    MAGIC,
-    MESSAGE_ENTRY_0,
-    MESSAGE_ENTRY_1,
-    NONE,
-    OVERHEAD,
-)
 
 _VALUE_SIZE: Final = Field("value_size", "i32", "negative for a null value [bytes]")
 
 
 def message(entry: ExplainedEntry, variant: int, payload: bytes | None) -> None:
     dump = entry.dump
-    found = header(entry, (MESSAGE_ENTRY_0, MESSAGE_ENTRY_1)[variant])
+    found = header(entry, (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1)[variant])
     trouble = key_and_value(entry, found, payload)
     if payload is not None:
         _inner(entry, dump.decompressed(payload))
@@ -46,7 +37,7 @@ def key_and_value(entry: ExplainedEntry, found: dict[str, int], payload: bytes |
     if value_size is None:
         dump.rest(f"{path}.rest")
         return trouble or "key_size"
-    compressed = found["attributes"] & CODEC_MASK != NONE
+    compressed = found["attributes"] & layout.CODEC_MASK != layout.NONE
     if value_size > dump.left or (compressed and value_size < 0):
         trouble = "value_size"
     if value_size > 0 and compressed:
@@ -64,17 +55,20 @@ def _inner(entry: ExplainedEntry, dump: Dump) -> None:
     while dump.left:
         begin, end = dump.at, dump.stop
         inner = ExplainedEntry(dump, f"{entry.path}.inner[{number}]", entry.errors)
-        stated = int.from_bytes(dump.data[begin + 8 : begin + OVERHEAD], "big", signed=True)
-        whole = dump.left > MAGIC and LEAST_SIZE <= stated <= dump.left - OVERHEAD
-        magic = dump.data[begin + MAGIC] if whole else None
+        stated = int.from_bytes(dump.data[begin + 8 : begin + layout.OVERHEAD], "big", signed=True)
+        whole = dump.left > layout.MAGIC and layout.LEAST_SIZE <= stated <= dump.left - layout.OVERHEAD
+        magic = dump.data[begin + layout.MAGIC] if whole else None
         if whole:
-            dump.stop = begin + OVERHEAD + stated
-        found = header(inner, {0: MESSAGE_ENTRY_0, 1: MESSAGE_ENTRY_1}.get(-1 if magic is None else magic, ENTRY))
+            dump.stop = begin + layout.OVERHEAD + stated
+        found = header(
+            inner,
+            {0: layout.MESSAGE_ENTRY_0, 1: layout.MESSAGE_ENTRY_1}.get(-1 if magic is None else magic, layout.ENTRY),
+        )
         trouble = "size"
         if magic in (0, 1):
             trouble = key_and_value(inner, found) or "size"
         elif whole:
-            dump.take(f"{inner.path}.before_magic", begin + MAGIC - dump.at)
+            dump.take(f"{inner.path}.before_magic", begin + layout.MAGIC - dump.at)
             dump.number(Field("magic", "i8"), name=f"{inner.path}.magic")
         dump.rest(f"{inner.path}.rest")
         inner.blame(number, "crc", "the bytes that it covers are not those that were written", "CRC_MISMATCH")

@@ -18,17 +18,7 @@ import numpy.typing as npt
 
 from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
 from sparkwire.core.column import Binary, arrays, part
-from sparkwire.kafka.layout import (
-    BATCH,
-    BATCH_SIZE,
-    ENTRY,
-    LEAST_SIZE,
-    MAGIC,
-    MESSAGE_ENTRY_0,
-    MESSAGE_ENTRY_1,
-    OVERHEAD,
-    SMALLEST,
-)
+from sparkwire.kafka import layout
 from sparkwire.kernels import Bytes, Ints, crc32, crc32c, i8, i32, int64, kernel, u32
 from sparkwire.kernels.checksums.crc import CRC32, CRC32C
 from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_crc, range_sums
@@ -40,13 +30,13 @@ EVERYTHING = 1 << 62  # more bytes than there are
 # entry is right, as one that lies would hide what follows; with any other corruption the end. Or they have been found before.
 IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
-_SIZE_AT = ENTRY["size"].offset
-_MESSAGE_CRC = MESSAGE_ENTRY_0["crc"].offset
-_MESSAGE_COVERED = MESSAGE_ENTRY_0["crc"].end
-_MESSAGE_SIZE_0 = MESSAGE_ENTRY_0.size
-_MESSAGE_SIZE_1 = MESSAGE_ENTRY_1.size
-_BATCH_CRC = BATCH["crc"].offset
-_BATCH_COVERED = BATCH["crc"].end
+_SIZE_AT = layout.ENTRY["size"].offset
+_MESSAGE_CRC = layout.MESSAGE_ENTRY_0["crc"].offset
+_MESSAGE_COVERED = layout.MESSAGE_ENTRY_0["crc"].end
+_MESSAGE_SIZE_0 = layout.MESSAGE_ENTRY_0.size
+_MESSAGE_SIZE_1 = layout.MESSAGE_ENTRY_1.size
+_BATCH_CRC = layout.BATCH["crc"].offset
+_BATCH_COVERED = layout.BATCH["crc"].end
 
 
 class FrameBlock(NamedTuple):
@@ -137,21 +127,21 @@ def frame_blocks(framing: Framing) -> Iterator[FrameBlock]:
 def smallest(magic: int) -> int:
     """Smallest ``size`` of an entry [bytes]."""
     if magic == 2:
-        return SMALLEST[2]
-    return SMALLEST[1] if magic == 1 else SMALLEST[0]
+        return layout.SMALLEST[2]
+    return layout.SMALLEST[1] if magic == 1 else layout.SMALLEST[0]
 
 
 @kernel
 def frame_error(data: Bytes, pos: int, end: int) -> int:
     """What is wrong with the entry at ``pos``, its checksum apart."""
-    if end - pos < OVERHEAD:
+    if end - pos < layout.OVERHEAD:
         return TRUNCATED
     size = int64(i32(data, pos + _SIZE_AT, False))
-    if size < LEAST_SIZE:
+    if size < layout.LEAST_SIZE:
         return BAD_LENGTH
-    if size > end - pos - OVERHEAD:
+    if size > end - pos - layout.OVERHEAD:
         return TRUNCATED
-    magic = i8(data, pos + MAGIC)
+    magic = i8(data, pos + layout.MAGIC)
     if magic < 0 or magic > 2:
         return BAD_MAGIC
     return OK if size >= smallest(magic) else BAD_LENGTH
@@ -160,14 +150,14 @@ def frame_error(data: Bytes, pos: int, end: int) -> int:
 @kernel
 def entry_end(data: Bytes, pos: int) -> int:
     """Where the entry at ``pos`` ends by its size."""
-    return pos + OVERHEAD + int64(i32(data, pos + _SIZE_AT, False))
+    return pos + layout.OVERHEAD + int64(i32(data, pos + _SIZE_AT, False))
 
 
 @kernel
 def crc_ok(data: Bytes, pos: int) -> bool:
     """Whether the checksum of the well-framed entry at ``pos`` is right."""
     end = entry_end(data, pos)
-    if i8(data, pos + MAGIC) == 2:
+    if i8(data, pos + layout.MAGIC) == 2:
         covered = pos + _BATCH_COVERED
         return bool(crc32c(data, covered, end - covered) == u32(data, pos + _BATCH_CRC, False))
     covered = pos + _MESSAGE_COVERED
@@ -178,7 +168,7 @@ def crc_ok(data: Bytes, pos: int) -> bool:
 def crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
     """The same in bounded time, for a search that asks at every position, and for sizes that may lie."""
     end = entry_end(data, pos)
-    if i8(data, pos + MAGIC) == 2:
+    if i8(data, pos + layout.MAGIC) == 2:
         crc = range_crc(data, pos + _BATCH_COVERED, end, sums.batch)
         return bool(crc == u32(data, pos + _BATCH_CRC, False))
     return bool(range_crc(data, pos + _MESSAGE_COVERED, end, sums.message) == u32(data, pos + _MESSAGE_CRC, False))
@@ -205,13 +195,13 @@ def next_valid(data: Bytes, pos: int, stop: int, end: int, largest: int, sums: E
 @kernel
 def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
     """How many bytes from ``pos`` on are a header that can be read."""
-    if error == BAD_LENGTH or stop - pos <= MAGIC:
+    if error == BAD_LENGTH or stop - pos <= layout.MAGIC:
         return 0
-    magic = i8(data, pos + MAGIC)
+    magic = i8(data, pos + layout.MAGIC)
     if magic < 0 or magic > 2:
-        return MAGIC + 1 if error == BAD_MAGIC else 0
+        return layout.MAGIC + 1 if error == BAD_MAGIC else 0
     if magic == 2:
-        return min(stop - pos, BATCH_SIZE)
+        return min(stop - pos, layout.BATCH_SIZE)
     return min(stop - pos, _MESSAGE_SIZE_1 if magic == 1 else _MESSAGE_SIZE_0)
 
 

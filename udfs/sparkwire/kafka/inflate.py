@@ -18,18 +18,9 @@ import numpy as np
 
 from sparkwire.base.errors import DECOMPRESS_FAILED, OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Binary, empty, part
+from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock
-from sparkwire.kafka.codecs import (
-    FAILED,
-    GZIP_STREAM,
-    LZ4_BLOCK,
-    NO_ROOM,
-    OVER_LIMIT,
-    SNAPPY_BLOCK,
-    STORED_BLOCK,
-    ZSTD_STREAM,
-    planned_blocks,
-)
+from sparkwire.kafka.codecs import planned_blocks
 from sparkwire.kafka.entry_payloads import EntryPayloads
 from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
 from sparkwire.kafka.small_blocks import inflate_run
@@ -44,8 +35,8 @@ ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 
 _ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
-_EXACT = (STORED_BLOCK, SNAPPY_BLOCK)  # say what they become
-_STREAMS = (GZIP_STREAM, ZSTD_STREAM)
+_EXACT = (codecs.STORED_BLOCK, codecs.SNAPPY_BLOCK)  # say what they become
+_STREAMS = (codecs.GZIP_STREAM, codecs.ZSTD_STREAM)
 _GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
 _MAGIC = b"\x1f\x8b\x08"  # of a gzip member, its method with it
 _LEAST_MEMBER = 18  # header and trailer [bytes]
@@ -127,7 +118,9 @@ class Inflater:
         done = compressed[: len(sizes)]
         first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
         failed = size_of < 0
-        entries.frames.error[done[failed]] = np.where(size_of[failed] == OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED)
+        entries.frames.error[done[failed]] = np.where(
+            size_of[failed] == codecs.OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED
+        )
         opened = done[~failed]
         payloads.inflated[opened] = True
         payloads.first[opened] = first[~failed]
@@ -138,8 +131,8 @@ class Inflater:
         """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
         arena, start = self._arena, self._arena.used
         limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes, self._content)
-        size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
-        if size == OVER_LIMIT:
+        size = inflate(data, blocks, arena, limit) if limit >= 0 else codecs.OVER_LIMIT
+        if size == codecs.OVER_LIMIT:
             # What was decompressed in vain counts, too: else a row of bombs could take any time.
             self._cell_bytes += max(limit, 0)
         if size < 0:
@@ -150,7 +143,7 @@ class Inflater:
         answer = size + ROW_BYTES * rows
         if answer > min(self._cell_limit - self._cell_bytes, self._answer):
             arena.used = start
-            return OVER_LIMIT
+            return codecs.OVER_LIMIT
         self._row_bytes += size
         self._cell_bytes += answer
         self._content -= size
@@ -214,10 +207,7 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
     Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
     Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
 
-    Raises
-    ------
-    MemoryError
-        where memory is refused: that tells nothing about the bytes.
+    MemoryError where memory is refused: that tells nothing about the bytes.
     """
     begin = arena.used
     end = begin + limit
@@ -227,7 +217,7 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
         if kind in _STREAMS:
             written = _stream(kind, data, start, size, room, end - used, arena)
         elif room > end - used and kind in _EXACT:
-            written = OVER_LIMIT
+            written = codecs.OVER_LIMIT
         else:
             arena.reserve(room + COPY_SLACK)
             if kind in DECODERS:
@@ -236,7 +226,7 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
                 written = inflate_run(data, kind, start, start + size, arena.bytes, used, room, end - used)
         if written < 0 or used + written > end:
             arena.used = begin
-            return FAILED if written == FAILED else OVER_LIMIT
+            return codecs.FAILED if written == codecs.FAILED else codecs.OVER_LIMIT
         arena.used = used + written
     return arena.used - begin
 
@@ -248,25 +238,25 @@ def _library(kind: int, source: memoryview, out: memoryview) -> int:
     except cramjam.DecompressionError as error:
         if _REFUSED in str(error):
             raise MemoryError(f"{error}") from error
-        return NO_ROOM if _FULL in str(error) else FAILED
+        return codecs.NO_ROOM if _FULL in str(error) else codecs.FAILED
 
 
 def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int, arena: Arena) -> int:
     """A payload that does not say what it becomes, but for a guess: with more room each time, up to the bound."""
     source = data.data[start : start + size]
     # For one member the library is faster, for many small ones many times slower.
-    many = kind == GZIP_STREAM and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
+    many = kind == codecs.GZIP_STREAM and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
     while True:
         room = min(room, left)
         arena.reserve(room)
-        written = FAILED if many else _library(kind, source, arena.view[arena.used : arena.used + room])
-        if written == FAILED and kind == GZIP_STREAM:
+        written = codecs.FAILED if many else _library(kind, source, arena.view[arena.used : arena.used + room])
+        if written == codecs.FAILED and kind == codecs.GZIP_STREAM:
             # There may be bytes after the last member, which the library refuses.
             return _members(bytes(source), left, arena)
-        if written != NO_ROOM:
-            return FAILED if written < 0 else written
+        if written != codecs.NO_ROOM:
+            return codecs.FAILED if written < 0 else written
         if room == left:
-            return OVER_LIMIT
+            return codecs.OVER_LIMIT
         room = 4 * room + (64 << 10)
 
 
@@ -282,17 +272,17 @@ def _members(source: bytes, left: int, arena: Arena) -> int:
             try:
                 out = member.decompress(taken, most)
             except zlib.error:
-                return FAILED
+                return codecs.FAILED
             if out:
                 arena.append(out)
                 if arena.used > begin + left:
-                    return OVER_LIMIT
+                    return codecs.OVER_LIMIT
                 most = min(begin + left - arena.used + 1, _SLICE)
             if member.eof:
                 position += len(taken) - len(member.unused_data)
                 break
             if not (taken or out):
-                return FAILED
+                return codecs.FAILED
             position += len(taken) - len(member.unconsumed_tail)
             step = min(8 * step, _SLICE)
         if size - position <= _LEAST_MEMBER or not source.startswith(_MAGIC, position):
@@ -305,9 +295,9 @@ def _stored(source: memoryview, out: memoryview) -> int:
 
 
 DECODERS: dict[int, Callable[[memoryview, memoryview], int]] = {
-    STORED_BLOCK: _stored,
-    GZIP_STREAM: cramjam.gzip.decompress_into,
-    SNAPPY_BLOCK: cramjam.snappy.decompress_raw_into,
-    LZ4_BLOCK: lambda source, out: cramjam.lz4.decompress_block_into(source, out, output_len=len(out)),
-    ZSTD_STREAM: cramjam.zstd.decompress_into,
+    codecs.STORED_BLOCK: _stored,
+    codecs.GZIP_STREAM: cramjam.gzip.decompress_into,
+    codecs.SNAPPY_BLOCK: cramjam.snappy.decompress_raw_into,
+    codecs.LZ4_BLOCK: lambda source, out: cramjam.lz4.decompress_block_into(source, out, output_len=len(out)),
+    codecs.ZSTD_STREAM: cramjam.zstd.decompress_into,
 }

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sparkwire.base.errors import BAD_RECORD, OK
 from sparkwire.core.column import Binary, arrays, part
+from sparkwire.kafka import layout
 from sparkwire.kafka.batch_headers import (
     MAGIC_0,
     MAGIC_1,
@@ -28,17 +29,6 @@ from sparkwire.kafka.batch_headers import (
 from sparkwire.kafka.entry_payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.kafka.inflate import Inflater, Opened
-from sparkwire.kafka.layout import (
-    BATCH,
-    LEAST_SIZE,
-    LOG_APPEND_TIME,
-    MAGIC,
-    MESSAGE_ENTRY_1,
-    NO_TIMESTAMP,
-    NONE,
-    OVERHEAD,
-    SMALLEST_RECORD,
-)
 from sparkwire.kafka.parse_batch import SMALLEST_HEADER, BatchDefaults, parse_batch
 from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
 from sparkwire.kafka.record_columns import (
@@ -63,9 +53,9 @@ _FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at 
 _OPENED = 16  # cachefuls with something compressed, for what Python does with them [cachefuls]
 _FIRST = 4  # how much less the first is, by which it is estimated what all will need
 
-_BATCH_ATTRIBUTES_END = BATCH["attributes"].end
-_ATTRIBUTES_END = MESSAGE_ENTRY_1["attributes"].end
-_TIMESTAMP_END = MESSAGE_ENTRY_1["timestamp"].end
+_BATCH_ATTRIBUTES_END = layout.BATCH["attributes"].end
+_ATTRIBUTES_END = layout.MESSAGE_ENTRY_1["attributes"].end
+_TIMESTAMP_END = layout.MESSAGE_ENTRY_1["timestamp"].end
 
 
 def parse_log(
@@ -183,9 +173,9 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
     for i in range(start, stop):
         size = payloads.last[i] - payloads.first[i]
         if entries.frames.error[i] == OK and entries.variant[i] == MAGIC_2:
-            records += min(int64(entries.fields.record_count[i]), size // SMALLEST_RECORD)
-        elif payloads.codec[i] != NONE:
-            records += size // (OVERHEAD + LEAST_SIZE)
+            records += min(int64(entries.fields.record_count[i]), size // layout.SMALLEST_RECORD)
+        elif payloads.codec[i] != layout.NONE:
+            records += size // (layout.OVERHEAD + layout.LEAST_SIZE)
         records += 1
         total += size
     return total, records
@@ -221,7 +211,7 @@ def parse_entries(
             )
             if not parse_batch(source, first, last, batch, wanted, out):
                 return i
-        elif payloads.codec[i] == NONE:
+        elif payloads.codec[i] == layout.NONE:
             parse_message(source, first, last, fields.offset[i], time_type, fields.timestamp[i], True, wanted, out)
         elif not parse_wrapper(
             source, first, last, fields.offset[i], magic == MAGIC_1, time_type, fields.timestamp[i], verify, wanted, out
@@ -235,15 +225,15 @@ def parse_entries(
 def _timestamp_type(magic: int, attributes: int) -> int:
     if magic == MAGIC_0:
         return NO_CODE
-    return 1 if attributes & LOG_APPEND_TIME else 0
+    return 1 if attributes & layout.LOG_APPEND_TIME else 0
 
 
 @kernel
 def append_error(fields: HeaderFields, i: int, magic: int, reach: int, error: int, out: RecordColumns) -> None:
     """One row for an entry that cannot be read: the reason, and what of its header tells of a record."""
-    present = HAS_OFFSET if reach > MAGIC else 0
+    present = HAS_OFFSET if reach > layout.MAGIC else 0
     time_type = NO_CODE
-    timestamp = int64(NO_TIMESTAMP)
+    timestamp = int64(layout.NO_TIMESTAMP)
     if (magic == MAGIC_2 and reach >= _BATCH_ATTRIBUTES_END) or (magic == MAGIC_1 and reach >= _ATTRIBUTES_END):
         time_type = _timestamp_type(magic, fields.attributes[i])
     if magic == MAGIC_1 and reach >= _TIMESTAMP_END:

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from sparkwire.base.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
+from sparkwire.kafka import record_columns
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
-from sparkwire.kafka.record_columns import (
-    COMMON,
-    HAS_KEY,
-    HAS_OFFSET,
-    HAS_TIME,
-    HAS_VALUE,
-    HEADERS,
-    KEY_BYTES,
-    RECORDS,
-    VALUE_BYTES,
-    RecordColumns,
-    WantedColumns,
-)
+from sparkwire.kafka.record_columns import RecordColumns, WantedColumns
 from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
 
@@ -34,9 +23,9 @@ _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 @kernel
 def append_row(offset: int, timestamp: int, time_type: int, error: int, present: int, out: RecordColumns) -> None:
     """Append a record without sequence and control type whose key and value have been written and counted."""
-    row = out.used[RECORDS]
-    if present & HAS_TIME and timestamp == NO_TIMESTAMP:
-        present ^= HAS_TIME
+    row = out.used[record_columns.RECORDS]
+    if present & record_columns.HAS_TIME and timestamp == NO_TIMESTAMP:
+        present ^= record_columns.HAS_TIME
     out.offset[row] = offset
     out.timestamp[row] = timestamp
     out.timestamp_type[row] = time_type
@@ -44,11 +33,11 @@ def append_row(offset: int, timestamp: int, time_type: int, error: int, present:
     out.control[row] = NO_CODE
     out.error[row] = error
     out.present[row] = present
-    out.key_ends[row + 1] = out.used[KEY_BYTES]
-    out.value_ends[row + 1] = out.used[VALUE_BYTES]
-    out.header_ends[row + 1] = out.used[HEADERS]
-    out.used[COMMON] &= present
-    out.used[RECORDS] = row + 1
+    out.key_ends[row + 1] = out.used[record_columns.KEY_BYTES]
+    out.value_ends[row + 1] = out.used[record_columns.VALUE_BYTES]
+    out.header_ends[row + 1] = out.used[record_columns.HEADERS]
+    out.used[record_columns.COMMON] &= present
+    out.used[record_columns.RECORDS] = row + 1
 
 
 @kernel
@@ -64,22 +53,22 @@ def parse_message(
     out: RecordColumns,
 ) -> None:
     """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
-    present = HAS_OFFSET | HAS_TIME
+    present = record_columns.HAS_OFFSET | record_columns.HAS_TIME
     found = content(source, pos, end)
     has_key, has_value = within(found.key, found.key_size, end), within(found.value, found.value_size, end)
     sought = wanted.sought.active and crc_ok and has_key and has_value
     if sought and not has_sought(source, found.key, found.key_size, found.value, found.value_size, wanted.sought):
         return
     if found.key_size >= 0 and has_key:
-        present |= HAS_KEY
+        present |= record_columns.HAS_KEY
         if wanted.key:
-            copy(out.key, out.used[KEY_BYTES], source, found.key, found.key_size)
-            out.used[KEY_BYTES] += found.key_size
+            copy(out.key, out.used[record_columns.KEY_BYTES], source, found.key, found.key_size)
+            out.used[record_columns.KEY_BYTES] += found.key_size
     if found.value_size >= 0 and has_value:
-        present |= HAS_VALUE
+        present |= record_columns.HAS_VALUE
         if wanted.value:
-            copy(out.value, out.used[VALUE_BYTES], source, found.value, found.value_size)
-            out.used[VALUE_BYTES] += found.value_size
+            copy(out.value, out.used[record_columns.VALUE_BYTES], source, found.value, found.value_size)
+            out.used[record_columns.VALUE_BYTES] += found.value_size
     error = OK if crc_ok else CRC_MISMATCH
     if crc_ok and not (has_key and has_value):
         error = BAD_RECORD
@@ -149,9 +138,9 @@ def _parse_inner(
     covered = start + _COVERED
     crc_ok = not verify or crc32(source, covered, end - covered) == u32(source, start, False)
     if magic < 0 or magic > 1:
-        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_MAGIC, HAS_OFFSET, out)
+        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_MAGIC, record_columns.HAS_OFFSET, out)
     elif crc_ok and i8(source, start + _ATTRIBUTES) & CODEC_MASK != NONE:
-        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_RECORD, HAS_OFFSET, out)
+        append_row(offset, NO_TIMESTAMP, NO_CODE, BAD_RECORD, record_columns.HAS_OFFSET, out)
     else:
         timestamp = int64(NO_TIMESTAMP)
         if magic == 1 and start + _TIMESTAMP_END <= end:

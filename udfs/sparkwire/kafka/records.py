@@ -18,6 +18,7 @@ import pyarrow as pa
 from sparkwire.base.errors import ERRORS, refusal
 from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
+from sparkwire.kafka import record_columns
 from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
@@ -25,20 +26,7 @@ from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_
 from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
-from sparkwire.kafka.record_columns import (
-    COMMON,
-    HAS_HEADERS,
-    HAS_KEY,
-    HAS_OFFSET,
-    HAS_SEQUENCE,
-    HAS_TIME,
-    HAS_VALUE,
-    HEADERS,
-    RECORDS,
-    GrowingColumns,
-    RecordColumns,
-    WantedColumns,
-)
+from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, WantedColumns
 from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bools
 
@@ -71,11 +59,11 @@ class Records:
         self.entries = entries
         self._rows_of_entries = rows_of_entries
         self._columns = columns
-        self.rows = int(columns.used[RECORDS])
+        self.rows = int(columns.used[record_columns.RECORDS])
 
     def _present(self, bit: int) -> Bools | None:
         """Where a field is not NULL, None for everywhere."""
-        if self._columns.used[COMMON] & bit:
+        if self._columns.used[record_columns.COMMON] & bit:
             return None
         present: Bools = self._columns.present[: self.rows] & bit != 0
         return present
@@ -108,17 +96,17 @@ class Records:
     @RECORDS_TABLE.column("BIGINT")
     def offset(self) -> pa.Array:
         """The record's offset; NULL for a row about bytes without a header or about one record of a batch."""
-        return primitive(self._columns.offset[: self.rows], self._present(HAS_OFFSET))
+        return primitive(self._columns.offset[: self.rows], self._present(record_columns.HAS_OFFSET))
 
     @RECORDS_TABLE.column("TIMESTAMP")
     def timestamp(self) -> pa.Array:
         """When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range."""
-        return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(HAS_TIME))
+        return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(record_columns.HAS_TIME))
 
     @RECORDS_TABLE.column("BIGINT")
     def timestamp_ms(self) -> pa.Array:
         """The same as stored [ms since epoch]."""
-        return primitive(self._columns.timestamp[: self.rows], self._present(HAS_TIME))
+        return primitive(self._columns.timestamp[: self.rows], self._present(record_columns.HAS_TIME))
 
     @RECORDS_TABLE.column("STRING")
     def timestamp_type(self) -> pa.Array:
@@ -128,24 +116,26 @@ class Records:
     @RECORDS_TABLE.column("BINARY")
     def key(self) -> pa.Array:
         """The key; NULL for a null key."""
-        return binary(self._columns.key_ends[: self.rows + 1], self._columns.key, self._present(HAS_KEY))
+        return binary(self._columns.key_ends[: self.rows + 1], self._columns.key, self._present(record_columns.HAS_KEY))
 
     @RECORDS_TABLE.column("BINARY")
     def value(self) -> pa.Array:
         """The value; NULL for a tombstone."""
-        return binary(self._columns.value_ends[: self.rows + 1], self._columns.value, self._present(HAS_VALUE))
+        return binary(
+            self._columns.value_ends[: self.rows + 1], self._columns.value, self._present(record_columns.HAS_VALUE)
+        )
 
     @RECORDS_TABLE.column("ARRAY<STRUCT<key STRING, value BINARY>>")
     def headers(self) -> pa.Array:
         """Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1."""
         columns = self._columns
-        n = int(columns.used[HEADERS])
+        n = int(columns.used[record_columns.HEADERS])
         keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
         values = binary(columns.header_value_ends[: n + 1], columns.header_value, columns.header_valid[:n])
         return lists(
             columns.header_ends[: self.rows + 1],
             struct({"key": text(keys), "value": values}),
-            self._present(HAS_HEADERS),
+            self._present(record_columns.HAS_HEADERS),
         )
 
     @RECORDS_TABLE.column("INT")
@@ -176,7 +166,7 @@ class Records:
     @RECORDS_TABLE.column("INT")
     def sequence(self) -> pa.Array:
         """The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1."""
-        return primitive(self._columns.sequence[: self.rows], self._present(HAS_SEQUENCE))
+        return primitive(self._columns.sequence[: self.rows], self._present(record_columns.HAS_SEQUENCE))
 
     @RECORDS_TABLE.column("INT")
     def partition_leader_epoch(self) -> pa.Array:

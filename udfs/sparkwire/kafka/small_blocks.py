@@ -9,16 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparkwire.kafka.codecs import (
-    FAILED,
-    LZ4_CHECKED_RUN,
-    LZ4_GROWTH,
-    LZ4_STORED,
-    OVER_LIMIT,
-    SMALL,
-    XERIAL_RUN,
-    snappy_size,
-)
+from sparkwire.kafka import codecs
+from sparkwire.kafka.codecs import snappy_size
 from sparkwire.kernels import Bytes, copy, i32, int64, kernel, store_u8, u8, u16, u32
 
 _LAST_LITERALS = 5  # [bytes] at the end of a block that are literals
@@ -33,31 +25,31 @@ def inflate_run(data: Bytes, kind: int, pos: int, end: int, out: Bytes, at: int,
     begin = at
     while pos < end:
         stored = False
-        if kind == XERIAL_RUN:
+        if kind == codecs.XERIAL_RUN:
             size = int64(i32(data, pos, False))
             room = snappy_size(data, pos + 4, pos + 4 + size)
             if room > left - (at - begin):
-                return OVER_LIMIT
+                return codecs.OVER_LIMIT
         else:
             word = int64(u32(data, pos, True))
-            stored = word >= LZ4_STORED
-            size = word & ~LZ4_STORED
-            if size <= SMALL:
-                room = size * LZ4_GROWTH
+            stored = word >= codecs.LZ4_STORED
+            size = word & ~codecs.LZ4_STORED
+            if size <= codecs.SMALL:
+                room = size * codecs.LZ4_GROWTH
         pos += 4
         if stored:
             copy(out, at, data, pos, size)
             written = size
-        elif kind == XERIAL_RUN:
+        elif kind == codecs.XERIAL_RUN:
             written = snappy_block(data, pos + _varint_width(data, pos), pos + size, out, at, room)
         else:
             written = lz4_block(data, pos, pos + size, out, at, room)
         if written < 0:
-            return FAILED
+            return codecs.FAILED
         at += written
         if at - begin > left:
-            return OVER_LIMIT
-        pos += size + (4 if kind == LZ4_CHECKED_RUN else 0)
+            return codecs.OVER_LIMIT
+        pos += size + (4 if kind == codecs.LZ4_CHECKED_RUN else 0)
     return at - begin
 
 
@@ -80,11 +72,11 @@ def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int)
         if size == _RUN:
             size, pos = _lz4_length(source, pos, end - _RUN, size)
             if pos < 0:
-                return FAILED
+                return codecs.FAILED
         if at + size > limit - _MATCH_LIMIT or pos + size > end - 3 - _LAST_LITERALS:
             # Literals so near to either end are the last sequence.
             if pos + size != end or at + size > limit:
-                return FAILED
+                return codecs.FAILED
             copy(out, at, source, pos, size)
             return at + size - start
         copy(out, at, source, pos, size)
@@ -96,13 +88,13 @@ def lz4_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: int)
         if size == _RUN:
             size, pos = _lz4_length(source, pos, end - _LAST_LITERALS + 1, size)
             if pos < 0:
-                return FAILED
+                return codecs.FAILED
         size += _MIN_MATCH
         if offset > at - start or at + size > limit - _LAST_LITERALS:
-            return FAILED
+            return codecs.FAILED
         _repeat(out, at, offset, size)
         at += size
-    return FAILED
+    return codecs.FAILED
 
 
 @kernel
@@ -133,18 +125,18 @@ def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: i
             if size >= 60:
                 width = size - 59
                 if width > end - pos:
-                    return FAILED
+                    return codecs.FAILED
                 size = _little(source, pos, width)
                 pos += width
             size += 1
             if size > end - pos or size > limit - at:
-                return FAILED
+                return codecs.FAILED
             copy(out, at, source, pos, size)
             pos += size
         else:
             width = 4 if kind == 3 else kind
             if width > end - pos:
-                return FAILED
+                return codecs.FAILED
             offset = _little(source, pos, width)
             size = 1 + (tag >> 2)
             if kind == 1:
@@ -152,10 +144,10 @@ def snappy_block(source: Bytes, pos: int, end: int, out: Bytes, at: int, room: i
                 size = 4 + ((tag >> 2) & 7)
             pos += width
             if offset == 0 or offset > at - start or size > limit - at:
-                return FAILED
+                return codecs.FAILED
             _repeat(out, at, offset, size)
         at += size
-    return room if at == limit else FAILED
+    return room if at == limit else codecs.FAILED
 
 
 @kernel

@@ -19,24 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkwire.kernels import json_grammar
 from sparkwire.kernels.blocks import BLOCK, differences, lowest
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.json_grammar import (
-    ABSENT,
-    ARRAY,
-    COLON,
-    COMMA,
-    ESCAPED,
-    LEFT_BRACE,
-    LEFT_BRACKET,
-    NONE,
-    NULL,
-    OBJECT,
-    QUOTE,
-    RIGHT_BRACE,
-    STRING,
-    TO_RIGHT,
-    WORD,
     Kinds,
     behind_mark,
     blank,
@@ -106,10 +92,12 @@ def paths(*wanted: str) -> Paths:
     tree["parent"] = [nodes.index(node[:-1]) for node in nodes]
     tree["first"] = [group[0] if group else 0 for group in children]
     tree["last"] = [group[-1] + 1 if group else 0 for group in children]
-    tree["slot"] = [wanted.index(".".join(node)) if ".".join(node) in wanted else NONE for node in nodes]
+    tree["slot"] = [wanted.index(".".join(node)) if ".".join(node) in wanted else json_grammar.NONE for node in nodes]
     tree["key_start"] = np.cumsum([0, *map(len, names)])[:-1]
     tree["key_size"] = [len(name) for name in names]
-    tree["key_word"] = [int.from_bytes(name[:WORD], "little", signed=len(name) >= WORD) for name in names]
+    tree["key_word"] = [
+        int.from_bytes(name[: json_grammar.WORD], "little", signed=len(name) >= json_grammar.WORD) for name in names
+    ]
     tree["below_first"] = np.cumsum([0, *map(len, below)])[:-1]
     tree["below_last"] = np.cumsum([*map(len, below)])
     return Paths(tree, _ints([slot for group in below for slot in group]), np.frombuffer(b"".join(names), np.uint8))
@@ -163,9 +151,9 @@ def scan_documents(
             s, r = uint64(slot), uint64(row)
             kind = found[_KIND, s]
             kinds[s, r], sizes[s, r] = kind, found[_SIZE, s]
-            if kind != ABSENT:
+            if kind != json_grammar.ABSENT:
                 starts[s, r] = begin + found[_START, s]
-                if kind >= OBJECT:
+                if kind >= json_grammar.OBJECT:
                     counts[s, r] = found[_COUNT, s]
 
 
@@ -193,14 +181,14 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
     else:
         _forget_after(found, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
-        if pos >= end or u8(data, pos) != LEFT_BRACE:
+        if pos >= end or u8(data, pos) != json_grammar.LEFT_BRACE:
             return False, 0
         pos = blank(data, pos + 1, end)
-        if pos < end and u8(data, pos) == RIGHT_BRACE:
+        if pos < end and u8(data, pos) == json_grammar.RIGHT_BRACE:
             return blank(data, pos + 1, end) == end, 0
     block, ahead = pos - BLOCK, uint64(0)
     while True:
-        if pos >= end or u8(data, pos) != QUOTE:
+        if pos >= end or u8(data, pos) != json_grammar.QUOTE:
             return False, marks
         start, escaped = pos + 1, False
         pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
@@ -213,45 +201,45 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
             child = _escaped_child(data, start, pos, tree, node)
         else:
             child = _child(data, start, pos - start, first_word(data, start, pos - start), tree, node)
-        slot = NONE
+        slot = json_grammar.NONE
         if child >= 0:
             slot = nodes[uint64(child)].slot
             if _forget(tree, child, found):
                 marks = 0
         pos = blank(data, pos + 1, end)
-        if pos >= end or u8(data, pos) != COLON:
+        if pos >= end or u8(data, pos) != json_grammar.COLON:
             return False, marks
         pos = blank(data, pos + 1, end)
         if pos >= end:
             return False, marks
         c = u8(data, pos)
-        start, after, kind = pos, pos, ABSENT
-        if c == QUOTE:
-            start, kind = pos + 1, STRING
+        start, after, kind = pos, pos, json_grammar.ABSENT
+        if c == json_grammar.QUOTE:
+            start, kind = pos + 1, json_grammar.STRING
             after, block, ahead = quick_string_end(data, pos, end, block, ahead)
             if after < 0:
                 after, escaped = string_end(data, start, end)
                 if after < 0:
                     return False, marks
                 block, ahead = after + 1 - BLOCK, uint64(0)
-                kind = ESCAPED if escaped else STRING
+                kind = json_grammar.ESCAPED if escaped else json_grammar.STRING
             pos = after + 1
-        elif c == LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
+        elif c == json_grammar.LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
             pos = blank(data, pos + 1, end)
             if pos >= end:
                 return False, marks
-            if u8(data, pos) != RIGHT_BRACE:
+            if u8(data, pos) != json_grammar.RIGHT_BRACE:
                 node = child
                 if slot >= 0:
                     found[_START, uint64(slot)] = start - begin
                 continue
             pos += 1
-            after, kind = pos, OBJECT
-        elif c == LEFT_BRACE or c == LEFT_BRACKET:
+            after, kind = pos, json_grammar.OBJECT
+        elif c == json_grammar.LEFT_BRACE or c == json_grammar.LEFT_BRACKET:
             pos, members, block, ahead = _container_end(data, pos, end, scratch.nest, block, ahead)
             if pos < 0:
                 return False, marks
-            after, kind = pos, OBJECT if c == LEFT_BRACE else ARRAY
+            after, kind = pos, json_grammar.OBJECT if c == json_grammar.LEFT_BRACE else json_grammar.ARRAY
             if slot >= 0:
                 found[_COUNT, uint64(slot)] = members
         else:
@@ -261,7 +249,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
                 if after < 0 or not delimited(data, after, end):
                     return False, marks
             pos = after
-        if slot >= 0 and kind != NULL:
+        if slot >= 0 and kind != json_grammar.NULL:
             s = uint64(slot)
             found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, after - start, kind
         while True:
@@ -270,16 +258,16 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
                 return False, marks
             c = u8(data, pos)
             pos += 1
-            if c == COMMA:
+            if c == json_grammar.COMMA:
                 break
-            if c != RIGHT_BRACE:
+            if c != json_grammar.RIGHT_BRACE:
                 return False, marks
             if node == 0:
                 return blank(data, pos, end) == end, marks
             slot = nodes[uint64(node)].slot
             if slot >= 0:
                 s = uint64(slot)
-                found[_SIZE, s], found[_KIND, s] = pos - begin - found[_START, s], OBJECT
+                found[_SIZE, s], found[_KIND, s] = pos - begin - found[_START, s], json_grammar.OBJECT
             node = nodes[uint64(node)].parent
         if marks < _MARKS:
             scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
@@ -293,7 +281,7 @@ def _forget_after(found: Ints, place: int) -> None:
     for slot in range(found.shape[1]):
         s = uint64(slot)
         if found[_START, s] + found[_SIZE, s] > place:
-            found[_SIZE, s], found[_KIND, s] = -1, ABSENT
+            found[_SIZE, s], found[_KIND, s] = -1, json_grammar.ABSENT
 
 
 @kernel
@@ -302,8 +290,8 @@ def _forget(tree: Paths, node: int, found: Ints) -> bool:
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])
-        if found[_KIND, s] != ABSENT:
-            found[_SIZE, s], found[_KIND, s] = -1, ABSENT
+        if found[_KIND, s] != json_grammar.ABSENT:
+            found[_SIZE, s], found[_KIND, s] = -1, json_grammar.ABSENT
             again = True
     return again
 
@@ -315,12 +303,12 @@ def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int
     for child in range(nodes[uint64(node)].first, nodes[uint64(node)].last):
         c = uint64(child)
         if nodes[c].key_word == word and nodes[c].key_size == size:
-            at, same = nodes[c].key_start, WORD
+            at, same = nodes[c].key_start, json_grammar.WORD
             while same < size and u8(data, start + same) == tree.keys[uint64(at + same)]:
                 same += 1
             if same >= size:
                 return child
-    return NONE
+    return json_grammar.NONE
 
 
 @kernel
@@ -330,7 +318,7 @@ def _escaped_child(data: Bytes, start: int, end: int, tree: Paths, node: int) ->
         c = uint64(child)
         if unescapes_to(data, start, end, tree.keys, nodes[c].key_start, nodes[c].key_size):
             return child
-    return NONE
+    return json_grammar.NONE
 
 
 @kernel
@@ -338,11 +326,11 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
     """Behind the object or array at ``pos``, -1 for corruption; how many members it has; ``block`` and ``ahead`` there."""
     bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; those around it are nest[:depth]
     pos = blank(data, pos + 1, end)
-    if pos < end and u8(data, pos) == bracket + TO_RIGHT:
+    if pos < end and u8(data, pos) == bracket + json_grammar.TO_RIGHT:
         return pos + 1, 0, block, ahead
     while True:
-        if bracket == LEFT_BRACE:
-            if pos >= end or u8(data, pos) != QUOTE:
+        if bracket == json_grammar.LEFT_BRACE:
+            if pos >= end or u8(data, pos) != json_grammar.QUOTE:
                 break
             start = pos + 1
             pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
@@ -352,13 +340,13 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
                     break
                 block, ahead = pos + 1 - BLOCK, uint64(0)
             pos = blank(data, pos + 1, end)
-            if pos >= end or u8(data, pos) != COLON:
+            if pos >= end or u8(data, pos) != json_grammar.COLON:
                 break
             pos = blank(data, pos + 1, end)
         if pos >= end:
             break
         c = int64(u8(data, pos))
-        if c == QUOTE:
+        if c == json_grammar.QUOTE:
             start = pos + 1
             pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
             if pos < 0:
@@ -367,11 +355,11 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
                     break
                 block, ahead = pos + 1 - BLOCK, uint64(0)
             pos += 1
-        elif c == LEFT_BRACE or c == LEFT_BRACKET:
+        elif c == json_grammar.LEFT_BRACE or c == json_grammar.LEFT_BRACKET:
             pos = blank(data, pos + 1, end)
             if pos >= end:
                 break
-            if u8(data, pos) != c + TO_RIGHT:
+            if u8(data, pos) != c + json_grammar.TO_RIGHT:
                 nest[uint64(depth)] = bracket
                 bracket = c
                 depth += 1
@@ -386,17 +374,17 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
             pos = after
         while True:
             pos = blank(data, pos, end)
-            c = int64(u8(data, pos)) if pos < end else NONE
+            c = int64(u8(data, pos)) if pos < end else json_grammar.NONE
             pos += 1
-            if c != bracket + TO_RIGHT or depth == 0:
+            if c != bracket + json_grammar.TO_RIGHT or depth == 0:
                 break
             depth -= 1
             bracket = int64(nest[uint64(depth)])
-        if c == COMMA:
+        if c == json_grammar.COMMA:
             members += depth == 0
             pos = blank(data, pos, end)
-        elif c == bracket + TO_RIGHT:
+        elif c == bracket + json_grammar.TO_RIGHT:
             return pos, members, block, ahead
         else:
             break
-    return NONE, 0, block, ahead
+    return json_grammar.NONE, 0, block, ahead

@@ -7,27 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkwire.kernels import json_grammar
 from sparkwire.kernels.blocks import BLOCK, backslashes, lowest
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_grammar import (
-    ARRAY,
-    BACKSLASH,
-    COMMA,
-    ESCAPED,
-    INTEGER,
-    MINUS,
-    NULL,
-    NULL_WORD,
-    OBJECT,
-    QUOTE,
-    REPLACEMENT,
-    STRING,
-    WORD,
-    ZERO,
-    Kinds,
-    character_at,
-)
+from sparkwire.kernels.json_grammar import Kinds, character_at
 from sparkwire.kernels.json_text import ascii_size, write_ascii
 from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
@@ -40,21 +24,21 @@ _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Size of each value's text [bytes]: a string without its escapes, anything else as written; -1 for NULL."""
     for i in range(kinds.size):
-        if kinds[i] == ESCAPED:
+        if kinds[i] == json_grammar.ESCAPED:
             out[i] = text_size(data, starts[i], sizes[i])
         else:
-            out[i] = sizes[i] if kinds[i] > NULL else -1
+            out[i] = sizes[i] if kinds[i] > json_grammar.NULL else -1
 
 
 @kernel
 def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
     """Write what ``measure_texts`` measured."""
     for i in range(kinds.size):
-        if kinds[i] == ESCAPED:
+        if kinds[i] == json_grammar.ESCAPED:
             write_text_value(out, int64(offsets[i]), data, starts[i], sizes[i])
-        elif kinds[i] > NULL:
+        elif kinds[i] > json_grammar.NULL:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
-            if kinds[i] == OBJECT or kinds[i] == ARRAY:
+            if kinds[i] == json_grammar.OBJECT or kinds[i] == json_grammar.ARRAY:
                 _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
 
 
@@ -63,7 +47,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
     """What a valid string means, in UTF-8 [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
-        escape = u8(data, pos) == BACKSLASH
+        escape = u8(data, pos) == json_grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         total += _utf8_size(character) if escape else 1
     return total
@@ -74,7 +58,7 @@ def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) ->
     """Write what a valid string means to ``out[at:]``; where it ends."""
     pos, end = start, start + size
     while pos < end:
-        escape = u8(data, pos) == BACKSLASH
+        escape = u8(data, pos) == json_grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if escape:
             at = _write_utf8(out, at, character)
@@ -89,7 +73,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
     """Size of what ``write_canonical_value`` writes [bytes]."""
     pos, end, total = start, start + size, 2
     while pos < end:
-        escape = u8(data, pos) == BACKSLASH
+        escape = u8(data, pos) == json_grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if not escape:
             total += 1
@@ -102,10 +86,10 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
     """Write a valid string as JSON, in quotes and with no escape but those that JSON needs; where it ends."""
     pos, end = start, start + size
-    store_u8(out, at, np.uint8(QUOTE))
+    store_u8(out, at, np.uint8(json_grammar.QUOTE))
     at += 1
     while pos < end:
-        escape = u8(data, pos) == BACKSLASH
+        escape = u8(data, pos) == json_grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if not escape:
             store_u8(out, at, np.uint8(character))
@@ -114,7 +98,7 @@ def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: in
             at = write_ascii(out, at, character)
         else:
             at = _write_utf8(out, at, character)
-    store_u8(out, at, np.uint8(QUOTE))
+    store_u8(out, at, np.uint8(json_grammar.QUOTE))
     return at + 1
 
 
@@ -141,12 +125,12 @@ def _write_utf8(out: Bytes, at: int, character: int) -> int:
 def measure_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Size of each value as JSON that is the same however the value was escaped [bytes]; ABSENT is null."""
     for i in range(kinds.size):
-        if kinds[i] == ESCAPED:
+        if kinds[i] == json_grammar.ESCAPED:
             out[i] = canonical_size(data, starts[i], sizes[i])
-        elif kinds[i] == STRING:
+        elif kinds[i] == json_grammar.STRING:
             out[i] = sizes[i] + 2
         else:
-            out[i] = sizes[i] if kinds[i] > NULL else 4
+            out[i] = sizes[i] if kinds[i] > json_grammar.NULL else 4
 
 
 @kernel
@@ -154,14 +138,14 @@ def write_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offset
     """Write what ``measure_canonical`` measured."""
     for i in range(kinds.size):
         at = int64(offsets[i])
-        if kinds[i] == ESCAPED:
+        if kinds[i] == json_grammar.ESCAPED:
             write_canonical_value(out, at, data, starts[i], sizes[i])
-        elif kinds[i] == STRING:
+        elif kinds[i] == json_grammar.STRING:
             copy(out, at, data, starts[i] - 1, sizes[i] + 2)
-        elif kinds[i] > NULL:
+        elif kinds[i] > json_grammar.NULL:
             copy(out, at, data, starts[i], sizes[i])
         else:
-            store_i32(out, at, NULL_WORD, True)
+            store_i32(out, at, json_grammar.NULL_WORD, True)
 
 
 @kernel
@@ -169,23 +153,23 @@ def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: 
     """The values of INTEGERs that an int64 holds; 0 and not valid for anything else."""
     for i in range(kinds.size):
         values[i], valid[i] = 0, False
-        if kinds[i] == INTEGER:
+        if kinds[i] == json_grammar.INTEGER:
             values[i], valid[i] = read_integer(data, starts[i], sizes[i])
 
 
 @kernel
 def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
     """The value of a valid INTEGER; 0 and False beyond an int64."""
-    negative = u8(data, start) == MINUS
+    negative = u8(data, start) == json_grammar.MINUS
     pos, end = start + (1 if negative else 0), start + size
     if end - pos > 19:
         return int64(0), False
     value = uint64(0)
-    while end - pos >= WORD:
+    while end - pos >= json_grammar.WORD:
         value = value * uint64(100_000_000) + _eight_digits(uint64(i64(data, pos, True)))
-        pos += WORD
+        pos += json_grammar.WORD
     while pos < end:  # 19 digits cannot overflow 64 bits
-        value = value * uint64(10) + uint64(u8(data, pos) - ZERO)
+        value = value * uint64(10) + uint64(u8(data, pos) - json_grammar.ZERO)
         pos += 1
     if value > uint64(2**63 - 1) + uint64(1 if negative else 0):
         return int64(0), False
@@ -220,13 +204,13 @@ def _mend(out: Bytes, pos: int, end: int) -> None:
                 continue
             if pos >= end:
                 return
-        if u8(out, pos) != BACKSLASH:
+        if u8(out, pos) != json_grammar.BACKSLASH:
             pos += 1
         elif u8(out, pos + 1) != 0x75:
             pos += 2
         else:
             character, after = character_at(out, pos, end)
-            if character == REPLACEMENT:
+            if character == json_grammar.REPLACEMENT:
                 store_i32(out, pos + 2, _FFFD, True)
             pos = after
 
@@ -250,7 +234,7 @@ def join_lists(
         at += 1
         for i in range(firsts[row], firsts[row + 1]):
             if i > firsts[row]:
-                store_u8(out, at, np.uint8(COMMA))
+                store_u8(out, at, np.uint8(json_grammar.COMMA))
                 at += 1
             copy(out, at, data, starts[i], sizes[i])
             at += sizes[i]
