@@ -50,10 +50,7 @@ class Decoded(NamedTuple):
 def plan(writers: Sequence[Schema], reader: Schema) -> ColumnPlan:
     """A plan to read data of any of the writers' schemas by the reader's.
 
-    Raises
-    ------
-    SchemaError
-        where one cannot be read by the other, or no column can be made of the reader's.
+    SchemaError where one cannot be read by the other, or no column can be made of the reader's.
     """
     slots = Slots()
     target = target_of(reader, slots)

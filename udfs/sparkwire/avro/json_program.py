@@ -160,13 +160,7 @@ def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
 
 
 def json_program(schema: Schema) -> SchemaProgram:
-    """The program that writes data of a schema.
-
-    Raises
-    ------
-    SchemaError
-        where a datum of no bytes would be a text of more than 1 MiB.
-    """
+    """The program that writes data of a schema; SchemaError where a datum of no bytes would be a text of more than 1 MiB."""
     if least_size(schema) == 0 and least_text(schema) > _LONGEST_OF_NOTHING:
         raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_LONGEST_OF_NOTHING >> 20} MiB")
     writer = _Writer(_shared_records(schema))

@@ -26,12 +26,7 @@ _URI: Final = "http://schema/"
 def row_type(schemas: Iterable[Registered]) -> pa.StructType:
     """Every field of these schemas; of one whose types have nothing in common the text.
 
-    Raises
-    ------
-    ValueError
-        where a schema is no JSON, or not of objects: it is named.
-    RegistryError
-        where it refers to what is not there.
+    ValueError where a schema is no JSON, or not of objects: it is named; RegistryError where it refers to what is not there.
     """
     return reduce(_merged, map(_object, schemas), pa.struct([]))
 

@@ -38,12 +38,8 @@ class ProtoFile(NamedTuple):
 def compiled(schema: Registered) -> ProtoFile:
     """By ``protoc``; needs the extra ``registry``.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        without the extra: one sentence.
-    ValueError
-        where the text is no Protobuf, or imports what it does not refer to: it is named.
+    ModuleNotFoundError without the extra: one sentence; ValueError where the text is no Protobuf, or imports what it does not
+    refer to: it is named.
     """
     with needing_the_extra("protobuf_rows"):
         import grpc_tools

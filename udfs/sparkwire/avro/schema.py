@@ -105,23 +105,14 @@ class _Names:
 
 
 def parse(schema: Any) -> Schema:
-    """The schema of a JSON text, or of what ``json.loads`` makes of one.
-
-    Raises
-    ------
-    SchemaError
-        where it is none, in one sentence.
-    """
+    """The schema of a JSON text, or of what ``json.loads`` makes of one; SchemaError where it is none, in one sentence."""
     return _parse(loaded(schema), "", _Names(), "the schema")
 
 
 def loaded(schema: Any) -> Any:
     """The JSON of a schema that may be a text; the bare name of a primitive type is one too.
 
-    Raises
-    ------
-    SchemaError
-        where it is no JSON, or has a text that is no Unicode.
+    SchemaError where it is no JSON, or has a text that is no Unicode.
     """
     try:
         found = json.loads(schema) if isinstance(schema, str) and schema not in PRIMITIVES else schema
@@ -138,13 +129,7 @@ def loaded(schema: Any) -> Any:
 
 
 def text_of(schema: Any) -> str:
-    """The schema as JSON, in one line.
-
-    Raises
-    ------
-    SchemaError
-        where it is none.
-    """
+    """The schema as JSON, in one line; SchemaError where it is none."""
     parse(schema)
     return json.dumps(loaded(schema))
 

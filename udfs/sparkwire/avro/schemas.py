@@ -61,12 +61,7 @@ def schemas_of(schemas: Given) -> Schemas:
     In a folder a file ``<name>.<version>.avsc`` gives its schema a version, which names it where no other has the same. A
     digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
 
-    Raises
-    ------
-    SchemaError
-        where a schema is none; it is named.
-    ValueError
-        where there is no schema.
+    SchemaError where a schema is none; it is named; ValueError where there is no schema.
     """
     if isinstance(schemas, Mapping):
         found = Schemas(java_texts((f"the schema {key!r}", schema) for key, schema in schemas.items()), ids_of(schemas))
@@ -174,10 +169,7 @@ def _java(schema: Any, where: str) -> str:
 def combined(schemas: Sequence[Schema]) -> Schema:
     """A reader's record with every field of these records, each as the last one has it; NULL where a record has it not.
 
-    Raises
-    ------
-    SchemaError
-        where one is no record.
+    SchemaError where one is no record.
     """
     fields: dict[str, RecordField] = {}
     for schema in schemas:

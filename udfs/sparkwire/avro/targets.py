@@ -97,10 +97,7 @@ class Target:
 def target_of(schema: Schema, slots: Slots, nullable: bool = False) -> Target:
     """The column of a schema, its slots added to ``slots``.
 
-    Raises
-    ------
-    SchemaError
-        where the schema is recursive, or has a decimal that Spark does not have.
+    SchemaError where the schema is recursive, or has a decimal that Spark does not have.
     """
     return _target(schema, slots, 0, nullable, ())
 

@@ -27,10 +27,7 @@ _LONGEST: Final = (1 << 31) - 1
 def encode(column: pa.Array, schema: Schema) -> pa.Array:
     """BINARY: each row as a datum of the schema, NULL where it has no place for the row.
 
-    Raises
-    ------
-    SchemaError
-        where the column's type is not one that data of the schema are read as.
+    SchemaError where the column's type is not one that data of the schema are read as.
     """
     writer = _Encoder()
     writer.value(schema, column, "the column")

@@ -119,10 +119,7 @@ def as_id(key: Any) -> Hashable:
 def reader(schemas: Schemas, reader_schema: Any = None) -> RowsReader:
     """What ``rows`` are read with.
 
-    Raises
-    ------
-    ValueError
-        where one schema cannot be read by the other, or the reader's is no record: one sentence.
+    ValueError where one schema cannot be read by the other, or the reader's is no record: one sentence.
     """
     found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema))
     found.check()

@@ -41,10 +41,7 @@ def _planned(schema: str, reader_schema: str) -> ColumnPlan:
 def typed(schema: Any, reader_schema: Any = None) -> Typed:
     """The decoder of a schema, by a reader's schema if one is given.
 
-    Raises
-    ------
-    SchemaError
-        where one is no schema, the one cannot be read by the other, or no column can be made of it.
+    SchemaError where one is no schema, the one cannot be read by the other, or no column can be made of it.
     """
     writer = text_of(schema)
     decoder = Typed(writer, writer if reader_schema is None else text_of(reader_schema))
@@ -55,10 +52,7 @@ def typed(schema: Any, reader_schema: Any = None) -> Typed:
 def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     """One datum as Python: a record a dict, numbers, texts, dates and times as pyarrow gives them.
 
-    Raises
-    ------
-    ValueError
-        where it cannot be read, with the code of the error.
+    ValueError where it cannot be read, with the code of the error.
     """
     decoded = decode(_planned(*typed(schema, reader_schema)), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:

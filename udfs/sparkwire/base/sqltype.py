@@ -29,10 +29,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|[<>,])")
 def arrow_type(sql: str) -> pa.DataType:
     """The Arrow type of a SQL type such as ``ARRAY<STRUCT<position INT, event BINARY>>``.
 
-    Raises
-    ------
-    ValueError
-        where the text is not a type that this package exchanges with Spark.
+    ValueError where the text is not a type that this package exchanges with Spark.
     """
     tokens = _tokens(sql)
     parsed, rest = _parse(tokens, sql)

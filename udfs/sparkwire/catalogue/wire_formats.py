@@ -104,10 +104,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
 def check_fit(name: str, values: pa.Array, errors: pa.Array) -> None:
     """That a column has what it was taken for, asked where none of its rows could be read.
 
-    Raises
-    ------
-    ValueError
-        where the rows are of another wire format, or are many and all of none: one sentence.
+    ValueError where the rows are of another wire format, or are many and all of none: one sentence.
     """
     there = values.drop_null()
     if not len(there) or pc.sum(errors.is_valid()).as_py() < len(there):

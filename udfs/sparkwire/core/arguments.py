@@ -51,12 +51,8 @@ def parse(arguments: str) -> tuple[Argument, ...]:
 def column(value: Any, argument: Argument, function: str) -> pa.Array:
     """A column as an Arrow array of the declared type, or of type null.
 
-    Raises
-    ------
-    TypeError
-        where it is no column, or one of another type.
-    ValueError
-        where it holds a number that the declared type does not.
+    TypeError where it is no column, or one of another type; ValueError where it holds a number that the declared type does
+    not.
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
@@ -109,12 +105,8 @@ def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
 def constant(value: Any, argument: Argument, function: str) -> Any:
     """The value of a constant, given as itself or as a column that repeats it.
 
-    Raises
-    ------
-    TypeError
-        where it is of another type than declared.
-    ValueError
-        where it is NULL and the function takes none, or a column of several values.
+    TypeError where it is of another type than declared; ValueError where it is NULL and the function takes none, or a column
+    of several values.
     """
     if isinstance(value, pa.Array):
         if len(value) == 0:

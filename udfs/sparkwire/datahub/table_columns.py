@@ -31,10 +31,7 @@ class Table(NamedTuple):
 def table_of(text: str) -> Table:
     """``table``, ``database.table`` or ``database.schema.table``, names with dots in back quotes.
 
-    Raises
-    ------
-    ValueError
-        where the text is none of these.
+    ValueError where the text is none of these.
     """
     parts = [match[2] or match[1].replace("``", "`") for match in _PART.finditer(text)]
     if not 1 <= len(parts) <= 3 or _PART.sub("", text) != "." * (len(parts) - 1):

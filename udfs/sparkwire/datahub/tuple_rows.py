@@ -51,10 +51,7 @@ _WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE"
 def row_schema(columns: Mapping[str, str]) -> pa.Schema:
     """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
 
-    Raises
-    ------
-    ValueError
-        where a column is named as one that every row has.
+    ValueError where a column is named as one that every row has.
     """
     taken = [name for name in columns if name.lower() in (TUPLE_COLUMNS | REMARKS)]
     if taken:

@@ -89,13 +89,7 @@ class Picture:
 
 
 def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> DrawnBatches:
-    """The batches of the one partition that is asked for.
-
-    Raises
-    ------
-    ValueError
-        where that is none, or more than one.
-    """
+    """The batches of the one partition that is asked for; ValueError where that is none, or more than one."""
     query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
     tasks = kafka_log.plan(kafka_log.narrowed(query, of))

@@ -186,10 +186,7 @@ def _check_order(offsets: Ints, ends: Ints) -> None:
 def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, headers: pa.Array) -> RecordsToWrite:
     """The columns of records as kernels see them; ``headers`` is ARRAY<STRUCT<key STRING, value BINARY>>.
 
-    Raises
-    ------
-    ValueError
-        where a header has no key.
+    ValueError where a header has no key.
     """
     header_key, header_value = headers.flatten().flatten()
     if header_key.null_count:

@@ -14,10 +14,7 @@ NEEDED: Final = 1000
 def check_limit() -> None:
     """Before the libraries are loaded: some end their process where they get too little.
 
-    Raises
-    ------
-    MemoryError
-        where ``spark.executor.pyspark.memory`` allows this process less than they need.
+    MemoryError where ``spark.executor.pyspark.memory`` allows this process less than they need.
     """
     if sys.platform == "win32":  # where Spark bounds no worker
         return

@@ -131,10 +131,7 @@ class PayloadColumn(NamedTuple):
     def ids(self) -> Sequence[Hashable]:
         """What names the schemas that the data may need: all of a registry, or those that the data name, which are read for it.
 
-        Raises
-        ------
-        ValueError
-            for a stream whose schemas only the data can say: one sentence.
+        ValueError for a stream whose schemas only the data can say: one sentence.
         """
         ids = self.registry.ids()
         if ids is not None:

@@ -68,13 +68,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
 
 def stream_writer(sink: Sink, write: Any) -> Any:
-    """The writer of a streaming query.
-
-    Raises
-    ------
-    NotImplementedError
-        in Spark 4.0, whose streams hand over rows alone.
-    """
+    """The writer of a streaming query; NotImplementedError in Spark 4.0, whose streams hand over rows alone."""
     if not hasattr(datasource, "DataSourceStreamArrowWriter"):
         raise NotImplementedError(
             "a stream can be written from Spark 4.1 on; in foreachBatch a write works in 4.0 as well"

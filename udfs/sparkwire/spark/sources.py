@@ -157,10 +157,7 @@ class Databus(FileSource):
 def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -> Any:
     """The query of options, for the columns of a schema that the user may have given.
 
-    Raises
-    ------
-    ValueError
-        where the schema has a column that the source does not have, or has with another type.
+    ValueError where the schema has a column that the source does not have, or has with another type.
     """
     query = source.query(options)
     types = source.types(query)

@@ -51,10 +51,7 @@ def _version(spark: SparkSession) -> tuple[int, ...]:
 def udf(name: str, interface: Interface) -> Any:
     """The UDF of a function, to be called on columns or registered. A new one each time: it holds on to its session.
 
-    Raises
-    ------
-    ValueError
-        where PySpark does not have the interface, or there is no such interface.
+    ValueError where PySpark does not have the interface, or there is no such interface.
     """
     # Without the fields' docs as comments: Spark compares metadata too, and refuses what comes back (ARROW_TYPE_MISMATCH).
     returns = from_arrow_type(FUNCTIONS[name].return_type)

@@ -72,13 +72,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return self._dumped(ends)
 
     def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
-        """What lies between.
-
-        Raises
-        ------
-        DataLoss
-            with failOnDataLoss where it is gone.
-        """
+        """What lies between; DataLoss with failOnDataLoss where it is gone."""
         begins, ends = self._parsed(start), self._parsed(end)
         logs = self._logs()
         parts: list[Any] = []
@@ -147,13 +141,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return {"version": VERSION, "logs": {name: self.kept(offset) for name, offset in sorted(offsets.items())}}
 
     def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
-        """The offsets of a checkpoint.
-
-        Raises
-        ------
-        ValueError
-            where it is none of this source.
-        """
+        """The offsets of a checkpoint; ValueError where it is none of this source."""
         if not isinstance(checkpoint, dict):
             self._refuse(checkpoint)
         version, logs, read = checkpoint.get("version", 1), checkpoint.get("logs"), self.offset_from
@@ -182,13 +170,7 @@ class Follower(ABC, Generic[Log, Offset]):
 
 
 def whole(value: Any, least: int = 0) -> int:
-    """A whole number of a checkpoint.
-
-    Raises
-    ------
-    ValueError
-        where it is none, or too small or large.
-    """
+    """A whole number of a checkpoint; ValueError where it is none, or too small or large."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**63:
         raise ValueError(value)
     return value

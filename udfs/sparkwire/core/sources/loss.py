@@ -16,13 +16,7 @@ class Lost(Exception):
 
 
 def report_loss(name: str, stands_at: str, lost: Lost, fails: bool) -> None:
-    """Fail, or say it in the log.
-
-    Raises
-    ------
-    DataLoss
-        where it fails.
-    """
+    """Fail, or say it in the log; DataLoss where it fails."""
     sentence = f"data loss in {name}: the query goes on at {stands_at}, but {lost}"
     if fails:
         raise DataLoss(f"{sentence}. Set failOnDataLoss=false to go on with what is there") from None

@@ -31,13 +31,7 @@ class Option(NamedTuple):
 
 
 def parsed(source: str, table: Sequence[Option], given: Mapping[str, str]) -> dict[str, Any]:
-    """The value of every option of a source, by name.
-
-    Raises
-    ------
-    ValueError
-        where an option is unknown or its value is wrong.
-    """
+    """The value of every option of a source, by name; ValueError where an option is unknown or its value is wrong."""
     by_name = {option.name.lower(): option for option in table}
     values = {option.name: option.default for option in table}
     for name, text in given.items():
@@ -138,13 +132,7 @@ def integers(value: str) -> frozenset[int]:
 
 
 def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, ...]:
-    """The columns of a comma list, in its order.
-
-    Raises
-    ------
-    ValueError
-        where one is unknown, named twice, or there is none.
-    """
+    """The columns of a comma list, in its order; ValueError where one is unknown, named twice, or there is none."""
     wanted = tuple(part.strip() for part in value.split(","))
     by_name = {name.lower(): name for name in names}
     for name in wanted:

@@ -126,12 +126,7 @@ def listed(path: str) -> tuple[list[File], bool]:
 
     A directory is listed with all that is below it, hidden or not.
 
-    Raises
-    ------
-    FileNotFoundError
-        where there is nothing at the path.
-    PermissionError
-        where a directory must not be listed.
+    FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed.
     """
     place = place_of(path)
     if _WILDCARD.search(place.path):
@@ -313,10 +308,7 @@ class OpenFile:
     def view(self, position: int, size: int) -> Bytes:
         """``size`` bytes from ``position`` on, fewer only at the end of the file; they are valid until the next view.
 
-        Raises
-        ------
-        Cut
-            where the file has become shorter than it was when it was listed.
+        FileCut where the file has become shorter than it was when it was listed.
         """
         size = max(0, min(size, self.size - position))
         kept = position - self._start

@@ -48,13 +48,7 @@ Found = TypeVar("Found")
 
 
 def asked_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths among the values of options.
-
-    Raises
-    ------
-    ValueError
-        where there is none.
-    """
+    """The paths among the values of options; ValueError where there is none."""
     paths: tuple[str, ...] = values["path"] + values["paths"]
     if not paths:
         raise ValueError(f"{source} needs path: a file, a directory or a glob")
@@ -77,12 +71,7 @@ def found_at(
     ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
     makes nothing of them, with places for ``{path}`` and how many ``{files}``.
 
-    Raises
-    ------
-    OSError
-        where there is nothing, or it must not be read.
-    ValueError
-        where there are files, but nothing is made of them.
+    OSError where there is nothing, or it must not be read; ValueError where there are files, but nothing is made of them.
     """
     found: dict[str, Found] = {}
     for path in paths:

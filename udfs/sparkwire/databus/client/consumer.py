@@ -93,10 +93,7 @@ def overrides(consumer: Consumer, callback: str) -> bool:
 def check_callbacks(consumer: Consumer) -> None:
     """That what looks like a callback is one: a misspelt one would never be called, and every event be consumed.
 
-    Raises
-    ------
-    TypeError
-        naming the first that is none.
+    TypeError naming the first that is none.
     """
     for name in dir(consumer):
         as_in_java = re.sub("([A-Z])", r"_\1", name).lower()

@@ -42,10 +42,7 @@ def error_of(payload: bytes) -> Exception | None:
     Read as strictly as Databus does, which knows no other fields: a stack frame that Java 9 or later has written, it
     cannot read.
 
-    Raises
-    ------
-    UnreadableEventError
-        where the payload is not what an error event carries.
+    UnreadableEventError where the payload is not what an error event carries.
     """
     try:
         body = json.loads(payload)

@@ -178,10 +178,7 @@ class Page:
     def typed(self, row: int) -> Any:
         """The payload of a data event by its schema; all events of that schema are decoded at once.
 
-        Raises
-        ------
-        LookupError
-            where no source has the event's schema id.
+        LookupError where no source has the event's schema id.
         """
         id = self.values("schema_id")[row]
         text = self._schemas.get(id)

@@ -110,13 +110,7 @@ FRONT: Final = Begin(0, 0, NO_VARIANT)
 
 
 def query(given: Mapping[str, str]) -> EventsQuery:
-    """Read the options of a query.
-
-    Raises
-    ------
-    ValueError
-        where one is wrong, or path is missing.
-    """
+    """Read the options of a query; ValueError where one is wrong, or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
     paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), (), o)
     return EventsQuery(
@@ -146,12 +140,7 @@ def _start(scn: int | None, checkpoint: str) -> Start | None:
 def find(paths: Sequence[str]) -> list[File]:
     """The files at some paths, in the order of their names; those hidden by their names (``.…``, ``_…``) are left out.
 
-    Raises
-    ------
-    OSError
-        where there is nothing, or it must not be read.
-    ValueError
-        where there are directories, but no file in them.
+    OSError where there is nothing, or it must not be read; ValueError where there are directories, but no file in them.
     """
     files = found_at(paths, _visible, _NO_FILE)
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
@@ -207,13 +196,7 @@ def narrowed(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> E
 
 
 def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
-    """The tasks of a query.
-
-    Raises
-    ------
-    OSError, ValueError
-        as `find`.
-    """
+    """The tasks of a query; OSError or ValueError as `find`."""
     parts = [
         part for stream, files in streams(query) for part in stream_parts(stream, files, query.max_split_bytes, FRONT)
     ]
@@ -283,9 +266,6 @@ def _cuts(
 def read(query: EventsQuery, task: Sequence[FilePart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    Raises
-    ------
-    ValueError
-        with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
+    ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
     """
     return batches_of(task, partial(event_rows, query))

@@ -169,10 +169,7 @@ def unread(files: Sequence[File], at: EventOffset) -> list[File]:
 def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
     """Where a stream goes on that has been given up to ``at``: there, or at the front of the file after it.
 
-    Raises
-    ------
-    Lost
-        where that is not there.
+    Lost where that is not there.
     """
     rest = unread(files, at)
     if not at.file:

@@ -80,10 +80,7 @@ class StagedEvents(NamedTuple):
 def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> EventsWrite:
     """Read the options of a write of rows with these columns.
 
-    Raises
-    ------
-    ValueError
-        where an option or a column is wrong, or one is missing.
+    ValueError where an option or a column is wrong, or one is missing.
     """
     o = options.parsed(NAME, WRITE_OPTIONS, given)
     if not o["path"]:
@@ -103,10 +100,7 @@ def begin(write: EventsWrite) -> None:
 def write_rows(write: EventsWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedEvents]:
     """The files that one try of a task writes, none of them under its name yet.
 
-    Raises
-    ------
-    ValueError
-        where a row is no valid event, or a window has no end.
+    ValueError where a row is no valid event, or a window has no end.
     """
     staging = Staging(Folder(write.path), attempt)
     streams: dict[str, _StreamWriter] = {}

@@ -32,13 +32,7 @@ class Keys:
         self.path = path
 
     def decrypt(self, data: bytes, data_key: str, aad: bytes) -> bytes | None:
-        """What a chunk encrypts, None where its tag does not match.
-
-        Raises
-        ------
-        ValueError
-            where there is no key for it.
-        """
+        """What a chunk encrypts, None where its tag does not match; ValueError where there is no key for it."""
         cipher = _cipher(self.path, data_key)
         from cryptography.exceptions import InvalidTag
 

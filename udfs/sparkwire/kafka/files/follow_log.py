@@ -297,13 +297,7 @@ def _of_its_size_now(segment: Segment) -> Segment:
 
 
 def standing(partition: OpenPartition, at: LogOffset) -> Standing:
-    """Where a log goes on that has been given up to ``at``.
-
-    Raises
-    ------
-    Lost
-        where that is not there.
-    """
+    """Where a log goes on that has been given up to ``at``; Lost where that is not there."""
     if at.next < 0:
         at = _with_offset(partition, at)
     if at.last is None:

@@ -156,13 +156,7 @@ class LogQuery(NamedTuple):
 
 
 def query(given: Mapping[str, str]) -> LogQuery:
-    """Read the options of a query.
-
-    Raises
-    ------
-    ValueError
-        where one is wrong, or contradicts another, or path is missing.
-    """
+    """Read the options of a query; ValueError where one is wrong, or contradicts another, or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
     paths = asked_paths(NAME, o)
     columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
@@ -191,12 +185,7 @@ def find(
 
     ``by_names``: whether in a bucket names are believed until a segment is read.
 
-    Raises
-    ------
-    OSError
-        where there is nothing, or it must not be read.
-    ValueError
-        where there are files, but no segment among them.
+    OSError where there is nothing, or it must not be read; ValueError where there are files, but no segment among them.
     """
     keys = Keys(encryption_keys)
     found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT))
@@ -235,13 +224,7 @@ def schema(query: LogQuery) -> pa.Schema:
 
 
 def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
-    """The tasks of a query.
-
-    Raises
-    ------
-    OSError, ValueError
-        as `find`, and where the start lies beyond the end.
-    """
+    """The tasks of a query; OSError or ValueError as `find`, and where the start lies beyond the end."""
     bounds = LogBounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
     its = query.filtered
     chosen = [
@@ -284,12 +267,8 @@ def narrowed(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
 def read(query: LogQuery, task: Sequence[SegmentPart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a task; ``time_zone``: the session's, by default this machine's.
 
-    Raises
-    ------
-    ValueError
-        with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
-    DataLoss
-        where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
+    ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned; DataLoss where
+    a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
     """
     rows = record_rows if query.rows == RECORDS else batch_rows
 

@@ -88,12 +88,7 @@ class Manifest(NamedTuple):
 def parsed(raw: bytes, name: str) -> Manifest:
     """Read a manifest; ``name`` is its object's.
 
-    Raises
-    ------
-    NotWhole
-        where it is cut off.
-    ValueError
-        where it is of a version that is not known, or contradicts itself.
+    NotWhole where it is cut off; ValueError where it is of a version that is not known, or contradicts itself.
     """
     try:
         tree = json.loads(raw)

@@ -126,10 +126,7 @@ def parts(
 ) -> list[SegmentPart]:
     """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
 
-    Raises
-    ------
-    ValueError
-        where the start lies beyond the end of every partition.
+    ValueError where the start lies beyond the end of every partition.
     """
     found: list[SegmentPart] = []
     beyond: list[Reach] = []
@@ -202,13 +199,7 @@ class OpenPartition:
         return self._seekers[k]
 
     def at_hand(self, k: int) -> Segment:
-        """A segment with all that is known of it.
-
-        Raises
-        ------
-        Undecided
-            where the names of a bucket do not tell the log.
-        """
+        """A segment with all that is known of it; Undecided where the names of a bucket do not tell the log."""
         if self.segments[k].remote is not None:
             self.segments[k] = remote.at_hand(self.segments[k], self._following(k))
         return self.segments[k]
@@ -398,10 +389,7 @@ class OpenPartition:
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
     """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
 
-    Raises
-    ------
-    DataLoss
-        where it has changed, and that fails the query.
+    DataLoss where it has changed, and that fails the query.
     """
     guard = part.guard
     if guard is None:

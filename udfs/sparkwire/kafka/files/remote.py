@@ -262,13 +262,7 @@ def reach(manifest: Manifest, lineage: Lineage) -> int:
 
 
 def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> list[Segment]:
-    """The log of one partition as all its manifests tell.
-
-    Raises
-    ------
-    ValueError
-        where a manifest is of a version that is not known.
-    """
+    """The log of one partition as all its manifests tell; ValueError where a manifest is of a version that is not known."""
     with ThreadPoolExecutor(_REQUESTS) as pool:
         manifests = list(pool.map(loaded, copies))
     whole = [
@@ -298,13 +292,7 @@ def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> li
 
 
 def decided(copy: Copy, manifest: Manifest, remote: Remote) -> Segment:
-    """A segment of the log that its manifest agrees with.
-
-    Raises
-    ------
-    Undecided
-        where it is not what its name and the lineage say.
-    """
+    """A segment of the log that its manifest agrees with; Undecided where it is not what its name and the lineage say."""
     whole = manifest.first == copy.base and is_whole(copy, manifest)
     if not whole or reach(manifest, remote.lineage) != manifest.last + 1:
         raise Undecided
@@ -323,13 +311,7 @@ def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segm
 
 
 def at_hand(segment: Segment, following: int | None) -> Segment:
-    """The segment with its manifest.
-
-    Raises
-    ------
-    Undecided
-        where the manifest says something else than the names.
-    """
+    """The segment with its manifest; Undecided where the manifest says something else than the names."""
     remote = segment.remote
     if remote is None or remote.manifest is not None:
         return segment

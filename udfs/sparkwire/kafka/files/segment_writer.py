@@ -89,13 +89,7 @@ class PartitionWriter:
         self._done: list[StagedSegment] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Rows that follow those before.
-
-        Raises
-        ------
-        ValueError
-            where their offsets do not ascend.
-        """
+        """Rows that follow those before; ValueError where their offsets do not ascend."""
         if self._write.assign:
             numbers = pa.array(np.arange(self._next, self._next + rows.num_rows))
             rows = rows.set_column(rows.schema.get_field_index("offset"), "offset", numbers)

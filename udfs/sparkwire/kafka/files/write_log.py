@@ -52,13 +52,7 @@ class PartitionEnd(NamedTuple):
 
 
 def begin(write: LogWrite) -> None:
-    """Refuse, before any task runs, what cannot be written to.
-
-    Raises
-    ------
-    ValueError
-        where a broker is running on the directory.
-    """
+    """Refuse, before any task runs, what cannot be written to; ValueError where a broker is running on the directory."""
     folder = Folder(write.path)
     if is_locked(folder):
         raise ValueError(
@@ -82,13 +76,7 @@ def is_locked(folder: Folder) -> bool:
 
 
 def write_rows(write: LogWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedSegment]:
-    """The segments that one try of a task writes, none of them under its name yet.
-
-    Raises
-    ------
-    ValueError
-        where a row cannot be written.
-    """
+    """The segments that one try of a task writes, none of them under its name yet; ValueError where a row cannot be written."""
     staging = Staging(Folder(write.path), attempt)
     writers = _Writers(write, staging, task)
     try:
@@ -158,10 +146,7 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
 def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], stream: tuple[str, int] | None = None) -> None:
     """Give the segments of a job their names; ``stream``: the query's id and its batch, which is not written twice.
 
-    Raises
-    ------
-    ValueError
-        where offsets are there twice, among the rows or in what was there before; nothing has changed then.
+    ValueError where offsets are there twice, among the rows or in what was there before; nothing has changed then.
     """
     folder = Folder(write.path)
     partitions = {

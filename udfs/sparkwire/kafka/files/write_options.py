@@ -108,10 +108,7 @@ def is_topic(name: str) -> bool:
 def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> LogWrite:
     """Read the options of a write of rows with these columns.
 
-    Raises
-    ------
-    ValueError
-        where an option or a column is wrong, or one is missing.
+    ValueError where an option or a column is wrong, or one is missing.
     """
     o = options.parsed(NAME, WRITE_OPTIONS, given)
     names = _checked(schema)

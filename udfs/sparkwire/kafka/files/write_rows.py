@@ -35,13 +35,7 @@ _LARGEST_PARTITION: Final = 2**31 - 1
 
 
 def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of Spark as `ROWS`.
-
-    Raises
-    ------
-    ValueError
-        where a row cannot be written, with its topic, partition and offset.
-    """
+    """Rows of Spark as `ROWS`; ValueError where a row cannot be written, with its topic, partition and offset."""
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     count = batch.num_rows
 
