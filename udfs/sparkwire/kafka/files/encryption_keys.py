@@ -96,12 +96,18 @@ def _unwrapped(numbers: Any, bits: int, wrapped: bytes) -> bytes | None:
     size = bits // 8
     if len(wrapped) != size:
         return None
-    encoded = pow(int.from_bytes(wrapped), numbers.d, numbers.public_numbers.n).to_bytes(size)
+    encoded = _to_the_private_exponent(int.from_bytes(wrapped), numbers).to_bytes(size)
     first, masked_seed, masked_block = encoded[0], encoded[1 : 1 + _HASH_SIZE], encoded[1 + _HASH_SIZE :]
     seed = _xor(masked_seed, _mask(masked_block, _HASH_SIZE))
     block = _xor(masked_block, _mask(seed, len(masked_block)))
     label, rest = block[:_HASH_SIZE], block[_HASH_SIZE:].lstrip(b"\0")
     return rest[1:] if first == 0 and label == _HASH(b"").digest() and rest[:1] == b"\1" else None
+
+
+def _to_the_private_exponent(number: int, key: Any) -> int:
+    """By the primes, each with half of the bits: a quarter of the time."""
+    of_p, of_q = pow(number, key.dmp1, key.p), pow(number, key.dmq1, key.q)
+    return int(of_q + key.q * (key.iqmp * (of_p - of_q) % key.p))
 
 
 def _mask(seed: bytes, size: int) -> bytes:
