@@ -161,6 +161,7 @@ def run_damaged(seeds: range) -> int:
     return read
 
 
+@pytest.mark.process
 def test_damaged_data_beside_a_guard_page() -> None:
     script = "from tests.avro.test_damage import run_damaged; print(run_damaged(range(150)))"
     assert run_python("-c", script) == "3000\n"

@@ -329,6 +329,7 @@ def test_a_setting_that_is_none() -> None:
         Registry.http("http://r", settings={"colour": "red"})
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("missing", "call"),
     [

@@ -50,6 +50,7 @@ def open_folder() -> Iterator[Path]:
         (folder / "orders-0").chmod(0o755)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("forbidden", "path", "sentence"),
     [

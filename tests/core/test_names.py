@@ -27,6 +27,7 @@ def test_dir_is_what_there_is_for_users(name: str) -> None:
     assert all(hasattr(module, one) for one in shown)
 
 
+@pytest.mark.process
 def test_a_module_hides_no_function() -> None:
     """Whatever has been imported, a public name is what it was: no module of that name comes into its place."""
     script = """

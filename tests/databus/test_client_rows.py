@@ -65,7 +65,7 @@ def shown(rows: Iterator[pa.RecordBatch]) -> list[Row]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_rows_are_what_a_consumer_is_told(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     monkeypatch.setattr("sparkwire.databus.client.page.ROWS", random.choice((1, 2, 7, 1 << 14)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sparkwire.databus.files import databus_table, events
-from tests.support.arrow import ask, whole
+from tests.support.arrow import ask, plain_rows
 from tests.support.databus_cases import STREAMS, golden_bytes
 from tests.support.databus_damage import streams
 
@@ -22,8 +22,7 @@ OWN = ("stream", "file", "position", "window", "window_start_scn", "window_scn",
 def rows(path: Path | str, **options: str) -> list[Row]:
     """All rows of a query, in the order of its tasks, timestamps in microseconds."""
     query = databus_table.query({"path": str(path), **options})
-    batches = (batch for task in databus_table.plan(query) for batch in databus_table.read(query, task))
-    return [whole(row) for batch in batches for row in batch.to_pylist()]
+    return plain_rows(batch for task in databus_table.plan(query) for batch in databus_table.read(query, task))
 
 
 def expected(files: dict[str, bytes], stream: str) -> list[Row]:

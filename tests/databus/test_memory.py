@@ -5,6 +5,8 @@ What may kill its process runs in a child.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sparkwire import FUNCTIONS
@@ -25,17 +27,21 @@ def tempting_rows() -> list[bytes]:
     return [*cuts, *mutants(seed=4, count=1500), b"", b"\0", b"\2"]
 
 
-@pytest.mark.parametrize("function", EVENT_FUNCTIONS)
-def test_neighbours_do_not_matter(function: str) -> None:
-    """Behind each cut lies what was cut off: who reads on finds a whole event."""
+@pytest.fixture(scope="module")
+def cuts() -> list[tuple[bytes, bytes, dict[str, Any]]]:
+    """A few events at every place: what is before it, what is behind it, and the oracle's answers to the former."""
     few = golden_rows()[::97]
     pairs = [(event[:size], event[size:]) for event in few for size in range(len(event) + 1)]
-    column = [row for pair in pairs for row in pair]
-    alone = ask(function, [cut for cut, _ in pairs])
-    assert ask(function, column)[::2] == alone
+    return [(front, rest, oracle.decode(front)) for front, rest in pairs]
+
+
+@pytest.mark.parametrize("function", EVENT_FUNCTIONS)
+def test_neighbours_do_not_matter(function: str, cuts: list[tuple[bytes, bytes, dict[str, Any]]]) -> None:
+    """Behind each cut lies what was cut off: who reads on finds a whole event."""
+    alone = ask(function, [front for front, _, _ in cuts])
+    assert ask(function, [row for front, rest, _ in cuts for row in (front, rest)])[::2] == alone
     name = function.removeprefix("dbus_")
-    expected = [oracle.decode(cut) for cut, _ in pairs]
-    assert alone == (expected if name == "event" else [answers[name] for answers in expected])
+    assert alone == [answers if name == "event" else answers[name] for _, _, answers in cuts]
 
 
 @pytest.mark.process

@@ -441,6 +441,7 @@ def test_sql(spark: SparkSession) -> None:
 # -- memory
 
 
+@pytest.mark.process
 def test_guard_pages() -> None:
     run_python("-c", "from tests.databus.test_writer import write_beside_guard_pages as f; f()")
 

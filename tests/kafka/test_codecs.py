@@ -172,6 +172,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["xerial", "lz4", "header keys"])
 def test_memory_is_bounded_by_the_input(name: str) -> None:
     """In a process of its own: what it takes at its peak is what is measured."""

@@ -56,6 +56,7 @@ def peaks(source: str, *paths: str) -> tuple[list[int], list[int]]:
     return [int(rows) for rows, _ in lines], [int(peak) for _, peak in lines]
 
 
+@pytest.mark.process
 def test_a_long_segment(tmp_path: Path) -> None:
     data = golden.archive("segments_v2")["v2_mixed_codecs/" + segment("v2_mixed_codecs")]
     small, large = repeated(tmp_path / "small.log", data, 24 * MIB), repeated(tmp_path / "large.log", data, 120 * MIB)
@@ -70,6 +71,7 @@ def segment(folder: str) -> str:
     )
 
 
+@pytest.mark.process
 def test_batches_that_become_a_thousand_times_as_much(tmp_path: Path) -> None:
     """Two gigabytes of records in two megabytes."""
     dense = batch(zstandard.compress(record(bytes(MIB))), codec=4)
@@ -79,6 +81,7 @@ def test_batches_that_become_a_thousand_times_as_much(tmp_path: Path) -> None:
     assert peak < 500
 
 
+@pytest.mark.process
 def test_long_damage(tmp_path: Path) -> None:
     data = golden.archive("segments_v2")["v2_none/" + segment("v2_none")]
     path = tmp_path / "damaged.log"
@@ -92,6 +95,7 @@ def test_long_damage(tmp_path: Path) -> None:
     assert peak < 450
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["window_stream"])
 def test_a_long_event_file(name: str, tmp_path: Path) -> None:
     data = golden_bytes(name)

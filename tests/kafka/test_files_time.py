@@ -43,7 +43,7 @@ ZONES = {"UTC": 0, "Z": 0, "+05:30": 5.5, "-18:00": -18, "+18:00": 18, "GMT-2": 
 def test_times_without_a_zone(zone: str, size: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seek, "PAGE", 512)
     east = timedelta(hours=ZONES[zone])
-    for day in (0, 0.4, 2, 5.21, 8.2):
+    for day in (0, 2.4, 8.2):
         moment = START + timedelta(days=day)
         first, last = (
             next((k for k in HOURS if START + timedelta(hours=k) + east >= at), 200)

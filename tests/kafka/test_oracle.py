@@ -17,7 +17,7 @@ from tests.support.arrow import ask, plain
 from tests.support.oracles import kafka as oracle
 
 SOURCES = [log.data for log in golden.logs() if len(log.data) < 6000]
-ROUNDS = range(24)
+ROUNDS = range(16)
 
 
 def resealed(entry: bytes) -> bytes:

@@ -117,7 +117,7 @@ def some_rows(seed: int) -> list[Row]:
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_what_is_written_is_read(tmp_path: Path, compression: str) -> None:
-    for seed in range(5):
+    for seed in range(3):
         rows = some_rows(seed)
         top = tmp_path / f"{seed}"
         write(top, rows, compression=compression, batchBytes="1k", segmentBytes="4k", indexIntervalBytes=100)
@@ -340,6 +340,7 @@ def test_columns_and_options_that_are_refused(
     assert sentence in str(caught.value)
 
 
+@pytest.mark.process
 def test_a_directory_of_a_running_broker_is_refused(tmp_path: Path) -> None:
     with (tmp_path / ".lock").open("w") as lock:
         write(tmp_path, rows_of(1))

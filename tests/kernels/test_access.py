@@ -149,6 +149,7 @@ def test_checked_build_raises_outside_and_only_there() -> None:
     assert run_python("-m", "tests.support.raw_access", environment={"SPARKWIRE_CHECKED": "1"}) == ""
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("at_end", "inside", "outside"), [(True, 9, 10), (False, 0, -1)])
 def test_guard_pages_kill(at_end: bool, inside: int, outside: int) -> None:
     touch = (

@@ -116,6 +116,7 @@ print(checksums.wrong_answers())
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(compiled_isa() is Isa.PORTABLE, reason="tables have no folding constants")
 def test_notices_one_wrong_bit() -> None:
     assert int(run_python("-c", FLIP_ONE_BIT)) > 1000

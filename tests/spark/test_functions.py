@@ -17,7 +17,7 @@ from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
 from sparkwire.spark.udf import best_interface
 from tests.support import ROOT, databus_cases
-from tests.support.arrow import whole
+from tests.support.arrow import plain_rows
 from tests.support.cases import Case, cases_of
 
 CASES = sorted(path.stem.removesuffix("_cases") for path in (ROOT / "tests" / "support").glob("*_cases.py"))
@@ -29,11 +29,7 @@ def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
     rows = [(i, case.data) for i, case in enumerate(cases)]
     frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
     answers = frame.selectExpr("id", *(f"{name}(data) AS {name}" for name in names)).orderBy("id")
-    return [{name: plain_sql(row[name]) for name in names} for row in answers.toArrow().to_pylist()]
-
-
-def plain_sql(value: Any) -> Any:
-    return whole(value)
+    return [{name: row[name] for name in names} for row in plain_rows(answers.toArrow().to_batches())]
 
 
 @pytest.mark.parametrize("format", CASES)
@@ -141,7 +137,7 @@ def test_pandas_interface(spark: SparkSession) -> None:
     sparkwire.register(spark, interface="pandas")
     try:
         cases = databus_cases.cases()[::9]
-        arrow = [{name: whole(v) for name, v in case.answers.items()} for case in cases]
+        arrow = [case.answers for case in cases]
         assert [{n: got[n] for n in known} for got, known in zip(ask_sql(spark, cases), arrow, strict=True)] == arrow
         assert one(spark.sql("SELECT size(dbus_events(stream)) FROM sparkwire_samples")) == 4
         assert one(spark.sql("SELECT dbus_event(event).sequence FROM sparkwire_samples")) == 77

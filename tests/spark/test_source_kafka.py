@@ -19,7 +19,7 @@ from sparkwire.spark import sources, udf
 from sparkwire.spark.garbage import spare_what_is_loaded
 from tests.support import kafka_cases as golden
 from tests.support import log_files
-from tests.support.arrow import ask, whole
+from tests.support.arrow import ask, plain_rows
 
 TRANSACTIONS = "v2_txn/00000000000000000000.log", "v2_txn/00000000000000000280.log"
 
@@ -45,7 +45,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sorted_rows(spark: SparkSession, path: Path, **options: str) -> list[dict[str, Any]]:
     frame = spark.read.format("kafka_log").options(**options).load(str(path))
-    rows = [whole(row) for row in frame.toArrow().to_pylist()]
+    rows = plain_rows(frame.toArrow().to_batches())
     return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["file"], row["position"], row["offset"]))
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from sparkwire import FUNCTIONS
-
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = None) -> list[Any]:
@@ -18,21 +15,25 @@ def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = 
     return plain(FUNCTIONS[function].decode(pa.array(rows, type or pa.binary())))
 
 
-def plain(answers: pa.Array) -> list[Any]:
-    if pa.types.is_timestamp(answers.type):
-        answers = answers.cast(pa.int64())
-    return [whole(answer) for answer in answers.to_pylist()]
+def plain(answers: pa.Array | pa.ChunkedArray) -> list[Any]:
+    return list(answers.cast(with_integers(answers.type)).to_pylist())
 
 
-def whole(answer: Any) -> Any:
-    """Timestamps inside structs and lists, in microseconds too."""
-    if isinstance(answer, datetime.datetime):
-        return (answer - EPOCH) // datetime.timedelta(microseconds=1)
-    if isinstance(answer, dict):
-        return {name: whole(field) for name, field in answer.items()}
-    if isinstance(answer, list):
-        return [whole(item) for item in answer]
-    return answer
+def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """The rows of a query's batches."""
+    found = list(batches)
+    return plain(pa.Table.from_batches(found).to_struct_array()) if found else []
+
+
+def with_integers(type: pa.DataType) -> pa.DataType:
+    """The type with microseconds in place of timestamps."""
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(with_integers(field.type)) for field in type])
+    if pa.types.is_list(type):
+        return pa.list_(type.value_field.with_type(with_integers(type.value_type)))
+    if pa.types.is_map(type):
+        return pa.map_(with_integers(type.key_type), with_integers(type.item_type))
+    return pa.int64() if pa.types.is_timestamp(type) else type
 
 
 def enlarged(array: pa.Array) -> pa.Array:

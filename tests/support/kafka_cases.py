@@ -56,21 +56,25 @@ def lines(text: bytes) -> list[Row]:
     return [json.loads(line) for line in text.decode().split("\n") if line]
 
 
-def logs(archives: tuple[str, ...] = SEGMENTS) -> Iterator[Log]:
+@cache
+def logs(archives: tuple[str, ...] = SEGMENTS) -> tuple[Log, ...]:
     """All undamaged log bytes."""
-    for name in archives:
-        files = archive(name)
-        for path, data in files.items():
-            if path.endswith((".log", ".bin")):
-                yield Log(path, data, lines(files[path.rsplit(".", 1)[0] + ".jsonl"]))
+    return tuple(
+        Log(path, data, lines(files[path.rsplit(".", 1)[0] + ".jsonl"]))
+        for files in map(archive, archives)
+        for path, data in files.items()
+        if path.endswith((".log", ".bin"))
+    )
 
 
-def damaged() -> Iterator[Damaged]:
+@cache
+def damaged() -> tuple[Damaged, ...]:
     """All damaged log bytes and odd frames."""
-    for name in DAMAGED:
-        files = archive(name)
-        for java in lines(files[f"{name}/expected.jsonl"]):
-            yield Damaged(java["file"], files[f"{name}/{java['file']}"], java)
+    return tuple(
+        Damaged(java["file"], archive(name)[f"{name}/{java['file']}"], java)
+        for name in DAMAGED
+        for java in lines(archive(name)[f"{name}/expected.jsonl"])
+    )
 
 
 def messages(magic: int) -> Iterator[tuple[bytes, Row]]:

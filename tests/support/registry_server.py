@@ -157,7 +157,7 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
         authority.issue_cert("127.0.0.1").configure_cert(context)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     registry.url = f"http{'s' if authority else ''}://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield registry

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkwire.databus.files import databus_table, follow_events
 from sparkwire.kafka.files import follow_log, kafka_log
-from tests.support.arrow import whole
+from tests.support.arrow import plain_rows
 
 Row = dict[str, Any]
 
@@ -28,8 +28,7 @@ class Stream:
         return self.read(follower.tasks(start, end))
 
     def read(self, tasks: Any) -> list[Row]:
-        batches = (batch for task in tasks for batch in self.source.read(self.query, task))
-        return [whole(row) for batch in batches for row in batch.to_pylist()]
+        return plain_rows(batch for task in tasks for batch in self.source.read(self.query, task))
 
     def batch(self, max_bytes: int | None = None) -> list[Row]:
         """The rows of one micro-batch; read again by a query that was started anew they are the same."""
