@@ -45,7 +45,7 @@ def searches(found: Found) -> list[tuple[dict[str, str], Any]]:
     return chosen
 
 
-@pytest.mark.parametrize("case", golden.logs()[::3], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", golden.logs()[::2], ids=lambda case: case.name)
 def test_what_kafka_wrote(case: Log, tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
@@ -55,7 +55,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path) -> None:
         assert rows(path, **ALL, **options, maxSplitBytes="2000") == expected(everything, has)
 
 
-@pytest.mark.parametrize("case", golden.damaged()[::10], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", golden.damaged()[::6], ids=lambda case: case.name)
 def test_rows_of_corruption_stay(case: Damaged, tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)

@@ -9,8 +9,7 @@ import numpy as np
 from sparkwire.kernels import Bytes, int64, kernel, store_u8, u8, uint64
 from sparkwire.kernels.json_text import write_hexadecimal
 from sparkwire.kernels.load import u32
-from sparkwire.kernels.text import decimal_width, write_decimal
-from sparkwire.kernels.times import put, write_digits
+from sparkwire.kernels.text import decimal_width, write_character, write_decimal, write_digits
 
 LOGICAL_SLACK: Final = 96  # [bytes] that any of these takes at most
 
@@ -19,7 +18,7 @@ LOGICAL_SLACK: Final = 96  # [bytes] that any of these takes at most
 def write_scaled(out: Bytes, at: int, low: int, high: int, scale: int) -> int:
     """A number of two words with so many digits after its point."""
     if int64(high) < 0:
-        at = put(out, at, ord("-"))
+        at = write_character(out, at, ord("-"))
         low = ~low + uint64(1)
         high = ~high + uint64(1 if low == uint64(0) else 0)
     # Digits from the last to the first, into the end of the room; then to their place.
@@ -53,7 +52,7 @@ def write_uuid(out: Bytes, at: int, data: Bytes, pos: int) -> int:
     """Sixteen bytes as a UUID."""
     for k in range(16):
         if k == 4 or k == 6 or k == 8 or k == 10:
-            at = put(out, at, ord("-"))
+            at = write_character(out, at, ord("-"))
         at = write_hexadecimal(out, at, data, pos + k, 1)
     return at
 
@@ -61,15 +60,15 @@ def write_uuid(out: Bytes, at: int, data: Bytes, pos: int) -> int:
 @kernel
 def write_duration(out: Bytes, at: int, data: Bytes, pos: int) -> int:
     """Months, days and milliseconds, as ``P1M2DT3.004S``."""
-    at = put(out, at, ord("P"))
+    at = write_character(out, at, ord("P"))
     for k in range(2):
         count = int64(u32(data, pos + 4 * k, True))
         width = decimal_width(count)
         write_decimal(out, at, count, width)
-        at = put(out, at + width, ord("M") if k == 0 else ord("D"))
-    at = put(out, at, ord("T"))
+        at = write_character(out, at + width, ord("M") if k == 0 else ord("D"))
+    at = write_character(out, at, ord("T"))
     millis = int64(u32(data, pos + 8, True))
     width = decimal_width(millis // 1000)
     write_decimal(out, at, millis // 1000, width)
-    at = put(out, at + width, ord("."))
-    return put(out, write_digits(out, at, millis % 1000, 3), ord("S"))
+    at = write_character(out, at + width, ord("."))
+    return write_character(out, write_digits(out, at, millis % 1000, 3), ord("S"))

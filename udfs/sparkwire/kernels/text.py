@@ -111,3 +111,21 @@ def same_bytes(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
             return False
         done += 1
     return True
+
+
+@kernel
+def write_digits(out: Bytes, at: int, value: int, width: int) -> int:
+    """Write a number from 0 on with zeros before it; where it ends."""
+    k = at + width
+    while k > at:
+        k -= 1
+        store_u8(out, k, np.uint8(48 + value % 10))
+        value //= 10
+    return at + width
+
+
+@kernel
+def write_character(out: Bytes, at: int, character: int) -> int:
+    """Write one ASCII character; where it ends."""
+    store_u8(out, at, np.uint8(character))
+    return at + 1

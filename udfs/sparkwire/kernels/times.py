@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, store_u8
+from sparkwire.kernels.load import Bytes, Ints
+from sparkwire.kernels.text import write_character, write_digits
 
 _DAY: Final = 86_400  # [s]
 
@@ -30,24 +29,6 @@ def nanos_to_micros(nanos: Ints, out: Ints) -> None:
 
 
 @kernel
-def write_digits(out: Bytes, at: int, value: int, width: int) -> int:
-    """A number from 0 on with zeros before it."""
-    k = at + width
-    while k > at:
-        k -= 1
-        store_u8(out, k, np.uint8(48 + value % 10))
-        value //= 10
-    return at + width
-
-
-@kernel
-def put(out: Bytes, at: int, character: int) -> int:
-    """One ASCII character."""
-    store_u8(out, at, np.uint8(character))
-    return at + 1
-
-
-@kernel
 def write_date(out: Bytes, at: int, day: int) -> int:
     """``2020-01-31`` from days since the epoch: Howard Hinnant's civil_from_days."""
     shifted = day + 719_468
@@ -57,8 +38,8 @@ def write_date(out: Bytes, at: int, day: int) -> int:
     of_year = of_era - (365 * year + year // 4 - year // 100)
     month = (5 * of_year + 2) // 153
     at = write_digits(out, at, year + era * 400 + (1 if month >= 10 else 0), 4)
-    at = write_digits(out, put(out, at, ord("-")), month + 3 if month < 10 else month - 9, 2)
-    return write_digits(out, put(out, at, ord("-")), of_year - (153 * month + 2) // 5 + 1, 2)
+    at = write_digits(out, write_character(out, at, ord("-")), month + 3 if month < 10 else month - 9, 2)
+    return write_digits(out, write_character(out, at, ord("-")), of_year - (153 * month + 2) // 5 + 1, 2)
 
 
 @kernel
@@ -67,9 +48,9 @@ def write_time(out: Bytes, at: int, value: int, digits: int) -> int:
     unit = 1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000)
     seconds = value // unit
     at = write_digits(out, at, seconds // 3600, 2)
-    at = write_digits(out, put(out, at, ord(":")), seconds // 60 % 60, 2)
-    at = write_digits(out, put(out, at, ord(":")), seconds % 60, 2)
-    return write_digits(out, put(out, at, ord(".")), value - seconds * unit, digits)
+    at = write_digits(out, write_character(out, at, ord(":")), seconds // 60 % 60, 2)
+    at = write_digits(out, write_character(out, at, ord(":")), seconds % 60, 2)
+    return write_digits(out, write_character(out, at, ord(".")), value - seconds * unit, digits)
 
 
 @kernel
@@ -77,6 +58,6 @@ def write_timestamp(out: Bytes, at: int, value: int, digits: int, utc: bool) -> 
     """``2020-01-31T23:59:59.999Z`` from parts of a second since the epoch; without Z where it is local."""
     day_parts = _DAY * (1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000))
     day = value // day_parts
-    at = put(out, write_date(out, at, day), ord("T"))
+    at = write_character(out, write_date(out, at, day), ord("T"))
     at = write_time(out, at, value - day * day_parts, digits)
-    return put(out, at, ord("Z")) if utc else at
+    return write_character(out, at, ord("Z")) if utc else at
