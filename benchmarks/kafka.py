@@ -20,10 +20,10 @@ from sparkwire.core.builders import columns_of
 from sparkwire.core.column import binary_of
 from sparkwire.kafka import inflate
 from sparkwire.kafka.batch_headers import header_block
+from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.codecs import planned_blocks
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
-from sparkwire.kafka.internal_json import decode_internal_record
 from sparkwire.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
 from sparkwire.kafka.messages import MessageColumn
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records

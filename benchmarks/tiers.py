@@ -29,7 +29,7 @@ from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.sources.storage import File
 from sparkwire.kafka.files import kafka_log, plan, remote
-from sparkwire.kafka.files.encryption_keys import Keys
+from sparkwire.kafka.tiered.encryption_keys import Keys
 from tests.integration.object_store import running_store
 
 CHUNK = 4 << 20
@@ -184,8 +184,8 @@ def _throughput() -> list[Row]:
 
 def _undone(bucket: Path, key: rsa.RSAPrivateKey) -> None:
     """Decrypt and decompress all chunks, and nothing else."""
-    from sparkwire.kafka.files.chunks import ChunkLayer
-    from sparkwire.kafka.files.manifest import parsed
+    from sparkwire.kafka.tiered.chunks import ChunkLayer
+    from sparkwire.kafka.tiered.manifest import parsed
 
     for path in bucket.rglob("*.rsm-manifest"):
         manifest = parsed(path.read_bytes(), path.name)

@@ -20,7 +20,7 @@ from benchmarks.files_scale import worker_peak
 from benchmarks.report import Row, above, below, faster, no_slower
 from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
-from sparkwire.kafka.files import write_log
+from sparkwire.kafka.write import write_log
 from tests.integration.broker import KAFKA, java, running
 
 CORES = 2

@@ -1,4 +1,4 @@
-"""Kafka's message definitions as the package has them: ``python -m tools.kafka_definitions`` writes `kafka/definitions.json`.
+"""Write `kafka/cluster/definitions.json`, Kafka's message definitions: ``python -m tools.kafka_definitions``.
 
 They lie in Kafka's jars as JSON. Those of internal topics are taken from each release, the newest first: what a newer one defines
 in a version is not looked for in an older one. A new Kafka release is a line in ``RELEASES``, and this run again.
@@ -33,7 +33,7 @@ COORDINATORS: Final = {
     "kafka_2.13": "__consumer_offsets",
 }
 ARTIFACTS: Final = ("kafka-clients", "kafka-metadata", "kafka-storage", *COORDINATORS)
-TARGET: Final = ROOT / "udfs/sparkwire/kafka/definitions.json"
+TARGET: Final = ROOT / "udfs/sparkwire/kafka/cluster/definitions.json"
 REPOSITORY: Final = "https://repo1.maven.org/maven2/org/apache/kafka"
 
 CONTROL: Final = {

@@ -14,7 +14,8 @@ from sparkwire.catalogue import FORMATS, FUNCTIONS
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.databus.files import databus_table, write_events
-from sparkwire.kafka.files import kafka_log, write_options
+from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.write import write_options
 from tools import pages
 from tools.explain_picture import picture
 from tools.native import twins

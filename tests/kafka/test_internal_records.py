@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.kafka.definitions import messages
+from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.functions import FUNCTIONS as KAFKA
 from tests.support import internal_messages as golden
 from tests.support import kafka_storage_files as storage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.kafka.metadata import HIDDEN, ClusterState, MetadataChange
+from sparkwire.kafka.cluster.metadata import HIDDEN, ClusterState, MetadataChange
 from tests.support import kafka_tiered as tiered
 
 Table = list[dict[str, Any]]

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.core.sources.staging import Folder
-from sparkwire.kafka.files import kafka_log, write_log
-from sparkwire.kafka.files.write_rows import HEADERS
+from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.write import write_log
+from sparkwire.kafka.write.write_rows import HEADERS
 from tests.support import kafka_cases as golden
 from tests.support import log_files
 from tests.support.arrow import ask

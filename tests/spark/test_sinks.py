@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.kafka.files import write_log
+from sparkwire.kafka.write import write_log
 from sparkwire.spark.sinks import stream_writer
 
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparkwire.kafka.definitions import DefinedField, Message, messages
+from sparkwire.kafka.cluster.definitions import DefinedField, Message, messages
 from tests.support import DATA as DATA_FOLDER
 
 DATA = DATA_FOLDER / "kafka"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.kafka.internal_json import decode_internal_record
+from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from tests.support import kafka_cases as golden
 from tests.support.oracles import kafka as oracle
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sparkwire.kafka.drawing import Picture
-    from sparkwire.kafka.files.check import Report
+    from sparkwire.kafka.write.check import Report
     from sparkwire.spark.kafka_cluster import Cluster
 
 
@@ -93,7 +93,7 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     --------
     >>> print(sparkwire.kafka.check("/restored"))
     """
-    from sparkwire.kafka.files.check import check
+    from sparkwire.kafka.write.check import check
 
     return check(path, clean)
 

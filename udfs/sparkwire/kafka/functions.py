@@ -9,20 +9,18 @@ from sparkwire.core.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.core.function import Format, Function
 from sparkwire.kafka import (
     explain,
-    group_record,
-    internal_json,
     leader_epochs,
     lookups,
     producer_snapshot,
     to_records,
-    transaction_record,
     txn_index,
 )
 from sparkwire.kafka.batches import BATCHES, scan_batches
+from sparkwire.kafka.cluster import group_record, internal_json, transaction_record
+from sparkwire.kafka.cluster.internal_records import record_function
 from sparkwire.kafka.headers_map import decode_headers_map
 from sparkwire.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
-from sparkwire.kafka.internal_records import record_function
 from sparkwire.kafka.messages import MESSAGE_COLUMNS, MessageColumn
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 

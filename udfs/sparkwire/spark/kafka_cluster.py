@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkwire.kafka.metadata import ClusterState, MetadataChange
+from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.spark.udf import best_interface, udf
 
 METADATA: Final = "__cluster_metadata-0"

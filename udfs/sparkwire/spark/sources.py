@@ -26,7 +26,8 @@ from pyspark.sql.types import StructType
 from sparkwire.core.sources.follow import Follower
 from sparkwire.core.sources.format import Files, Sink
 from sparkwire.databus.files import databus_table, follow_events, write_events
-from sparkwire.kafka.files import follow_log, kafka_log, write_log
+from sparkwire.kafka.files import follow_log, kafka_log
+from sparkwire.kafka.write import write_log
 from sparkwire.spark.comments import commented
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.sinks import BatchWriter, stream_writer

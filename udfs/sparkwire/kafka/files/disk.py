@@ -18,17 +18,17 @@ import pyarrow as pa
 
 from sparkwire.core.builders import columns_of
 from sparkwire.core.sources.storage import File, OpenFile, listed
+from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder
-from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
 from sparkwire.kafka.files.seek import beside_folder
 from sparkwire.kafka.files.tier import small_file
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
-from sparkwire.kafka.internal_json import decode_internal_record
 from sparkwire.kafka.records import RECORDS_TABLE
+from sparkwire.kafka.tiered.encryption_keys import Keys
 
 _TOPIC_ID: Final = re.compile(rb"^topic_id:\s*([\w-]{22})\s*$", re.MULTILINE)
 _START: Final = re.compile(r"^(\S+) (\d+) (\d+)$", re.MULTILINE)

@@ -22,7 +22,6 @@ from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, a
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.disk import with_bucket
-from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
@@ -31,6 +30,7 @@ from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
 from sparkwire.kafka.sought import Search
+from sparkwire.kafka.tiered.encryption_keys import Keys
 
 NAME: Final = "kafka_log"
 RECORDS, BATCHES = "records", "batches"

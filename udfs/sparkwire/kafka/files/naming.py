@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sparkwire.core.sources.storage import GZIP, File
-from sparkwire.kafka.files.encryption_keys import Keys
-from sparkwire.kafka.files.manifest import Manifest
+from sparkwire.kafka.tiered.encryption_keys import Keys
+from sparkwire.kafka.tiered.manifest import Manifest
 
 _SEGMENT = re.compile(r"^(\d{20})(?:-[\w-]+)?\.log(?:\.gz)?$")
 _SNAPSHOT = re.compile(r"^\d{20}-\d{10}\.checkpoint$|^bootstrap\.checkpoint$")

@@ -26,14 +26,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, listed
-from sparkwire.kafka.files.chunks import ChunkLayer
-from sparkwire.kafka.files.encryption_keys import Keys
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.manifest import EPOCHS, Chunks, Manifest, NotWhole, parsed
 from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partition_of
 from sparkwire.kafka.files.seek import PAGE, Seeker
 from sparkwire.kafka.files.tier import index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
+from sparkwire.kafka.tiered.chunks import ChunkLayer
+from sparkwire.kafka.tiered.encryption_keys import Keys
+from sparkwire.kafka.tiered.manifest import EPOCHS, Chunks, Manifest, NotWhole, parsed
 
 MANIFEST, LOG = ".rsm-manifest", ".log"
 _STEM: Final = re.compile(r"^(\d{20})-([\w-]{22})$")

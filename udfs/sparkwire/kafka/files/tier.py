@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
-from sparkwire.kafka.files.encryption_keys import Keys
-from sparkwire.kafka.files.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 from sparkwire.kafka.files.naming import Segment
+from sparkwire.kafka.tiered.encryption_keys import Keys
+from sparkwire.kafka.tiered.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 
 LARGEST_INDEX: Final = 64 << 20
 """an index beyond that is not looked at [bytes]"""

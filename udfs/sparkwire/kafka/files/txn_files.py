@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.errors import OK
-from sparkwire.kafka.files.manifest import TRANSACTIONS
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import PAGE, beside
 from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
 from sparkwire.kafka.framing import THE_END, frame_blocks, framing_of_row
 from sparkwire.kafka.layout import BATCH, MAGIC
 from sparkwire.kafka.producer_snapshot import Producers
+from sparkwire.kafka.tiered.manifest import TRANSACTIONS
 from sparkwire.kafka.txn_index import TXN_INDEX, aborted_txns
 from sparkwire.kernels import Bytes
 

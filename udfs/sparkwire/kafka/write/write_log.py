@@ -18,13 +18,13 @@ from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.seek import Seeker
-from sparkwire.kafka.files.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment, hidden
-from sparkwire.kafka.files.write_options import ERROR, LogWrite, write_of
-from sparkwire.kafka.files.write_rows import by_partition, rows_of
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA
+from sparkwire.kafka.write.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment, hidden
+from sparkwire.kafka.write.write_options import ERROR, LogWrite, write_of
+from sparkwire.kafka.write.write_rows import by_partition, rows_of
 
 EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from sparkwire.core.builders import Column
 from sparkwire.core.column import from_codes
-from sparkwire.kafka.definitions import messages
-from sparkwire.kafka.internal_records import InternalRecords, MessageReader, RecordKind, column_of
+from sparkwire.kafka.cluster.definitions import messages
+from sparkwire.kafka.cluster.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__consumer_offsets"
 _READ: Final = range(3)  # the keys of which more than the version is answered

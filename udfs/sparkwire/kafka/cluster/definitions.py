@@ -27,8 +27,8 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from sparkwire.kafka import definition_machine as machine
-from sparkwire.kafka.definition_machine import MessageProgram, Step
+from sparkwire.kafka.cluster import definition_machine as machine
+from sparkwire.kafka.cluster.definition_machine import MessageProgram, Step
 from sparkwire.kernels.gather import texts_of
 
 _LAST: Final = 1 << 15  # beyond every version

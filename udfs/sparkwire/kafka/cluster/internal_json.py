@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
-from sparkwire.kafka.definition_machine import MOST_COPIED, read_frames
-from sparkwire.kafka.definitions import messages
-from sparkwire.kafka.internal_records import VERSION_SIZE, MessageReader, versions_of
+from sparkwire.kafka.cluster.definition_machine import MOST_COPIED, read_frames
+from sparkwire.kafka.cluster.definitions import messages
+from sparkwire.kafka.cluster.internal_records import VERSION_SIZE, MessageReader, versions_of
 from sparkwire.kernels import Ints
 
 TOPICS: Final = (

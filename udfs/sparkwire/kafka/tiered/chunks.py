@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.kafka.files.encryption_keys import Keys
-from sparkwire.kafka.files.manifest import Chunks, Encryption
+from sparkwire.kafka.tiered.encryption_keys import Keys
+from sparkwire.kafka.tiered.manifest import Chunks, Encryption
 
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
 """what is asked of storage in one request, where chunks are smaller and where they are many [bytes]"""

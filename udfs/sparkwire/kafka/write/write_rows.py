@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sparkwire.core.coerce import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
-from sparkwire.kafka.files.write_options import LogWrite, is_topic
 from sparkwire.kafka.layout import NO_TIMESTAMP, TIMESTAMP_TYPES
+from sparkwire.kafka.write.write_options import LogWrite, is_topic
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS: Final = pa.schema(

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sparkwire.base.errors import BAD_FIELD, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import from_codes
-from sparkwire.kafka.internal_records import InternalRecords, MessageReader, RecordKind, column_of
+from sparkwire.kafka.cluster.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__transaction_state"
 STATES: Final = (

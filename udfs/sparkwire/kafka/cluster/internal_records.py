@@ -13,8 +13,8 @@ from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK, TRUNCATED
 from sparkwire.core.builders import Column, columns_of, struct_type
 from sparkwire.core.column import Spans, build, empty, from_codes, gather, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
-from sparkwire.kafka.definition_machine import SCRATCH, STACK, ReadMessages, read_messages, write_messages
-from sparkwire.kafka.definitions import Message, Programs
+from sparkwire.kafka.cluster.definition_machine import SCRATCH, STACK, ReadMessages, read_messages, write_messages
+from sparkwire.kafka.cluster.definitions import Message, Programs
 from sparkwire.kafka.output import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
 

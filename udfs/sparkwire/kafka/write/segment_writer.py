@@ -19,10 +19,10 @@ from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
 from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets
 from sparkwire.kafka.files.kafka_log import NAME
-from sparkwire.kafka.files.write_options import LogWrite
 from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA, encode, records_of
+from sparkwire.kafka.write.write_options import LogWrite
 from sparkwire.kernels import Bools, Ints, int64, kernel
 
 SNAPSHOT: Final = ".snapshot"

@@ -20,10 +20,10 @@ from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
 from sparkwire.kafka.files.seek import entry_of
-from sparkwire.kafka.files.write_log import EPOCHS, METADATA, is_locked
-from sparkwire.kafka.files.write_options import is_topic
 from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX
 from sparkwire.kafka.leader_epochs import entries_of
+from sparkwire.kafka.write.write_log import EPOCHS, METADATA, is_locked
+from sparkwire.kafka.write.write_options import is_topic
 
 Action = Literal["refuse", "stray", "truncate", "delete", "rebuild", "serve"]
 

@@ -1,0 +1,1 @@
+"""What a cluster stores about itself: internal topics and metadata, by Kafka's own message definitions."""

@@ -1,0 +1,1 @@
+"""Segments in object storage: manifests, chunks and the keys that decrypt them."""

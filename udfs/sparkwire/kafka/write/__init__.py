@@ -1,0 +1,1 @@
+"""Write partition directories that a broker starts on, and check them."""
