@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from sparkwire import avro, databus, datahub, kafka, sql_functions
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "kafka", "publish", "register", "samples",
+    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "kafka", "publish", "read", "register", "samples",
     "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
@@ -88,6 +89,38 @@ def explain(value: Any) -> Explanation:
     from sparkwire.catalogue.explanation import explain
 
     return explain(value)
+
+
+def read(
+    path: str | Path, format: Literal["kafka_log", "databus"] | None = None, **options: Any
+) -> pa.RecordBatchReader:
+    """Read files as Arrow record batches without Spark, for pandas, DuckDB or Polars.
+
+    Rows, columns and options are those of the data sources; batches are read while you iterate.
+
+    Parameters
+    ----------
+    path
+        A file, a directory, a glob or a bucket; local or a URI.
+    format
+        The data source. By default the names of the files and their first bytes decide.
+    options
+        Options of the data source, such as ``startingOffset=100`` or ``columns="offset, key"``.
+
+    Raises
+    ------
+    ValueError
+        If an option is wrong, or no file at ``path`` is a Kafka segment or holds Databus events.
+    FileNotFoundError
+        If there is nothing at ``path``.
+
+    Examples
+    --------
+    >>> sparkwire.read(f"{sparkwire.samples()}/kafka/orders-0", columns="offset, key").read_pandas()
+    """
+    from sparkwire.catalogue.file_tables import read
+
+    return read(str(path), format, options)
 
 
 def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version: str = "5") -> None:

@@ -1,4 +1,4 @@
-"""``python -m sparkwire doctor | warm | publish``."""
+"""``python -m sparkwire dump | doctor | warm | publish``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ def arguments() -> argparse.ArgumentParser:
     """What the command line takes."""
     parser = argparse.ArgumentParser(prog="python -m sparkwire", description="sparkwire from the command line.")
     commands = parser.add_subparsers(dest="command", required=True)
+    dump = commands.add_parser("dump", help="print the rows of a file, a directory or a bucket, without Spark")
+    _add_dump_arguments(dump)
     commands.add_parser("doctor", help="what this Python, and the Spark that it finds, make of sparkwire")
     warm = commands.add_parser("warm", help="compile every kernel into a cache that can be shipped")
     warm.add_argument("directory", nargs="?", help="becomes NUMBA_CACHE_DIR; by default this Python's own cache")
@@ -24,10 +26,32 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_dump_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", help="a segment, directory, index, event file, bucket or file of JSON lines; local or a URI"
+    )
+    parser.add_argument("--batches", action="store_true", help="show batches of a Kafka log instead of records")
+    parser.add_argument("--key", help="show only records with this key: text, or bytes as 0x…")
+    parser.add_argument("--offset", type=int, help="show only the record at this offset")
+    parser.add_argument("--from", dest="start", help="start at this offset or time (Kafka), or at this SCN (Databus)")
+    parser.add_argument("--head", type=int, metavar="N", help="stop after N rows")
+    parser.add_argument("--corrupt", action="store_true", help="show only rows with an error")
+    parser.add_argument("--columns", help="a comma list of columns")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="any option of the data source"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON lines with every column")
+    parser.add_argument("--output", metavar="FILE", help="write a .parquet, .arrow or .jsonl file instead")
+
+
 def main() -> int:
     """Run one of the commands; its exit code."""
     parser = arguments()
     given = parser.parse_args()
+    if given.command == "dump":
+        from sparkwire.catalogue import dump_command
+
+        return dump_command.run(given)
     if given.command == "doctor":
         return _doctor()
     return _warm(given.directory) if given.command == "warm" else _publish(parser, given)

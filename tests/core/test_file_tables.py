@@ -1,0 +1,201 @@
+"""Files as Arrow tables without Spark, and the command that prints them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from kafka.record import MemoryRecords
+
+import sparkwire
+from sparkwire.__main__ import arguments
+from sparkwire.catalogue import dump_command
+from tests.support import ROOT
+
+SAMPLES = sparkwire.samples()
+ORDERS = SAMPLES / "kafka" / "orders-0"
+
+
+def dumped(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert dump_command.run(arguments().parse_args(["dump", *words])) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert dump_command.run(arguments().parse_args(["dump", *words])) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.count("\n") == 1
+    return error
+
+
+def by_another_reader(segment: Path) -> list[tuple[int, bytes | None, bytes | None]]:
+    """The records of a segment as kafka-python reads them, control records left out."""
+    batches, found = MemoryRecords(segment.read_bytes()), []
+    while (batch := batches.next_batch()) is not None:
+        if not getattr(batch, "is_control_batch", False):
+            found += [(record.offset, record.key, record.value) for record in batch]
+    return found
+
+
+def test_read_gives_the_records_of_a_segment() -> None:
+    expected = by_another_reader(SAMPLES / "kafka" / "orders.log")
+    table = sparkwire.read(SAMPLES / "kafka" / "orders.log", columns="offset, key, value").read_all()
+    assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
+def test_read_takes_options_as_python_values() -> None:
+    rows = sparkwire.read(
+        str(ORDERS), startingOffset=5, endingOffset=9, columns=["offset"], controlRecords=True
+    ).read_all()
+    assert rows.column_names == ["offset"]
+    assert rows.column("offset").to_pylist() == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("path", "format"),
+    [
+        ("kafka/orders-0", "kafka_log"),
+        ("kafka/orders.log", "kafka_log"),
+        ("cluster/bucket", "kafka_log"),
+        ("databus/relay_v1.bin", "databus"),
+        ("databus/damaged_v1.bin", "databus"),
+        ("databus/espresso_v2.bin", "databus"),
+    ],
+)
+def test_the_bytes_decide_the_format(path: str, format: str) -> None:
+    found, named = sparkwire.read(SAMPLES / path), sparkwire.read(SAMPLES / path, format)  # type: ignore[arg-type]
+    assert found.schema == named.schema
+    assert found.read_all() == named.read_all()
+
+
+def test_a_first_batch_beyond_the_bytes_that_are_looked_at(tmp_path: Path) -> None:
+    value = b"v" * 10_000
+    row = {"key": b"k", "value": value, "timestamp_ms": 1, "headers": []}
+    writer = sparkwire.FUNCTIONS["to_kafka_records"]
+    records = pa.array([[row]], writer.arguments[0].type)
+    (tmp_path / "export").write_bytes(
+        writer.decode(records, pa.array([7]), pa.array(["none"]), pa.array([2], pa.int32()))[0].as_py()
+    )
+    assert sparkwire.read(tmp_path / "export").read_all().column("value").to_pylist() == [value]
+
+
+def test_what_is_no_format_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match="holds neither Kafka segments nor Databus events"):
+        sparkwire.read(SAMPLES / "kafka" / "README.md")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        sparkwire.read(SAMPLES / "nowhere")
+    with pytest.raises(ValueError, match="has no option startingOfset"):
+        sparkwire.read(ORDERS, startingOfset=1)
+
+
+def test_dump_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    head, *rows = dumped(capsys, str(ORDERS), "--head", "3")
+    assert head.split() == ["topic", "partition", "offset", "timestamp", "key", "value", "headers", "error"]
+    assert [row.split()[:3] for row in rows] == [["orders", "0", str(offset)] for offset in range(3)]
+
+
+def test_dump_prints_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = {offset: key for file in ORDERS.glob("*.log") for offset, key, _ in by_another_reader(file)}
+    [row] = map(json.loads, dumped(capsys, str(ORDERS), "--json", "--offset", "2"))
+    assert row["offset"] == 2
+    assert bytes.fromhex(row["key"].removeprefix("0x")) == keys[2]
+    assert row["timestamp"].endswith("Z")
+    first, *_ = dumped(capsys, str(ORDERS), "--json", "--key", row["key"])
+    assert json.loads(first)["offset"] == 2
+
+
+def test_dump_starts_at_an_offset_or_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    def offsets(start: str) -> list[int]:
+        lines = dumped(capsys, str(ORDERS), "--json", "--columns", "offset", "--head", "2", "--from", start)
+        return [json.loads(line)["offset"] for line in lines]
+
+    assert offsets("5") == [5, 6]
+    assert offsets("2020-09-13T12:00:00Z") == [0, 1]
+
+
+def test_dump_shows_corrupt_rows_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        json.loads(line) for line in dumped(capsys, str(SAMPLES / "databus" / "damaged_v1.bin"), "--corrupt", "--json")
+    ]
+    assert [row["error"] for row in rows] == [
+        "VALUE_CRC_MISMATCH", "HEADER_CRC_MISMATCH", "HEADER_CRC_MISMATCH", "BAD_LENGTH", "HEADER_CRC_MISMATCH", "TRUNCATED",
+    ]  # fmt: skip
+
+
+def test_dump_reads_what_else_a_broker_keeps(capsys: pytest.CaptureFixture[str]) -> None:
+    payments = SAMPLES / "cluster" / "disk" / "payments-0"
+    assert dumped(capsys, str(payments / "leader-epoch-checkpoint"))[1:] == ["0      0", "2      574"]
+    index = min(payments.glob("*.index"))
+    function = sparkwire.FUNCTIONS["kafka_offset_index"]
+    expected = function.decode(pa.array([index.read_bytes()], pa.binary()), pa.array([int(index.stem)]))[0].as_py()
+    assert list(map(json.loads, dumped(capsys, str(index), "--json"))) == expected
+
+
+def test_dump_reads_batches_and_json_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    head, *batches = dumped(capsys, str(SAMPLES / "kafka" / "orders.log"), "--batches")
+    assert "base_offset" in head
+    assert len(batches) == len(sparkwire.read(SAMPLES / "kafka" / "orders.log", rows="batches").read_all())
+    head, *changes = dumped(capsys, str(SAMPLES / "datahub" / "messages.jsonl"))
+    assert changes[0].startswith("INSERT")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".jsonl"])
+def test_dump_writes_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"orders{suffix}"
+    assert dumped(capsys, str(ORDERS), "--output", str(target)) == []
+    expected = sparkwire.read(ORDERS).read_all()
+    if suffix == ".parquet":
+        assert pq.read_table(target).equals(expected)
+    elif suffix == ".arrow":
+        assert pa.ipc.open_file(target).read_all() == expected
+    else:
+        assert len(target.read_text().splitlines()) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nowhere",), "does not exist"),
+        ((str(ORDERS), "--output", "orders.txt"), "--output takes a .parquet"),
+        ((str(ORDERS), "--option", "x"), "--option takes NAME=VALUE"),
+        ((str(ORDERS), "--option", "x=1"), "has no option x"),
+        ((str(ORDERS), "--columns", "offsets"), "offsets"),
+        ((str(SAMPLES / "datahub" / "messages.jsonl"), "--columns", "offset"), "there is no column 'offset'"),
+        (
+            (str(SAMPLES / "cluster/disk/payments-0/leader-epoch-checkpoint"), "--corrupt"),
+            "--corrupt needs a column error",
+        ),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in refused(capsys, *words)
+
+
+@pytest.mark.process
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "sparkwire", "dump", str(ORDERS), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dump:
+        assert dump.stdout is not None
+        assert dump.stderr is not None
+        dump.stdout.readline()
+        dump.stdout.close()
+        assert dump.stderr.read() == b""
+        assert dump.wait() == 0
+
+
+def test_the_page_about_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/without-spark.md").read_text("utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "without-spark.md", "exec"), names)
+        assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len(blocks) == 2

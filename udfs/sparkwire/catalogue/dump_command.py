@@ -1,0 +1,225 @@
+"""``python -m sparkwire dump PATH``: look at the rows of a file, a directory or a bucket without Spark.
+
+The options follow `kafka-dump-log` and `kcat`; the rows are those of `file_tables`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.catalogue.file_tables import SOURCES, source_of, table_of
+from sparkwire.core.sources.storage import listed
+from sparkwire.databus.files import databus_table
+from sparkwire.kafka.files import kafka_log
+
+_SHOWN: Final[Mapping[str, Sequence[str]]] = {
+    "records": ("topic", "partition", "offset", "timestamp", "key", "value", "headers", "error"),
+    "batches": (
+        "topic", "partition", "position", "size", "base_offset", "last_offset", "magic", "compression", "record_count",
+        "producer_id", "is_transactional", "is_control", "crc_valid", "error",
+    ),
+    "events": ("stream", "position", "window_scn", "sequence", "opcode", "src_id", "timestamp", "key", "value_size", "error"),
+    "debezium_change": ("operation", "table", "event_time", "before", "after", "error"),
+    "datahub_change": ("operation", "sequence_id", "table", "event_time", "before", "after", "error"),
+}  # fmt: skip
+"""columns of a printed table; other formats show all of theirs"""
+_WIDEST: Final = 48
+"""of a printed value [characters]"""
+_PAGE: Final = 200
+"""rows that share the widths of their columns"""
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print the rows; the exit code of the command."""
+    try:
+        name, schema, batches = _rows(given)
+        if given.output:
+            _save(given.output, schema, batches)
+        elif given.json:
+            _print_json(batches, sys.stdout)
+        else:
+            _print_table(_shown(name, given, schema), batches, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        return 0
+    except (ValueError, OSError) as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 2
+    return 0
+
+
+def _rows(given: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.RecordBatch]]:
+    name, schema, batches = table_of(given.path, _options(given))
+    if given.corrupt:
+        if "error" not in schema.names:
+            raise ValueError(f"--corrupt needs a column error, and {name} has none")
+        batches = _kept(batches, lambda batch: pc.is_valid(batch.column("error")))
+    if given.key is not None and name != kafka_log.NAME:
+        if "key" not in schema.names:
+            raise ValueError(f"--key needs a column key, and {name} has none")
+        batches = _kept(batches, lambda batch: pc.equal(batch.column("key").cast(pa.string()), given.key))
+    if given.columns and name not in SOURCES:
+        names = _chosen(given.columns, schema.names)
+        schema = pa.schema([schema.field(each) for each in names])
+        batches = (batch.select(names) for batch in batches)
+    return name, schema, batches if given.head is None else _first(batches, given.head)
+
+
+def _chosen(columns: str, names: Sequence[str]) -> list[str]:
+    chosen = [each.strip() for each in columns.split(",")]
+    for each in chosen:
+        if each not in names:
+            raise ValueError(f"there is no column {each!r}: choose from {', '.join(names)}")
+    return chosen
+
+
+def _options(given: argparse.Namespace) -> dict[str, str]:
+    """The options of the data source that reads the path, none where a function reads it."""
+    options = dict[str, str]()
+    for each in given.option:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ValueError(f"--option takes NAME=VALUE, got {each}")
+        options[name] = value
+    if given.batches:
+        options["rows"] = kafka_log.BATCHES
+    if given.offset is not None:
+        options |= {"startingOffset": str(given.offset), "endingOffset": str(given.offset + 1)}
+    if given.start is not None:
+        options[_start_option(given)] = given.start
+    is_source = _is_source(given.path)
+    if given.columns and is_source:
+        options["columns"] = given.columns
+    if given.key is not None and is_source and source_of(given.path) == kafka_log.NAME:
+        options["key"] = given.key
+    return options
+
+
+def _is_source(path: str) -> bool:
+    files, single = listed(path)
+    try:
+        return source_of(path) in SOURCES and not (single and files[0].basename.endswith("index"))
+    except ValueError:
+        return False
+
+
+def _start_option(given: argparse.Namespace) -> str:
+    if source_of(given.path) == databus_table.NAME:
+        return "startingScn"
+    return "startingOffset" if given.start.lstrip("-").isdigit() else "startingTimestamp"
+
+
+def _kept(batches: Iterable[pa.RecordBatch], keep: Any) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.filter(keep(batch))
+
+
+def _first(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
+        if rows <= 0:
+            return
+
+
+def _shown(name: str, given: argparse.Namespace, schema: pa.Schema) -> list[str]:
+    if given.columns:
+        return list(schema.names)
+    kind = {kafka_log.NAME: "batches" if given.batches else "records", databus_table.NAME: "events"}.get(name, name)
+    return [each for each in _SHOWN.get(kind, schema.names) if each in schema.names]
+
+
+# -- a table
+
+
+def _print_table(names: Sequence[str], batches: Iterable[pa.RecordBatch], out: TextIO) -> None:
+    widths = [len(each) for each in names]
+    head_printed = False
+    for batch in batches:
+        for start in range(0, batch.num_rows, _PAGE):
+            page = batch.select(names).slice(start, _PAGE)
+            rows = list(zip(*([_cell(each) for each in column.to_pylist()] for column in page.columns), strict=True))
+            widths = [
+                max(width, *map(len, column)) for width, column in zip(widths, zip(*rows, strict=True), strict=True)
+            ]
+            if not head_printed:
+                _print_row(names, widths, out)
+                head_printed = True
+            for row in rows:
+                _print_row(row, widths, out)
+    if not head_printed:
+        _print_row(names, widths, out)
+
+
+def _print_row(row: Sequence[str], widths: Sequence[int], out: TextIO) -> None:
+    out.write("  ".join(each.ljust(width) for each, width in zip(row, widths, strict=True)).rstrip() + "\n")
+
+
+def _cell(value: Any) -> str:
+    plain = _plain(value)
+    text = "NULL" if plain is None else plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    text = text if text.isprintable() else text.encode("unicode_escape").decode()
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+# -- JSON lines
+
+
+def _print_json(batches: Iterable[pa.RecordBatch], out: TextIO) -> None:
+    for batch in batches:
+        for row in batch.to_pylist():
+            out.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: bytes as UTF-8 text where they are that, else as ``0x…``, as `--key` takes them."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return f"0x{value.hex()}"
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+# -- a file
+
+
+def _save(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    suffix = Path(name).suffix
+    if suffix == ".jsonl":
+        with Path(name).open("w", encoding="utf-8") as out:
+            _print_json(batches, out)
+    elif suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(name, schema) as writer:
+            _write(writer, batches)
+    elif suffix == ".arrow":
+        with pa.ipc.new_file(name, schema) as writer:
+            _write(writer, batches)
+    else:
+        raise ValueError(f"--output takes a .parquet, .arrow or .jsonl file, got {name}")
+
+
+def _write(writer: Any, batches: Iterable[pa.RecordBatch]) -> None:
+    for batch in batches:
+        writer.write_batch(batch)

@@ -1,0 +1,171 @@
+"""Read a file, a directory or a bucket as an Arrow table, without Spark.
+
+`read` gives the rows of the data sources, with their columns and options. `table_of` also reads the other files of a broker
+(indexes, producer snapshots, leader epochs) and JSON lines of DataHub or Debezium, for ``python -m sparkwire dump``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.core.sources.format import Files
+from sparkwire.core.sources.storage import File, OpenFile, listed
+from sparkwire.databus.files import databus_table
+from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.files.naming import base_offset_of, segments
+from sparkwire.kafka.files.remote import is_bucket
+from sparkwire.kafka.layout import ENTRY, MAGIC, OVERHEAD
+
+SOURCES: Final[Mapping[str, Files]] = {source.NAME: source for source in (kafka_log, databus_table)}
+"""data sources by name"""
+
+_OF_SUFFIX: Final = {
+    ".index": "kafka_offset_index",
+    ".timeindex": "kafka_time_index",
+    ".txnindex": "kafka_txn_index",
+    ".snapshot": "kafka_producer_snapshot",
+    "leader-epoch-checkpoint": "kafka_leader_epochs",
+}
+"""functions that read a whole file, by how its name ends"""
+_CHANGES: Final = ("debezium_change", "datahub_change")
+"""functions that read one line of JSON"""
+_SNIFFED: Final = 4096
+"""of a file, to find out its format [bytes]"""
+_NEWEST_MAGIC: Final = 2
+
+
+class Table(NamedTuple):
+    """Rows of a path, as they are read."""
+
+    format: str
+    """a data source, or the function that gives the rows"""
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+def read(path: str, format: str | None = None, options: Mapping[str, Any] | None = None) -> pa.RecordBatchReader:
+    """The rows of a data source; see `sparkwire.read`."""
+    name = format or source_of(path)
+    if name not in SOURCES:
+        raise ValueError(f"read takes the formats {' and '.join(SOURCES)}, got {name!r}")
+    schema, batches = _rows(SOURCES[name], path, options or {})
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _rows(source: Files, path: str, options: Mapping[str, Any]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    query = source.query({"path": path} | {name: _as_text(value) for name, value in options.items()})
+    schema = source.schema(query)
+    tasks = source.plan(query)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for task in tasks:
+            for batch in source.read(query, task, None):
+                yield batch if batch.schema.equals(schema) else batch.cast(schema)
+
+    return schema, batches()
+
+
+def _as_text(value: Any) -> str:
+    """An option's value as Spark hands it over."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def source_of(path: str) -> str:
+    """The data source that reads a path; ValueError where neither does."""
+    files, single = listed(path)
+    if not single and (is_bucket(files) or segments(files, False, "")):
+        return kafka_log.NAME
+    if single and base_offset_of(files[0].basename) is not None:
+        return kafka_log.NAME
+    for file in files:
+        found = _sniffed(file)
+        if found is not None:
+            return found
+    raise ValueError(
+        f"{path} holds neither Kafka segments nor Databus events: name format='kafka_log' or format='databus' if it does"
+    )
+
+
+def _sniffed(file: File) -> str | None:
+    head = _head(file)
+    if not head:
+        return None
+    if _ask("kafka_valid_bytes", head):
+        return kafka_log.NAME
+    if any(event["status"] == "OK" for event in _ask("dbus_events", head)):
+        return databus_table.NAME
+    return kafka_log.NAME if _is_long_batch(head, file) else None
+
+
+def _is_long_batch(head: bytes, file: File) -> bool:
+    """Whether a file may begin with a batch that is longer than its head."""
+    if len(head) < _SNIFFED:
+        return False
+    end = OVERHEAD + int.from_bytes(head[ENTRY["size"].offset : ENTRY["size"].end], "big", signed=True)
+    return _SNIFFED < end <= file.size and head[MAGIC] <= _NEWEST_MAGIC
+
+
+def _head(file: File) -> bytes:
+    with OpenFile(file) as source:
+        return bytes(source.read(0, min(_SNIFFED, source.size)))
+
+
+def _ask(function: str, data: bytes, *arguments: Any) -> Any:
+    return (
+        FUNCTIONS[function].decode(pa.array([data], pa.binary()), *(pa.array([each]) for each in arguments))[0].as_py()
+    )
+
+
+def table_of(path: str, options: Mapping[str, Any]) -> Table:
+    """The rows of any file, directory or bucket that this package reads; ValueError where it reads none of it."""
+    files, single = listed(path)
+    if single:
+        function = next((name for suffix, name in _OF_SUFFIX.items() if files[0].basename.endswith(suffix)), None)
+        rows = _whole_file(files[0], function) if function else _json_lines(files[0])
+        if rows is not None:
+            if options:
+                raise ValueError(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
+            return rows
+    name = source_of(path)
+    return Table(name, *_rows(SOURCES[name], path, options))
+
+
+def _whole_file(file: File, function: str) -> Table:
+    with OpenFile(file) as source:
+        data = bytes(source.read(0, source.size))
+    arguments = [pa.array([data], pa.binary())]
+    if len(FUNCTIONS[function].arguments) > 1:
+        stem = file.basename.partition(".")[0]
+        if not stem.isdigit():
+            raise ValueError(
+                f"{file.name} has no base offset in its name, which {function} needs: 00000000000000000000.index"
+            )
+        arguments.append(pa.array([int(stem)]))
+    return _spread(function, FUNCTIONS[function].decode(*arguments).flatten())
+
+
+def _json_lines(file: File) -> Table | None:
+    """Messages of DataHub or Debezium, one a line; None where the file is none of that."""
+    if not _head(file).lstrip().startswith(b"{"):
+        return None
+    with OpenFile(file) as source:
+        lines = pa.array(bytes(source.read(0, source.size)).splitlines(), pa.binary())
+    decoded = {name: FUNCTIONS[name].decode(lines) for name in _CHANGES if name in FUNCTIONS}
+    best = max(decoded, key=lambda name: pc.sum(pc.is_null(decoded[name].field("error"))).as_py() or 0)
+    return _spread(best, decoded[best])
+
+
+def _spread(function: str, rows: pa.StructArray) -> Table:
+    table = pa.RecordBatch.from_struct_array(rows)
+    return Table(function, table.schema, iter([table]))
