@@ -157,6 +157,81 @@ def test_an_id_that_is_not_known_is_asked_for_again_after_a_while(
     assert list(registry.registered([9])) == [9]
 
 
+def order_of(first: str, second: str) -> dict[str, Any]:
+    """Two fields of a type, in this order."""
+    fields = [{"name": name, "type": "long"} for name in (first, second)]
+    return {"type": "record", "name": "Order", "fields": fields}
+
+
+@pytest.mark.parametrize("first", ["default", "eu"])
+def test_an_id_is_that_of_its_context_whatever_was_asked_before(server: RegistryServer, first: str) -> None:
+    """The same process asks one server for both."""
+    texts = {"default": order_of("customer", "cents"), "eu": order_of("cents", "customer")}
+    server.register("orders-value", texts["default"], id=1)
+    server.register(":.eu:orders-value", texts["eu"], id=1)
+    registries = {
+        "default": Registry.http(server.url),
+        "eu": Registry.http(server.url, subjects=[":.eu:orders-value"]),
+    }
+    for name in sorted(registries, key=lambda name: name != first) * 2:
+        registries[name].ids()
+        assert json.loads(registries[name].registered([1])[1].text) == texts[name], name
+    both = Registry.http(server.url, subjects=["orders-value", ":.eu:orders-value"])
+    for ask in (both.ids, lambda: both.registered([1])):
+        with pytest.raises(RegistryError, match=r"^schema 1 is not the same in the contexts \., \.eu of the registry"):
+            ask()
+
+
+def test_a_guid_that_was_asked_for_leaves_no_id_behind(server: RegistryServer) -> None:
+    """Confluent's client keeps the schema of a GUID by its id, too, whatever its context."""
+    server.register(":.eu:orders-value", order_of("cents", "customer"), id=1)
+    guid = server.guid(1)
+    server.register("orders-value", order_of("customer", "cents"), id=1)
+    registry = Registry.http(server.url)
+    of_guid, of_id = registry.registered([guid])[guid], registry.registered([1])[1]
+    assert [json.loads(one.text)["fields"][0]["name"] for one in (of_guid, of_id)] == ["cents", "customer"]
+
+
+def test_a_reference_is_to_a_subject_of_the_context(server: RegistryServer) -> None:
+    server.register("geo", order_of("lat", "long"))
+    server.register(":.eu:geo", order_of("long", "lat"), id=7)
+    to = [reference("Order", "geo")]
+    server.register(":.eu:trip-value", PLACE, references=to, id=8)
+    registry = Registry.http(server.url, subjects=[":.eu:trip-value"])
+    for _ in range(2):
+        assert registry.ids() == [8]
+        [(_, text)] = registry.registered([8])[8].references
+        assert json.loads(text) == order_of("long", "lat")
+
+
+def test_what_one_registry_was_refused_another_is_not(server: RegistryServer) -> None:
+    """Whose id was not known yet asks again; what others may read is no answer for who must not."""
+    assert Registry.http(server.url).registered([9]) == {}
+    server.register("late", CITY, id=9)
+    assert list(Registry.http(server.url, ("wine", "secret")).registered([9])) == [9]
+    assert list(Registry.http(server.url).registered([9])) == [9]
+    server.failing = [Answer(403, TEXT)]
+    with pytest.raises(RegistryError, match="this user may not read it"):
+        Registry.http(server.url, ("beer", "secret")).registered([9])
+
+
+def token_of(config: dict[str, str]) -> dict[str, str]:
+    """A provider of tokens, as Confluent's client takes them."""
+    return {"bearer.auth.token": config["token"], "bearer.auth.logical.cluster": "", "bearer.auth.identity.pool.id": ""}
+
+
+def test_settings_may_be_of_any_type(server: RegistryServer) -> None:
+    server.register("city", CITY)
+    for token in ("one", "another"):
+        settings = {
+            "bearer.auth.credentials.source": "CUSTOM",
+            "bearer.auth.custom.provider.function": token_of,
+            "bearer.auth.custom.provider.config": {"token": token},
+        }
+        assert list(Registry.http(server.url, settings=settings).registered([1])) == [1]
+    assert server.authorizations == {"Bearer one", "Bearer another"}
+
+
 def test_other_types_are_no_avro_schemas(server: RegistryServer) -> None:
     server.register("json", '{"type": "object"}', "JSON")
     server.register("city", CITY)

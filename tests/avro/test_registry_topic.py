@@ -131,6 +131,14 @@ def test_one_id_in_several_contexts() -> None:
         of(eu, us).registered([1])
 
 
+def test_ids_count_in_the_context_of_the_subjects() -> None:
+    mine, eu = version("a", 1, 1, CITY), version(":.eu:a", 1, 1, {**CITY, "name": "EU"})
+    assert names(of(mine, eu, subjects=[":.eu:a"]), 1) == ["geo.EU"]
+    assert names(of(mine, eu, subjects=["a"]), 1) == ["geo.City"]
+    with pytest.raises(RegistryError, match=r"^schema 1 is not the same in the contexts \., \.eu of the registry"):
+        of(mine, eu, subjects=["a", ":.eu:a"]).registered([1])
+
+
 def test_records_that_no_registry_wrote_are_passed_over() -> None:
     odd = [
         (b"\xff", b"{"),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import trustme
 
@@ -85,7 +85,9 @@ class RegistryServer:
         path = [unquote(part) for part in parts.path.strip("/").split("/")]
         match method, path:
             case "GET", ["schemas", "ids", id]:
-                return self._schema([one for one in self.versions.values() if str(one["id"]) == id])
+                asked = _context(parse_qs(parts.query).get("subject", [""])[0])
+                mine = [one for one in self.versions.values() if _context(one["subject"]) == asked]
+                return self._schema([one for one in mine if str(one["id"]) == id])
             case "GET", ["schemas", "guids", guid]:
                 return self._schema([one for one in self.versions.values() if one["guid"] == guid])
             case "GET", ["subjects", subject, "versions"]:
@@ -106,12 +108,17 @@ class RegistryServer:
                 new = self.register(
                     subject, body["schema"], body.get("schemaType") or "AVRO", body.get("references") or ()
                 )
-                mine = [one for one in self.versions.values() if one["id"] == new and one["subject"] == subject]
-                return 200, _without(mine[0], "deleted")
+                its = [one for one in self.versions.values() if one["id"] == new and one["subject"] == subject]
+                return 200, _without(its[0], "deleted")
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
     def _schema(self, found: list[dict[str, Any]]) -> tuple[int, Any]:
         return (200, _without(found[0], "deleted", "subject", "version")) if found else _not_found("schema")
+
+
+def _context(subject: str) -> str:
+    """``.eu`` of ``:.eu:orders``; an id counts in its context."""
+    return subject.split(":")[1] if subject.startswith(":.") else "."
 
 
 def _without(one: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -10,8 +10,20 @@ AVRO: Final = "AVRO"
 _MOST_WITHIN: Final = 64
 """references within each other"""
 
+DEFAULT_CONTEXT: Final = "."
+
 Place = tuple[str, int]
 """a subject and one of its versions"""
+
+
+def context_of(subject: str) -> str:
+    """The context of a subject, in which its ids count: ``.name`` of ``:.name:subject``."""
+    return subject.split(":")[1] if subject.startswith(":.") else DEFAULT_CONTEXT
+
+
+def in_context(subject: str, context: str) -> str:
+    """The subject as one of a context, where its name does not say another."""
+    return subject if context == DEFAULT_CONTEXT or subject.startswith(":.") else f":{context}:{subject}"
 
 
 class RegistryError(RuntimeError):
@@ -59,6 +71,16 @@ class Version(NamedTuple):
         return f"{self.subject}, version {self.version}"
 
 
+def check_contexts(key: Hashable, versions: Sequence[Version], advice: str) -> None:
+    """RegistryError where an id is that of other schemas in other contexts; ``advice`` has a place for one of these."""
+    if len({(version.text, version.references) for version in versions}) > 1:
+        contexts = sorted({context_of(version.subject) for version in versions})
+        raise RegistryError(
+            f"schema {key} is not the same in the contexts {', '.join(contexts)} of the registry: choose one, "
+            + advice.format(contexts[0])
+        )
+
+
 def with_references(version: Version, title: str, at: Callable[[Place, Version], Version | None]) -> Registered:
     """A version and all that it refers to.
 
@@ -77,17 +99,17 @@ def with_references(version: Version, title: str, at: Callable[[Place, Version],
     def follow(one: Version, within: tuple[Place, ...]) -> None:
         for name, place in one.references:
             named = f"{title} refers to {place[0]}, version {place[1]}"
-            if place in within or len(within) == _MOST_WITHIN:
-                raise RegistryError(
-                    f"{named}, which leads back to itself" if place in within else f"{named}, and so on"
-                )
-            if place in found:
-                continue
             referred = at(place, one)
             if referred is None:
                 raise RegistryError(f"{named}, which is not there")
-            follow(referred, (*within, place))
-            found[place] = name, referred.text
+            there = referred.subject, referred.version  # in its context
+            if there in within or len(within) == _MOST_WITHIN:
+                raise RegistryError(
+                    f"{named}, which leads back to itself" if there in within else f"{named}, and so on"
+                )
+            if there not in found:
+                follow(referred, (*within, there))
+                found[there] = name, referred.text
 
     follow(version, ((version.subject, version.version),))
     return Registered(version.text, title, version.type, tuple(found.values()))

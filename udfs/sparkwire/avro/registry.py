@@ -95,7 +95,8 @@ class Registry:
             function holds, and is in no text.
         subjects
             those whose versions there can be. With them, a query knows its columns without looking at the data first, which a
-            stream cannot do.
+            stream cannot do. Ids count in the context of the subjects (``:.eu:orders-value``), without subjects in the
+            default one; of another one, all of ``https://registry:8081/contexts/.eu`` is.
         patience
             how long a registry may be away, or answer that it is busy, before a query fails [s]
         settings
@@ -127,7 +128,8 @@ class Registry:
         subjects
             as in ``http``
         context
-            in which ids count, ``.name``: by default that of subjects without one, and another's where only that has an id
+            in which ids count, ``.name``: by default that of ``subjects``; without these the default one, and another's where
+            only that has an id
 
         Returns
         -------

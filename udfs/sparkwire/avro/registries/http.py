@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -12,10 +11,14 @@ from urllib.parse import urlsplit
 
 from sparkwire.avro.registered import (
     AVRO,
+    DEFAULT_CONTEXT,
     Place,
     Registered,
     RegistryError,
     Version,
+    check_contexts,
+    context_of,
+    in_context,
     needing_the_extra,
     with_references,
 )
@@ -65,7 +68,7 @@ class _Server(NamedTuple):
 
 
 class HttpRegistry(Registry):
-    """See ``Registry.http``. Clients and what they have been told are kept for the whole process."""
+    """See ``Registry.http``. Clients and the schemas that they have been told are kept for the whole process."""
 
     def __init__(
         self,
@@ -77,6 +80,9 @@ class HttpRegistry(Registry):
     ) -> None:
         self._server = _Server(url, auth, tuple(sorted(settings.items())))
         self._subjects, self._patience = subjects, patience
+        self._contexts = sorted({context_of(subject) for subject in subjects}) or [DEFAULT_CONTEXT]
+        self._missed: dict[tuple[str, Hashable], float] = {}
+        """when the registry did not know an id of a context"""
         try:
             with needing_the_extra("Registry.http"):
                 _session(self._server)
@@ -90,8 +96,7 @@ class HttpRegistry(Registry):
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
             return None
-        session = _session(self._server)
-        found: list[Hashable] = []
+        found: dict[Hashable, list[Version]] = {}
         for subject in self._subjects:
             versions = self._versions(subject)
             if not versions:
@@ -99,42 +104,65 @@ class HttpRegistry(Registry):
             for version in versions:
                 one = self._at((subject, version))
                 if one is not None:
-                    found.append(one.id)
-                    session.known[one.id] = self._registered(one)
-        return list(dict.fromkeys(found))
+                    found.setdefault(one.id, []).append(one)
+                    self._session.known[context_of(subject), one.id] = one, self._registered(one)
+        for key, some in found.items():
+            check_contexts(key, some, "subjects of {} alone")
+        return list(found)
 
     def _versions(self, subject: str) -> Sequence[int]:
         with self._asking(f"subject {subject}"):
             return self._patiently(lambda client: client.get_versions(subject, deleted=True)) or ()
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        session, found = _session(self._server), {}
+        found = {}
         for key in ids:
-            if key not in session.known and time.monotonic() - session.missed.get(key, -math.inf) > _MISSED_FOR:
-                self._fetch(key)
-            if key in session.known:
-                found[key] = session.known[key]
+            some = [one for context in self._contexts if (one := self._known(context, key)) is not None]
+            check_contexts(key, [version for version, _ in some], "subjects of {} alone")
+            if some:
+                found[key] = some[-1][1]
         return found
 
-    def _fetch(self, key: Hashable) -> None:
-        session, ask = _session(self._server), "get_schema" if isinstance(key, int) else "get_schema_by_guid"
+    def _known(self, context: str, key: Hashable) -> tuple[Version, Registered] | None:
+        """A schema by its id, which counts in a context."""
+        session, place = self._session, (context, key)
+        if place not in session.known and time.monotonic() - self._missed.get(place, -math.inf) > _MISSED_FOR:
+            schema = self._fetch(context, key)
+            if schema is None:
+                self._missed[place] = time.monotonic()
+            else:
+                version = _version(schema, in_context(f"schema {key}", context), 0)
+                session.known[place] = version, self._registered(version)
+        return session.known.get(place)
+
+    def _fetch(self, context: str, key: Hashable) -> Any:
         with self._asking(f"schema {key}"):
-            schema = self._patiently(lambda client: getattr(client, ask)(key))
-        if schema is None:
-            session.missed[key] = time.monotonic()
-        else:
-            session.known[key] = self._registered(_version(schema, f"schema {key}", 0))
+            if not isinstance(key, int):
+                return self._patiently(lambda client: client.get_schema_by_guid(key))
+            qualified = () if context == DEFAULT_CONTEXT else (in_context("", context),)
+            return self._patiently(lambda client: client.get_schema(key, *qualified))
 
     def _registered(self, version: Version) -> Registered:
         named = version.title if version.version else version.subject
         return with_references(
-            version, f"{named} of the registry at {self._server.title}", lambda place, _: self._at(place)
+            version,
+            f"{named} of the registry at {self._server.title}",
+            lambda place, referring: self._at((in_context(place[0], context_of(referring.subject)), place[1])),
         )
 
     def _at(self, place: Place) -> Version | None:
-        with self._asking(f"{place[0]}, version {place[1]}"):
-            one = self._patiently(lambda client: client.get_version(*place, deleted=True))
-            return None if one is None else _version(one.schema, *place)._replace(id=one.schema_id)
+        session = self._session
+        if place not in session.versions:
+            with self._asking(f"{place[0]}, version {place[1]}"):
+                one = self._patiently(lambda client: client.get_version(*place, deleted=True))
+            if one is None:
+                return None
+            session.versions[place] = _version(one.schema, *place)._replace(id=one.schema_id)
+        return session.versions[place]
+
+    @property
+    def _session(self) -> _Session:
+        return _session(self._server)
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
@@ -150,10 +178,11 @@ class HttpRegistry(Registry):
 
     def _patiently(self, ask: Callable[[Any], Any]) -> Any:
         """The answer, None for what is not there; asked again while that may help."""
-        session, wait, end = _session(self._server), _WAITS, time.monotonic() + self._patience
+        client, wait, end = self._session.client, _WAITS, time.monotonic() + self._patience
         while True:
             try:
-                return ask(session.client)
+                client.clear_caches()  # of its own, which answer for one context what was asked for another
+                return ask(client)
             except Exception as error:
                 if getattr(error, "error_code", None) in _NOT_FOUND:
                     return None
@@ -164,17 +193,22 @@ class HttpRegistry(Registry):
 
 
 class _Session(NamedTuple):
-    """What a process has of a registry."""
+    """What a process has of a registry, and never changes there."""
 
     client: Any
-    known: dict[Hashable, Registered]
-    missed: dict[Hashable, float]
-    """when the registry did not know an id"""
+    known: dict[tuple[str, Hashable], tuple[Version, Registered]]
+    """by context and id"""
+    versions: dict[Place, Version]
 
 
-@functools.cache
+_SESSIONS: Final[dict[str, _Session]] = {}
+
+
 def _session(server: _Server) -> _Session:
-    return _Session(server.client(), {}, {})
+    key = repr(tuple(server))  # settings may be of any type
+    if key not in _SESSIONS:
+        _SESSIONS[key] = _Session(server.client(), {}, {})
+    return _SESSIONS[key]
 
 
 def _version(schema: Any, subject: str, number: int) -> Version:

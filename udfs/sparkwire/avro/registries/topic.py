@@ -9,12 +9,21 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from sparkwire.avro.registered import AVRO, Place, Registered, RegistryError, Version, with_references
+from sparkwire.avro.registered import (
+    AVRO,
+    DEFAULT_CONTEXT,
+    Place,
+    Registered,
+    RegistryError,
+    Version,
+    check_contexts,
+    context_of,
+    in_context,
+    with_references,
+)
 from sparkwire.avro.registry import Registry
-
-DEFAULT_CONTEXT: Final = "."
 
 
 class TopicRegistry(Registry):
@@ -26,7 +35,9 @@ class TopicRegistry(Registry):
         subjects: Sequence[str] = (),
         context: str | None = None,
     ) -> None:
-        self._subjects, self._context = subjects, context
+        self._subjects = subjects
+        self._contexts = {context} if context else {context_of(subject) for subject in subjects}
+        """those in which ids count; empty for the default one, and another's where only that has an id"""
         self._versions: dict[Place, Version] = {}
         self._aliases: dict[str, str] = {}
         ordered = sorted(records, key=lambda record: record[0])
@@ -109,27 +120,17 @@ class TopicRegistry(Registry):
 
     def _with_id(self, key: Hashable) -> Version | None:
         some = self._by_id.get(key, [])
-        mine = [version for version in some if context_of(version) == (self._context or DEFAULT_CONTEXT)]
-        if mine or self._context or not some:
-            return mine[-1] if mine else None
-        contexts = sorted({context_of(version) for version in some})
-        if len({(version.text, version.references) for version in some}) > 1:
-            raise RegistryError(
-                f"schema {key} is not the same in the contexts {', '.join(contexts)} of the registry: choose one, "
-                f"Registry.topic(df, context={contexts[0]!r})"
-            )
-        return some[-1]
+        mine = [version for version in some if context_of(version.subject) in (self._contexts or {DEFAULT_CONTEXT})]
+        if not mine and not self._contexts:
+            mine = some
+        check_contexts(key, mine, "Registry.topic(df, context={!r})")
+        return mine[-1] if mine else None
 
     def _at(self, place: Place, referring: Version) -> Version | None:
         """By the subject's name, or that which it is an alias of; first in the context of who refers to it."""
         subject, number = self._aliases.get(place[0], place[0]), place[1]
-        within = f":{context_of(referring)}:{subject}"
+        within = in_context(subject, context_of(referring.subject))
         return self._versions.get((within, number)) or self._versions.get((subject, number))
-
-
-def context_of(version: Version) -> str:
-    """In which the id of a version counts: ``.name`` of the subject ``:.name:subject``."""
-    return version.subject.split(":")[1] if version.subject.startswith(":.") else DEFAULT_CONTEXT
 
 
 def _json(data: bytes | None) -> Any:
