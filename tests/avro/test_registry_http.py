@@ -204,6 +204,22 @@ def test_a_reference_is_to_a_subject_of_the_context(server: RegistryServer) -> N
         assert json.loads(text) == order_of("long", "lat")
 
 
+def test_apicurios_global_ids_are_asked_of_its_own_api(server: RegistryServer) -> None:
+    """Its copy of Confluent's API knows contentIds, and another schema by the same number."""
+    server.register("orders-value", order_of("customer", "cents"), id=2)
+    server.global_ids[2] = order_of("cents", "customer")
+    registry = Registry.http(f"{server.url}/apis/ccompat/v7")
+    found = registry.registered([2, "globalId 2", "globalId 3"])
+    assert [(key, json.loads(one.text)["fields"][0]["name"]) for key, one in found.items()] == [
+        (2, "customer"),
+        ("globalId 2", "cents"),
+    ]
+    asked = list(server.asked)
+    assert len(registry.registered([2, "globalId 2", "globalId 3"])) == 2
+    assert server.asked == asked
+    assert Registry.http(server.url).registered(["globalId 2"]) == {}
+
+
 def test_what_one_registry_was_refused_another_is_not(server: RegistryServer) -> None:
     """Whose id was not known yet asks again; what others may read is no answer for who must not."""
     assert Registry.http(server.url).registered([9]) == {}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import zlib
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro import payloads, typed_rows
+from sparkwire.avro import Registry, payloads, typed_rows
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 
@@ -68,11 +72,113 @@ def test_apicurios_headers(of: str) -> None:
     headers = [[{"key": k, "value": bytes.fromhex(v)} for k, v in line["headers"].items()] for line in named]
     values = [bytes.fromhex(line["value"]) for line in named]
     found = taken_apart("apicurio", [*values, b"\0\0\0\0\x07\4\2x", None], [*headers, [], None], of)
-    assert found.ids.to_pylist() == [*(line["id"] for line in named), "7", None]
+    kinds = ["globalId " if "globalId" in str(line["headers"]) else "" for line in named]
+    assert found.ids.to_pylist() == [
+        *(f"{kind}{line['id']}" for kind, line in zip(kinds, named, strict=True)),
+        "7",
+        None,
+    ]
     assert found.values.to_pylist() == [*values, b"\4\2x", None]
     assert found.errors.null_count == len(found.errors)
     other = taken_apart("apicurio", values[:1], headers[:1], "value" if of == "key" else "key")
     assert other.errors.to_pylist() == ["BAD_MAGIC"]
+
+
+GLOBAL_300, CONTENT_7 = (
+    {"key": "apicurio.value.globalId", "value": (300).to_bytes(8, "big")},
+    {"key": "apicurio.value.contentId", "value": (7).to_bytes(8, "big")},
+)
+
+
+def test_of_both_apicurios_headers_the_one_counts_that_the_format_names() -> None:
+    headers = [[GLOBAL_300, CONTENT_7], [CONTENT_7, GLOBAL_300], [GLOBAL_300], [CONTENT_7], []]
+    values = [b"\4\2x"] * 4 + [b"\0\0\0\0\x09\4\2x"]
+    assert taken_apart("apicurio", values, headers).ids.to_pylist() == ["7", "7", "globalId 300", "7", "9"]
+    found = taken_apart("apicurio_global_id", values, headers).ids.to_pylist()
+    assert found == ["globalId 300"] * 3 + ["7", "globalId 9"]
+
+
+@pytest.mark.parametrize("name", ["apicurio", "apicurio_global_id"])
+def test_a_mapping_has_the_numbers_that_the_messages_have(name: str) -> None:
+    reader = typed_rows.reader(Registry.of({300: SCHEMA}).schemas([]))
+    columns, errors = reader.rows(taken_apart(name, [b"\4\2x", b"\4\2x"], [[GLOBAL_300], [CONTENT_7]]))
+    assert columns[0].to_pylist() == [2, None]
+    assert errors.to_pylist() == [None, "UNKNOWN_SCHEMA"]
+
+
+NOTE = {"type": "record", "name": "Note", "fields": [{"name": "t", "type": "State"}]}
+EVERYTHING = {
+    "type": "record",
+    "name": "Everything",
+    "namespace": "shop",
+    "fields": [
+        {"name": "flag", "type": "boolean"},
+        {"name": "small", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "big", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "ratio", "type": "double"},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "digest", "type": {"type": "fixed", "name": "Two", "size": 2}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "PAID"]}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "counts", "type": {"type": "map", "values": "long"}},
+        {"name": "note", "type": ["null", "string", NOTE]},
+        {"name": "none", "type": "null"},
+    ],
+}  # fmt: skip
+
+
+def everything(k: int) -> dict[str, Any]:
+    """Values as fastavro takes them."""
+    day = datetime(2024, 5, 1, 12, 30, tzinfo=UTC) + timedelta(days=k, microseconds=k)
+    note = (None, ("string", "ö" * k), ("shop.Note", {"t": "PAID"}))[k % 3]
+    return {
+        "flag": bool(k % 2), "small": day.date(), "big": day, "ratio": k / 7, "price": Decimal(k - 5) / 4,
+        "digest": bytes([k, 255 - k]), "state": ("NEW", "PAID")[k % 2], "tags": ["a" * k] * (k % 4),
+        "counts": {str(n): n - 2**40 for n in range(k % 3)}, "note": note, "none": None,
+    }  # fmt: skip
+
+
+def test_data_in_json_are_those_in_binary() -> None:
+    """As fastavro writes both; the header says which."""
+    schema = fastavro.parse_schema(EVERYTHING)
+    binary, text = [], []
+    for k in range(40):
+        out, lines = io.BytesIO(), io.StringIO()
+        fastavro.schemaless_writer(out, schema, everything(k))
+        fastavro.json_writer(lines, schema, [everything(k)])
+        binary.append(out.getvalue())
+        text.append(lines.getvalue().encode())
+    in_json = {"key": "apicurio.value.encoding", "value": b"JSON"}
+    in_binary = {"key": "apicurio.value.encoding", "value": b"BINARY"}
+    reader = typed_rows.reader(schemas_of({7: EVERYTHING}))
+    columns, errors = reader.rows(
+        taken_apart("apicurio", [*text, *binary], [[CONTENT_7, in_json]] * 40 + [[CONTENT_7, in_binary]] * 40)
+    )
+    assert errors.null_count == 80
+    for column in columns:
+        assert column[:40].equals(column[40:])
+    prefixed = taken_apart("apicurio", [b"\0\0\0\0\7" + text[3]], [[in_json]])
+    assert reader.rows(prefixed)[0][0].to_pylist() == [True]
+
+
+def test_json_that_is_no_datum_says_so() -> None:
+    texts = [
+        b'{"id": 1, "note": "x"}',
+        b'{"id": 1',
+        b'{"id": "1", "note": "x"}',
+        b'{"id": 1}',
+        b"\xff",
+        b"[]",
+        b"7",
+        b'{"id": 1, "note": "\\ud800"}',
+        None,
+    ]
+    headers = [[CONTENT_7, {"key": "apicurio.value.encoding", "value": b"JSON"}]] * len(texts)
+    found = taken_apart("apicurio", texts, headers)
+    columns, errors = typed_rows.reader(schemas_of({7: SCHEMA})).rows(found)
+    bad, none = "BAD_FIELD", "BAD_JSON"
+    assert errors.to_pylist() == [None, none, bad, bad, none, bad, bad, bad, None]
+    assert columns[0].to_pylist() == [1] + [None] * 8
 
 
 def test_the_first_header_of_a_name_counts() -> None:

@@ -33,6 +33,8 @@ class RegistryServer:
 
     def __init__(self) -> None:
         self.versions: dict[tuple[str, int], dict[str, Any]] = {}
+        self.global_ids: dict[int, Any] = {}
+        """schemas by the number that Apicurio's own API knows"""
         self.asked: list[str] = []
         """method and path of each request, without the query"""
         self.authorizations: set[str | None] = set()
@@ -83,7 +85,12 @@ class RegistryServer:
         parts = urlsplit(target)
         deleted = "deleted=true" in parts.query.lower()
         path = [unquote(part) for part in parts.path.strip("/").split("/")]
+        if path[:2] == ["apis", "ccompat"]:
+            path = path[3:]
         match method, path:
+            case "GET", ["apis", "registry", "v2", "ids", "globalIds", number]:
+                schema = self.global_ids.get(int(number))
+                return (200, schema) if schema else (404, {"error_code": 404, "message": f"No artifact {number}"})
             case "GET", ["schemas", "ids", id]:
                 asked = _context(parse_qs(parts.query).get("subject", [""])[0])
                 mine = [one for one in self.versions.values() if _context(one["subject"]) == asked]

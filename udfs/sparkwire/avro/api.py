@@ -106,7 +106,7 @@ def rows(
         whether the column stays in the result; a field of the same name takes its place
     wire_format
         what names the schema of each message, where it is something else: ``confluent``, ``confluent_header``, ``apicurio``,
-        ``glue``, ``single_object``, ``databus``
+        ``apicurio_global_id``, ``glue``, ``single_object``, ``databus``
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
         ``apicurio``; of the column ``key`` those that are about keys

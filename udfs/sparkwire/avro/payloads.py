@@ -2,8 +2,10 @@
 
     confluent         0  id                  i32 big-endian
     confluent_header  1  guid                16 bytes, in the record's header __value_schema_id or __key_schema_id; or 0 and an id
-    apicurio          0  id                  i64 big-endian, below 2^32, or i32; or i64 in the header apicurio.value.globalId or
-                                             apicurio.value.contentId
+    apicurio          0  contentId           i64 big-endian, below 2^32, or i32; or i64 in the header apicurio.value.contentId, or
+                                             without it apicurio.value.globalId; apicurio.value.encoding is BINARY or JSON
+    apicurio_global_id
+                      0  globalId            the same; of both headers, that with the globalId counts
     glue              3  compression  uuid   0 for none, 5 for zlib; 16 bytes
     single_object     C3 01  fingerprint     u64 little-endian: CRC-64-AVRO of the schema's canonical form
 
@@ -31,8 +33,12 @@ _FUNCTIONS: Final = FORMAT.by_name
 _GUID_SIZE: Final = 16  # [bytes]
 _HEADER_NAMES: Final = {
     "confluent_header": ("__{of}_schema_id",),
-    "apicurio": ("apicurio.{of}.globalId", "apicurio.{of}.contentId"),
+    "apicurio": ("apicurio.{of}.contentId", "apicurio.{of}.globalId"),
+    "apicurio_global_id": ("apicurio.{of}.globalId", "apicurio.{of}.contentId"),
 }
+_ENCODING_NAME: Final = "apicurio.{of}.encoding"
+GLOBAL_ID: Final = "globalId "
+"""before a number of Apicurio's that names a version of an artifact: a contentId with the same digits names another schema"""
 GLUE_ZLIB: Final = 5
 
 
@@ -44,18 +50,25 @@ class Payloads(NamedTuple):
     ids: pa.Array
     errors: pa.Array
     """STRING, NULL where all is well"""
+    is_json: pa.Array
+    """BOOLEAN: whether the data are in Avro's JSON encoding, and not in binary"""
+
+    @classmethod
+    def binary(cls, values: pa.Array, ids: pa.Array, errors: pa.Array) -> Payloads:
+        """Those that are all in binary."""
+        return cls(values, ids, errors, pa.repeat(pa.scalar(False), len(values)))
 
 
 def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
     """Bare payloads, and a column that names their schemas."""
-    return Payloads(values, ids, pa.nulls(len(values), pa.string()))
+    return Payloads.binary(values, ids, pa.nulls(len(values), pa.string()))
 
 
 def of_confluent(messages: pa.Array) -> Payloads:
     """The payloads after Confluent's prefix."""
     ids = _FUNCTIONS["registry_schema_id"].decode(messages)
     without = np.asarray(messages.is_valid()) & ~np.asarray(ids.is_valid())
-    return Payloads(_FUNCTIONS["registry_payload"].decode(messages), ids, _bad_magic(without))
+    return Payloads.binary(_FUNCTIONS["registry_payload"].decode(messages), ids, _bad_magic(without))
 
 
 def of_apicurio(messages: pa.Array) -> Payloads:
@@ -68,7 +81,13 @@ def of_apicurio(messages: pa.Array) -> Payloads:
     ids = pa.array(numbers, mask=~(narrow | wide))
     skipped = np.where(narrow, 5, 9)
     values = gather(data, starts + skipped, np.where(narrow | wide, sizes - skipped, -1), pa.binary())
-    return Payloads(values, ids, _bad_magic((sizes >= 0) & ~(narrow | wide)))
+    return Payloads.binary(values, ids, _bad_magic((sizes >= 0) & ~(narrow | wide)))
+
+
+def of_apicurio_global_ids(messages: pa.Array) -> Payloads:
+    """Likewise, where the ids are global ones."""
+    found = of_apicurio(messages)
+    return found._replace(ids=pc.binary_join_element_wise(GLOBAL_ID, found.ids.cast(pa.string()), ""))
 
 
 def of_glue(messages: pa.Array) -> Payloads:
@@ -82,7 +101,7 @@ def of_glue(messages: pa.Array) -> Payloads:
     packed = fits & (packing == GLUE_ZLIB)
     if packed.any():
         values = _unpacked(values, packed, codes)
-    return Payloads(values, ids, from_codes(codes, ERRORS))
+    return Payloads.binary(values, ids, from_codes(codes, ERRORS))
 
 
 def of_single_objects(messages: pa.Array) -> Payloads:
@@ -91,7 +110,7 @@ def of_single_objects(messages: pa.Array) -> Payloads:
     fits = (sizes >= 10) & (_bytes_at(data, starts, sizes, 0) == 0xC3) & (_bytes_at(data, starts, sizes, 1) == 1)
     ids = gather(data, starts + 2, np.where(fits, 8, -1), pa.binary())
     values = gather(data, starts + 10, np.where(fits, sizes - 10, -1), pa.binary())
-    return Payloads(values, ids, _bad_magic((sizes >= 0) & ~fits))
+    return Payloads.binary(values, ids, _bad_magic((sizes >= 0) & ~fits))
 
 
 def with_headers(name: str, otherwise: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array, pa.Array, str], Payloads]:
@@ -101,16 +120,18 @@ def with_headers(name: str, otherwise: Callable[[pa.Array], Payloads]) -> Callab
     """
 
     def payloads(messages: pa.Array, headers: pa.Array, of: str) -> Payloads:
-        named = [_header(headers, header.format(of=of)) for header in _HEADER_NAMES[name]]
-        header = pc.coalesce(*named)
-        ids = _as_text(header, _named_by)
+        ids, has = pa.nulls(len(messages), pa.string()), pa.repeat(pa.scalar(False), len(messages))
+        for header in _HEADER_NAMES[name]:
+            value = _header(headers, header.format(of=of))
+            text = _as_text(value, _global_id if header.endswith("globalId") else _named_by)
+            ids, has = pc.if_else(has, ids, text), pc.or_(has, value.is_valid())
         plain = otherwise(messages)
-        has = header.is_valid()
         errors = _bad_magic(np.asarray(pc.and_(has, ids.is_null())))
         return Payloads(
             pc.if_else(has, messages, plain.values),
             pc.if_else(has, ids, plain.ids.cast(pa.string())),
             pc.if_else(has, errors, plain.errors),
+            _says_json(headers, of) if name.startswith("apicurio") else plain.is_json,
         )
 
     return payloads
@@ -128,6 +149,16 @@ def _named_by(header: bytes) -> str | None:
     if (len(header) == 5 and header[0] == 0) or len(header) == 8:
         return str(int.from_bytes(header[-4:] if len(header) == 5 else header, "big"))
     return None
+
+
+def _global_id(header: bytes) -> str | None:
+    number = _named_by(header)
+    return None if number is None else GLOBAL_ID + number
+
+
+def _says_json(headers: pa.Array, of: str) -> pa.Array:
+    encoding = _header(headers, _ENCODING_NAME.format(of=of))
+    return pc.equal(encoding, b"JSON").fill_null(False)
 
 
 def _guid(data: bytes) -> str:

@@ -9,8 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, decode, plan
+from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import SchemaError, parse, text_of
@@ -45,6 +47,7 @@ class RowsReader(NamedTuple):
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """The columns, NULL in rows that cannot be read, and STRING: why."""
         chosen = self.schemas.chosen(payloads.ids)
+        payloads = _in_binary(payloads, chosen, self.schemas)
         spans = spans_of(payloads.values)
         there = spans.sizes >= 0
         known = spans._replace(sizes=np.where(chosen >= 0, spans.sizes, -1))
@@ -52,6 +55,19 @@ class RowsReader(NamedTuple):
         unknown = pa.array(there & (chosen < 0))
         own = pc.if_else(unknown, UNKNOWN_SCHEMA, from_codes(decoded.errors, ERRORS))
         return decoded.column.flatten(), pc.coalesce(payloads.errors, own)
+
+
+def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) -> Payloads:
+    """The data that are in JSON as Avro's binary; what cannot be read so says why."""
+    those = np.flatnonzero(np.asarray(payloads.is_json) & np.asarray(payloads.values.is_valid()) & (chosen >= 0))
+    if not len(those):
+        return payloads
+    writers = {int(k): parse(schemas.texts[k]) for k in np.unique(chosen[those])}
+    values, errors = payloads.values.to_pylist(), payloads.errors.to_pylist()
+    for row in those.tolist():
+        values[row], error = binary_of(values[row], writers[int(chosen[row])])
+        errors[row] = errors[row] or error
+    return payloads._replace(values=pa.array(values, pa.binary()), errors=pa.array(errors, pa.string()))
 
 
 @lru_cache(64)

@@ -81,6 +81,13 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "give wire_format='apicurio'",
         payloads.with_headers("apicurio", payloads.of_apicurio),
     ),
+    "apicurio_global_id": WireFormat(
+        "messages with Apicurio's prefix and global ids",
+        payloads.of_apicurio_global_ids,
+        _have_wide_prefix,
+        "give wire_format='apicurio_global_id'",
+        payloads.with_headers("apicurio_global_id", payloads.of_apicurio_global_ids),
+    ),
     "glue": WireFormat(
         "messages with AWS Glue's header", payloads.of_glue, _have_all(payloads.of_glue), "give wire_format='glue'"
     ),

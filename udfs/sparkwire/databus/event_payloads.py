@@ -34,4 +34,4 @@ def of_events(events: pa.Array) -> Payloads:
     values = pc.if_else(
         pc.and_not(pa.array(is_data(events)), pc.and_(is_delete, is_empty)), ask("dbus_value", events), None
     )
-    return Payloads(values, ask("dbus_schema_id", events), ask("dbus_error", events))
+    return Payloads.binary(values, ask("dbus_schema_id", events), ask("dbus_error", events))

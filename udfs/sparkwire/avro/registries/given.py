@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import Schemas, schemas_of
@@ -14,7 +15,12 @@ class GivenRegistry(Registry):
     """See ``Registry.of``."""
 
     def __init__(self, schemas: Any) -> None:
-        self._schemas: Schemas = schemas_of(schemas)
+        found = schemas_of(schemas)
+        # What is given has the numbers that the messages have, whichever of Apicurio's these are.
+        global_ids: dict[Hashable, int] = {
+            f"{GLOBAL_ID}{key}": k for key, k in found.keys.items() if isinstance(key, int)
+        }
+        self._schemas: Schemas = found._replace(keys={**found.keys, **global_ids})
         self.wire_format = "confluent" if isinstance(schemas, Mapping) else "databus"
 
     def __repr__(self) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import (
     AVRO,
     DEFAULT_CONTEXT,
@@ -26,6 +29,10 @@ from sparkwire.avro.registry import Registry
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """of subject, version and schema: Confluent's codes, which tell a registry's 404 from that of any other server"""
+_NO_ARTIFACT: Final = (404,)
+"""Apicurio's code"""
+_CCOMPAT: Final = re.compile(r"/apis/ccompat/v\d+/?$")
+"""where an address ends under which Apicurio speaks Confluent's API"""
 _WAITS: Final = 0.25
 """[s] before the first try again; then each time twice as long, up to the next"""
 _LONGEST_WAIT: Final = 8.0
@@ -49,6 +56,11 @@ class _Server(NamedTuple):
         """Its addresses without the credentials that may be in them."""
         parts = [urlsplit(url.strip()) for url in self.url.split(",")]
         return ", ".join(part._replace(netloc=part.netloc.rpartition("@")[2], query="").geturl() for part in parts)
+
+    def of_apicurio(self) -> _Server | None:
+        """Apicurio's own API at the same addresses; None where they are not Apicurio's."""
+        urls = [_CCOMPAT.subn("/apis/registry/v2", url.strip()) for url in self.url.split(",")]
+        return self._replace(url=",".join(url for url, _ in urls)) if all(count for _, count in urls) else None
 
     def client(self) -> Any:
         from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -137,10 +149,25 @@ class HttpRegistry(Registry):
 
     def _fetch(self, context: str, key: Hashable) -> Any:
         with self._asking(f"schema {key}"):
+            if isinstance(key, str) and key.startswith(GLOBAL_ID):
+                return self._with_global_id(key.removeprefix(GLOBAL_ID))
             if not isinstance(key, int):
                 return self._patiently(lambda client: client.get_schema_by_guid(key))
             qualified = () if context == DEFAULT_CONTEXT else (in_context("", context),)
             return self._patiently(lambda client: client.get_schema(key, *qualified))
+
+    def _with_global_id(self, number: str) -> Any:
+        """Of Apicurio's own API beside its copy of Confluent's, which knows contentIds alone; None from another registry."""
+        from confluent_kafka.schema_registry import Schema
+
+        own = self._server.of_apicurio()
+        if own is None:
+            return None
+        client = _session(own).client
+        text = self._patiently(
+            lambda _: client._rest_client.get(f"ids/globalIds/{number}", {"dereference": "true"}), *_NO_ARTIFACT
+        )
+        return None if text is None else Schema(json.dumps(text), AVRO)
 
     def _registered(self, version: Version) -> Registered:
         named = version.title if version.version else version.subject
@@ -176,7 +203,7 @@ class HttpRegistry(Registry):
                 f"the schema registry at {self._server.title} was asked for {what} and {_answered(error)}"
             ) from None
 
-    def _patiently(self, ask: Callable[[Any], Any]) -> Any:
+    def _patiently(self, ask: Callable[[Any], Any], *not_found: int) -> Any:
         """The answer, None for what is not there; asked again while that may help."""
         client, wait, end = self._session.client, _WAITS, time.monotonic() + self._patience
         while True:
@@ -184,7 +211,7 @@ class HttpRegistry(Registry):
                 client.clear_caches()  # of its own, which answer for one context what was asked for another
                 return ask(client)
             except Exception as error:
-                if getattr(error, "error_code", None) in _NOT_FOUND:
+                if getattr(error, "error_code", None) in (*_NOT_FOUND, *not_found):
                     return None
                 if not _may_pass(error) or time.monotonic() + wait > end:
                     raise
