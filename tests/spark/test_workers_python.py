@@ -1,7 +1,9 @@
-"""``register`` sees that Spark's workers will run a Python without this package, and says so."""
+"""``register`` makes Spark's workers run a Python that has this package, or says what to set."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -19,18 +21,48 @@ def registered(spark: SparkSession) -> list[str]:
     return [str(one.message) for one in caught if "workers" in str(one.message)]
 
 
-def test_another_python(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_sparkwire(folder: Path) -> Path:
+    """A Python of an environment that has no sparkwire."""
+    python = folder / "python3"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    return python
+
+
+def test_a_named_python_without_sparkwire(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     assert registered(spark) == []
-    other = tmp_path / "python3"
-    other.write_text("#!/bin/sh\nexit 1\n")
-    other.chmod(0o755)
-    advice = f"activate this Python's environment, or set PYSPARK_PYTHON to {sys.executable}"
-    sentence = f"Spark's Python workers run {other}, which has no sparkwire: before the session begins, {advice}"
+    other = without_sparkwire(tmp_path)
+    sentence = f"Spark's Python workers run {other}, which has no sparkwire: before the session begins, "
     monkeypatch.setenv("PYSPARK_PYTHON", str(other))
-    assert registered(spark) == [sentence]
-    monkeypatch.delenv("PYSPARK_PYTHON")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert registered(spark) == [sentence]
+    assert registered(spark) == [sentence + f"set PYSPARK_PYTHON to {sys.executable}"]
     other.write_text("#!/bin/sh\nexit 0\n")
     assert registered(spark) == []
+
+
+_FIRST_LINES = """
+import sparkwire
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+sparkwire.register(spark)
+orders = spark.read.format("kafka_log").load(f"{sparkwire.samples()}/kafka/orders-0")
+print(orders.count(), spark.sql("SELECT count(dbus_opcode(event)) AS n FROM sparkwire_samples").first().n)
+"""
+
+
+@pytest.mark.process
+def test_an_environment_that_is_not_activated(tmp_path: Path) -> None:
+    """`python3` is another one, and nothing names this interpreter."""
+    without_sparkwire(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    environment |= {
+        "PATH": f"{tmp_path}{os.pathsep}{environment['PATH']}",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    child = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning:sparkwire", "-c", _FIRST_LINES],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert child.returncode == 0, child.stderr[-2000:]
+    assert child.stdout.split() == ["341", "1"]

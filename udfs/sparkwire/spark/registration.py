@@ -25,7 +25,7 @@ SAMPLES_VIEW = "sparkwire_samples"
 
 def register(spark: SparkSession, interface: Interface | None = None) -> None:
     """See ``sparkwire.register``."""
-    _check_workers(spark)
+    _choose_workers_python(spark)
     chosen = interface or best_interface(spark)
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
@@ -39,12 +39,18 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
             other.result()
 
 
-def _check_workers(spark: SparkSession) -> None:
-    """Warn where this machine is the cluster and its workers run a Python that has no sparkwire: no query would end well."""
+def _choose_workers_python(spark: SparkSession) -> None:
+    """Make the workers of a local master run a Python that has sparkwire, or warn where only the user can.
+
+    A classic session lets us choose: its workers run this interpreter, unless the user has named another one.
+    """
     if not (spark.conf.get("spark.master", "") or "").startswith("local"):
         return
-    asked = os.environ.get("PYSPARK_PYTHON", "python3")
-    python = shutil.which(asked)
+    named = os.environ.get("PYSPARK_PYTHON") or spark.conf.get("spark.pyspark.python", None)
+    if named is None and isinstance(spark, SparkSession):
+        spark.sparkContext.pythonExec = sys.executable
+        return
+    python = shutil.which(named or "python3")
     if python is not None and Path(python).parent == Path(sys.executable).parent:
         return
     if (
@@ -52,8 +58,8 @@ def _check_workers(spark: SparkSession) -> None:
         or subprocess.run([python, "-c", "import sparkwire"], capture_output=True, check=False).returncode
     ):
         warnings.warn(
-            f"Spark's Python workers run {python or asked}, which has no sparkwire: before the session begins, "
-            f"activate this Python's environment, or set PYSPARK_PYTHON to {sys.executable}",
+            f"Spark's Python workers run {python or named}, which has no sparkwire: before the session begins, "
+            f"set PYSPARK_PYTHON to {sys.executable}",
             stacklevel=4,
         )
 
