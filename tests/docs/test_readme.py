@@ -1,4 +1,4 @@
-"""What README and the first page of the site can run runs, from any directory, and answers what is printed below it."""
+"""What README and the first page of the site can run runs, from any directory, and prints what is below it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from tests.support import ROOT
+from tests.support.pages import blocks_of, lines_of
 
 TEXT = (ROOT / "README.md").read_text("utf-8")
-BLOCK = re.compile(r"```(python|sql)\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
 
 
 @pytest.mark.parametrize(("page", "blocks"), [("README.md", 4), ("docs/index.md", 1)])
@@ -29,20 +29,16 @@ def test_blocks(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"spark": spark, "sparkwire": sparkwire}
     ran = 0
-    for language, code, answer in BLOCK.findall((ROOT / page).read_text("utf-8")):
-        if language == "python":
-            exec(compile(code, page, "exec"), names)
+    for block in blocks_of(ROOT / page):
+        if block.language == "python":
+            exec(compile(block.code, page, "exec"), names)
         else:
-            spark.sql(code.strip().removesuffix(";")).show(truncate=False)
+            spark.sql(block.code.strip().removesuffix(";")).show(truncate=False)
         shown = capsys.readouterr().out
-        if answer:
-            assert plain(shown) == plain(answer)
+        if block.printed:
+            assert lines_of(shown) == lines_of(block.printed)
         ran += 1
     assert ran >= blocks
-
-
-def plain(text: str) -> list[str]:
-    return [line.rstrip() for line in text.strip().splitlines()]
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT))))
@@ -51,7 +47,7 @@ def test_links_lead_to_files(link: str) -> None:
 
 
 def test_make_targets_exist() -> None:
-    targets = re.findall(r"^    make (\w+)", TEXT, re.MULTILINE)
+    targets = re.findall(r"(?m)(?:^    |`)make (\w+)", TEXT)
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert targets
     for target in targets:
