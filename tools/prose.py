@@ -1,0 +1,150 @@
+"""Check the plain English of pages, docstrings, comments and messages: ``python -m tools.prose``.
+
+House words are errors where a change adds one: `house_words.tsv` has a pattern a line, the field's word for it, and how often it
+still stands. ``--lower`` writes lower numbers after a clean-up. Long sentences and passives are figures, for a person to look at.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[1]
+TABLE: Final = ROOT / "tools" / "house_words.tsv"
+LONGEST: Final = 25
+"""a sentence should have no more words"""
+_GENERATED: Final = ("docs/benchmarks.md", "udfs/sparkwire/sql_functions.py")
+_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE: Final = re.compile(r"`[^`]*`")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?:])\s+|\n\s*\n|\n\s*(?=[-*|#]|\d+\.\s)|\s\|\s")
+_PASSIVE: Final = re.compile(
+    r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?\w+(?:ed|wn|en|pt|lt|ld|nt|ght|de)\b", re.IGNORECASE
+)
+
+
+class Text(NamedTuple):
+    """Prose in a file, without code."""
+
+    file: str
+    line: int
+    text: str
+
+
+class HouseWord(NamedTuple):
+    """A word that this project used and the field does not."""
+
+    pattern: str
+    instead: str
+    known: int
+    """how often it may stand until it is replaced"""
+
+    def found(self, texts: list[Text]) -> list[str]:
+        """Where it stands."""
+        regex = re.compile(rf"(?<![\w.])(?:{self.pattern})(?!\w)", re.IGNORECASE)
+        return [
+            f"{each.file}:{each.line + each.text.count(chr(10), 0, match.start())}: {match.group()}"
+            for each in texts
+            for match in regex.finditer(each.text)
+        ]
+
+
+def house_words() -> list[HouseWord]:
+    """The rows of the table."""
+    rows = [line.split("\t") for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    return [HouseWord(pattern, instead, int(known)) for pattern, instead, known in rows]
+
+
+def texts() -> list[Text]:
+    """The prose of the project."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    modules = sorted((ROOT / "udfs").rglob("*.py"))
+    found = [each for path in sorted(pages) if _counts(path) for each in _of_page(path)]
+    return found + [each for path in modules if _counts(path) for each in _of_module(path)]
+
+
+def _counts(path: Path) -> bool:
+    return _name(path) not in _GENERATED
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _of_page(path: Path) -> Iterator[Text]:
+    yield Text(_name(path), 1, _without_code(path.read_text("utf-8")))
+
+
+def _without_code(text: str) -> str:
+    """The text with its line numbers, code left blank."""
+    text = _FENCE.sub(lambda found: "\n" * found.group().count("\n"), text)
+    text = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
+    return _CODE.sub("code", text)
+
+
+def _of_module(path: Path) -> Iterator[Text]:
+    source = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
+            yield Text(_name(path), node.lineno, _CODE.sub("code", node.value))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield Text(_name(path), token.start[0], _CODE.sub("code", token.string.lstrip("# ")))
+
+
+def sentences(text: str) -> list[list[str]]:
+    """The words of each sentence of a text."""
+    parts = (re.findall(r"[\w'’-]+", part) for part in _SENTENCE_END.split(text))
+    return [words for words in parts if len(words) > 2]
+
+
+def new_house_words(all_texts: list[Text]) -> list[str]:
+    """A line for each house word that stands more often than its row allows."""
+    lines = []
+    for word in house_words():
+        found = word.found(all_texts)
+        if len(found) > word.known:
+            lines.append(f"say {word.instead!r}: {len(found)} where {word.known} are known: {', '.join(found[:12])}")
+    return lines
+
+
+def figures(all_texts: list[Text]) -> str:
+    """How long the sentences are, for pages and for modules."""
+    lines = []
+    for title, suffix in (("pages", ".md"), ("docstrings, comments and messages", ".py")):
+        prose = [each for each in all_texts if each.file.endswith(suffix)]
+        counted = [words for each in prose for words in sentences(each.text)]
+        long = sum(len(words) > LONGEST for words in counted)
+        passive = sum(len(_PASSIVE.findall(each.text)) for each in prose)
+        lines.append(
+            f"{title}: {len(counted)} sentences, {long} of more than {LONGEST} words ({long / len(counted):.0%}), "
+            f"{passive} passives ({passive / len(counted):.0%})"
+        )
+    return "\n".join(lines)
+
+
+def lower(all_texts: list[Text]) -> None:
+    """Write the table with the numbers of today where they are lower."""
+    rows = [f"{word.pattern}\t{word.instead}\t{min(word.known, len(word.found(all_texts)))}" for word in house_words()]
+    head = [line for line in TABLE.read_text("utf-8").splitlines() if line.startswith("#")]
+    TABLE.write_text("\n".join([*head, *rows]) + "\n", "utf-8")
+
+
+def main() -> int:
+    """Print figures and errors; 1 where a house word is new."""
+    all_texts = texts()
+    if "--lower" in sys.argv[1:]:
+        lower(all_texts)
+    sys.stdout.write(figures(all_texts) + "\n")
+    errors = new_house_words(all_texts)
+    sys.stdout.write("".join(f"{line}\n" for line in errors))
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
