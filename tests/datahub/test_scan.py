@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.core.column import binary_of
+from sparkwire.core.json_values import Documents, documents
 from sparkwire.datahub.layout import MESSAGE
-from sparkwire.datahub.values import Documents, documents
 from sparkwire.kernels import CHECKED
 from sparkwire.kernels.json_grammar import ABSENT, OBJECT
 from tests.support import datahub_cases, datahub_messages

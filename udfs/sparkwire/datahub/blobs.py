@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
+from sparkwire.core import json_values as values
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, lists, primitive, struct, to_codes
-from sparkwire.datahub import values
-from sparkwire.datahub.images import Declared, Images
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Distinct, Documents, Values
+from sparkwire.datahub.images import Declared
 from sparkwire.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
-from sparkwire.datahub.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ABSENT, OBJECT
 

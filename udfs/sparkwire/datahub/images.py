@@ -1,4 +1,4 @@
-"""Before and after images: a column of JSON objects, member by member."""
+"""What DataHub makes of images beyond their JSON: dates as text, and the values of keys."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import binary_of, build, empty, maps, primitive
-from sparkwire.datahub import values
+from sparkwire.core import json_images
+from sparkwire.core import json_values as values
+from sparkwire.core.column import binary_of, build, empty
+from sparkwire.core.json_images import Images, joined
+from sparkwire.core.json_values import Ranges, Values, by_row
 from sparkwire.datahub.layout import DATE
-from sparkwire.datahub.values import Listed, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
-from sparkwire.kernels.json_grammar import ESCAPED, NULL, OBJECT, STRING
-from sparkwire.kernels.json_members import MANY, mark_repeats
-from sparkwire.kernels.json_values import join_lists, measure_texts, read_integers, write_texts
+from sparkwire.kernels.json_grammar import NULL
+from sparkwire.kernels.json_values import measure_texts, read_integers, write_texts
 from sparkwire.kernels.times import write_timestamp
 
-_BRACES: Final = (ord("{"), ord("}"))
 _BRACKETS: Final = (ord("["), ord("]"))
 
 # A DATE is written with four digits of the year [ms since epoch].
@@ -42,94 +42,12 @@ class Declared:
         return np.asarray(dates.to_numpy(zero_copy_only=False), np.bool_)
 
 
-class Images:
-    """One image a row, where there is one."""
-
-    def __init__(self, objects: Values) -> None:
-        self.objects = objects
-
-    @property
-    def present(self) -> Bools:
-        present: Bools = self.objects.kinds == OBJECT
-        return present
-
-    @cached_property
-    def listed(self) -> Listed:
-        return values.members(self.objects)
-
-    @cached_property
-    def names(self) -> pa.Array:
-        """The name of each member."""
-        return values.texts(self.listed.keys)
-
-    def ranges(self, names: values.Codes) -> Ranges:
-        """The members' names by row, ``names`` being their numbers."""
-        return Ranges(*by_row(self.listed.firsts), names)
-
-    @cached_property
-    def repeats(self) -> Bools:
-        """Rows in which a name may repeat."""
-        marked = empty(len(self.objects.kinds), np.bool_)
-        mark_repeats(*self.objects[:4], empty(3 * MANY, np.int64).reshape(3, MANY), marked)
-        return marked
-
-    @cached_property
-    def superseded(self) -> Bools | None:
-        """Members after which the same name comes again; None if there are none at all."""
-        if not self.repeats.any():
-            return None
-        (names,), count = values.numbered(self.names)
-        ranges = self.ranges(names)
-        last = values.last_places(ranges, ranges, count)
-        superseded: Bools = last != np.arange(len(last))
-        return superseded if superseded.any() else None
-
-
-def json_text(images: Images) -> pa.Array:
-    """STRING: the image as written, but for members that a later one of the same name replaces, and half surrogate pairs.
-
-    Spark's `parse_json` refuses either, and with it the query.
-    """
-    as_written = values.objects(images.objects)
-    if images.superseded is None:
-        return as_written
-    listed, kept = images.listed, ~images.superseded
-    rows_of = np.repeat(np.arange(len(images.present)), np.diff(listed.firsts))
-    rewritten = np.zeros(len(images.present), np.bool_)
-    rewritten[rows_of[images.superseded]] = True
-    chosen = kept & rewritten[rows_of]
-    firsts = np.zeros(len(rewritten) + 1, np.int32)
-    np.cumsum(np.bincount(rows_of[chosen], minlength=len(rewritten)), out=firsts[1:])
-    starts, ends = listed.members.key_starts - 1, listed.members.starts + listed.members.sizes
-    ends += (listed.members.kinds == STRING) | (listed.members.kinds == ESCAPED)
-    texts = joined(listed.data, starts[chosen], (ends - starts)[chosen], firsts, _BRACES, rewritten)
-    return pc.if_else(primitive(rewritten, type=pa.bool_()), texts, as_written)
-
-
-def joined(
-    data: Bytes, starts: Ints, sizes: Ints, firsts: npt.NDArray[np.int32], brackets: tuple[int, int], valid: Bools
-) -> pa.Array:
-    """STRING: the spans of each row with commas between and brackets around them, NULL where not ``valid``."""
-    ends = np.concatenate(([0], np.cumsum(sizes)))
-    commas = np.maximum(np.diff(firsts) - 1, 0)
-    total = ends[firsts[1:]] - ends[firsts[:-1]] + commas + len(brackets)
-    return build(
-        np.where(valid, total, -1),
-        lambda offsets, out: join_lists(data, starts, sizes, firsts, brackets, offsets, out),
-        pa.string(),
-    )
-
-
 def text_map(images: Images, declared: Declared) -> pa.Array:
     """MAP<STRING, STRING>: every column's value as text, a DATE in ISO 8601, null as NULL."""
-    listed, names = images.listed, images.names
     dates = _dates(images, declared)
-    if images.superseded is None:
-        return maps(listed.firsts, names, _map_texts(listed.values, dates), images.present)
-    kept = np.flatnonzero(~images.superseded)
-    firsts = np.concatenate(([0], np.cumsum(~images.superseded)))[listed.firsts].astype(np.int32)
-    items = _map_texts(listed.values.at(kept), None if dates is None else dates[kept])
-    return maps(firsts, names.take(primitive(kept)), items, images.present)
+    return json_images.text_map(
+        images, lambda items, places: _map_texts(items, None if dates is None else dates[places])
+    )
 
 
 def _dates(images: Images, declared: Declared) -> Bools | None:

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.datahub import values
+from sparkwire.core.table_names import Table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ABSENT
 
-_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
-
-
-class Table(NamedTuple):
-    """A source table; of a database or schema that is None, any."""
-
-    name: str
-    database: str | None = None
-    schema: str | None = None
-
-
-def table_of(text: str) -> Table:
-    """``table``, ``database.table`` or ``database.schema.table``, names with dots in back quotes.
-
-    ValueError where the text is none of these.
-    """
-    parts = [match[2] or match[1].replace("``", "`") for match in _PART.finditer(text)]
-    if not 1 <= len(parts) <= 3 or _PART.sub("", text) != "." * (len(parts) - 1):
-        raise ValueError(f"table is 'table', 'database.table' or 'database.schema.table', got {text!r}")
-    *outer, name = parts
-    return Table(name, *outer)
 
 
 def of_table(messages: BlobColumn, table: Table) -> Bools:

@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from sparkwire.base.errors import refusal
 from sparkwire.core.column import binary_of, plain_value, strings
 from sparkwire.core.json_columns import NULL, array_of, item_offsets, joined, object_of, string_of
+from sparkwire.core.json_values import Ranges, documents, last_places, numbered
 from sparkwire.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
-from sparkwire.datahub.values import Ranges, documents, last_places, numbered
 
 _NAME: Final = "to_datahub_blob"
 

@@ -20,13 +20,14 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import ERRORS
 from sparkwire.base.sqltype import arrow_type
+from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
-from sparkwire.datahub import values
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Codes, Ranges, Values, by_row
+from sparkwire.core.table_names import Table
 from sparkwire.datahub.blobs import BlobColumn
-from sparkwire.datahub.images import Images
 from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
-from sparkwire.datahub.table_columns import Table, of_table
-from sparkwire.datahub.values import Codes, Ranges, Values, by_row
+from sparkwire.datahub.table_columns import of_table
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
 
