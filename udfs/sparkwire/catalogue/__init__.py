@@ -11,9 +11,10 @@ from sparkwire.avro import functions as avro
 from sparkwire.core.function import Format, Function
 from sparkwire.databus import functions as databus
 from sparkwire.datahub import functions as datahub
+from sparkwire.debezium import functions as debezium
 from sparkwire.kafka import functions as kafka
 
-FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT, avro.FORMAT)
+FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORMAT, debezium.FORMAT, avro.FORMAT)
 
 
 class _ByName(dict[str, Function]):

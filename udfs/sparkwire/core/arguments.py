@@ -20,6 +20,7 @@ from sparkwire.core.column import INT32_MAX, plain_value
 
 _ARGUMENT = re.compile(r"(\w+) (.+?)( CONSTANT)?(?: = (.+))?", re.DOTALL)
 _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
+_BYTES_OR_TEXT = "BINARY | STRING"
 _SHOWN = 40  # characters of a value in a message
 
 
@@ -35,12 +36,18 @@ class Argument(NamedTuple):
     constant: bool
     required: bool
     default: Any
+    or_text: bool = False
+    """whether a BINARY column may be a STRING one as well"""
 
     def takes(self, got: pa.DataType) -> bool:
         """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
-        if pa.types.is_null(got):
+        if pa.types.is_null(got) or self.takes_text(got):
             return True
         return bool(got.id == self.type.id) if pa.types.is_nested(self.type) else fits(got, self.type)
+
+    def takes_text(self, got: pa.DataType) -> bool:
+        """Whether such a column is one of texts in place of bytes."""
+        return self.or_text and bool(pa.types.is_string(got) or pa.types.is_large_string(got))
 
 
 def parse(arguments: str) -> tuple[Argument, ...]:
@@ -56,8 +63,10 @@ def column(value: Any, argument: Argument, function: str) -> pa.Array:
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
-        raise TypeError(f"{function} takes {argument.name} {brief(argument.sql)}, got {sql_name(array.type)}")
-    return array if pa.types.is_null(array.type) else coerce(array, argument.type, function, argument.name)
+        raise TypeError(f"{function} takes {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
+    if pa.types.is_null(array.type) or argument.takes_text(array.type):
+        return array
+    return coerce(array, argument.type, function, argument.name)
 
 
 def _array(value: Any, argument: Argument, function: str) -> pa.Array:
@@ -93,6 +102,10 @@ def _one_chunk(value: pa.ChunkedArray) -> pa.Array:
     if value.nbytes > INT32_MAX and value.type in larger:
         value = value.cast(larger[value.type])
     return value.chunk(0) if value.num_chunks == 1 else pa.concat_arrays([*value.chunks, pa.array([], value.type)])
+
+
+def _taken(argument: Argument) -> str:
+    return _BYTES_OR_TEXT if argument.or_text else brief(argument.sql)
 
 
 def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
@@ -161,7 +174,11 @@ def _argument(text: str) -> Argument:
         raise ValueError(f"not an argument: {text!r}")
     name, sql, declared_constant, default = match.groups()
     is_constant = declared_constant is not None or default not in (None, "NULL")
-    return Argument(name, sql, arrow_type(sql), is_constant, default is None, _literal(default))
+    or_text = sql == _BYTES_OR_TEXT
+    type = pa.binary() if or_text else arrow_type(sql)
+    return Argument(
+        name, sql_name(type) if or_text else sql, type, is_constant, default is None, _literal(default), or_text
+    )
 
 
 def _literal(text: str | None) -> Any:

@@ -220,6 +220,12 @@ def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = No
     return primitive(micros, valid, TIMESTAMP)
 
 
+def micros(values: Ints, valid: Bools | None = None) -> pa.Array:
+    """TIMESTAMP from ``values`` [us since epoch]; NULL outside Spark's range."""
+    inside = (values >= _FIRST_MICROSECOND) & (values <= _LAST_MICROSECOND)
+    return primitive(values, inside if valid is None else valid & inside, TIMESTAMP)
+
+
 def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType) -> pa.Array:
     """BINARY or STRING of known sizes [bytes], NULL for a negative one.
 

@@ -44,7 +44,7 @@ class Function:
     Parameters
     ----------
     signature
-        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``.
+        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``; ``BINARY | STRING`` takes columns of either type.
     doc
         What it answers, with units in brackets.
     decoder

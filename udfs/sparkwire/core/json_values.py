@@ -13,8 +13,8 @@ from sparkwire.core.column import binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bools, Bytes, Ints
 from sparkwire.kernels.base64 import measure_decoded, write_decoded
 from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
-from sparkwire.kernels.json_members import Members, find_last, list_members
-from sparkwire.kernels.json_scan import Paths, scan_documents, scratch
+from sparkwire.kernels.json_members import Members, find_last, list_members, list_roots
+from sparkwire.kernels.json_scan import Paths, number_runs, scan_documents, scratch
 from sparkwire.kernels.json_values import (
     measure_canonical,
     measure_texts,
@@ -81,15 +81,22 @@ class Documents(NamedTuple):
 
 
 def documents(
-    data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], tree: Paths
+    data: Bytes,
+    begins: npt.NDArray[np.integer[Any]],
+    ends: npt.NDArray[np.integer[Any]],
+    tree: Paths,
+    nulls: bool = False,
 ) -> Documents:
-    """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it."""
+    """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it.
+
+    With ``nulls`` a null is found too, as NULL.
+    """
     rows = len(begins)
     shape = (tree.slots, rows)
     starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
     kinds, intact = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
     longest = int((ends - begins).max()) if rows else 0
-    scan_documents(data, begins, ends, tree, scratch(tree, longest), starts, sizes, kinds, counts, intact)
+    scan_documents(data, begins, ends, tree, nulls, scratch(tree, longest), starts, sizes, kinds, counts, intact)
     return Documents(data, starts, sizes, kinds, counts, intact)
 
 
@@ -139,6 +146,16 @@ def from_base64(text: pa.Array) -> pa.Array:
     return build(
         known, lambda offsets, out: write_decoded(source.data, source.offsets, known, offsets, out), pa.binary()
     )
+
+
+def roots(
+    data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], intact: Bools
+) -> Values:
+    """The objects that documents are, where they are valid."""
+    rows = len(begins)
+    found = Values(data, empty(rows, np.int64), empty(rows, np.int64), empty(rows, np.int8), empty(rows, np.int64))
+    list_roots(data, begins, ends, intact, *found[1:])
+    return found
 
 
 class Listed(NamedTuple):
@@ -205,30 +222,37 @@ def _spans(n: int) -> tuple[Ints, Ints, npt.NDArray[np.int8]]:
 
 
 class Distinct(NamedTuple):
-    """The arrays of a batch, those that are written alike counted once: most messages share a few."""
+    """The containers of a batch, those that are written alike counted once: most messages share a few."""
 
     codes: Codes
-    """for each row the number of its array, -1 where it has none"""
+    """for each row the number of its container, -1 where it has none"""
     rows: Ints
-    """for each array the first row that has it"""
+    """for each container the first row that has it"""
 
     def spread(self, answers: pa.Array) -> pa.Array:
-        """The answer of its array for each row, NULL where it has none."""
+        """The answer of its container for each row, NULL where it has none."""
         if len(self.codes) == len(answers) and bool((self.codes == np.arange(len(answers))).all()):
             return answers
         return answers.take(primitive(self.codes, self.codes >= 0))
 
 
-def distinct(values: Values) -> Distinct:
-    is_array = values.kinds == ARRAY
-    if np.count_nonzero(is_array) <= 1:  # nothing to compare, and no text to copy for it
-        return Distinct(np.where(is_array, np.int32(0), np.int32(-1)), np.flatnonzero(is_array))
-    sizes = np.where(is_array, values.sizes, -1)
-    encoded = gather(values.data, values.starts, sizes, pa.binary()).dictionary_encode()
-    codes = np.asarray(encoded.indices.fill_null(-1), np.int32)
-    with_array = np.flatnonzero(codes >= 0)[::-1]
+def distinct(values: Values, kind: int = ARRAY) -> Distinct:
+    """Of the values of one kind, arrays or objects, those that are written alike."""
+    wanted = values.kinds == kind
+    if np.count_nonzero(wanted) <= 1:  # nothing to compare, and no text to copy for it
+        return Distinct(np.where(wanted, np.int32(0), np.int32(-1)), np.flatnonzero(wanted))
+    sizes = np.where(wanted, values.sizes, -1)
+    before = empty(len(sizes), np.int64)
+    number_runs(values.data, values.starts, sizes, before)
+    heads = np.flatnonzero(before == np.arange(len(before)))
+    encoded = gather(values.data, values.starts[heads], sizes[heads], pa.binary()).dictionary_encode()
+    of_heads = np.asarray(encoded.indices.fill_null(-1), np.int32)
+    codes = np.empty(len(sizes), np.int32)
+    codes[heads] = of_heads
+    codes = codes[before]
+    having = np.flatnonzero(codes >= 0)[::-1]
     rows = np.empty(len(encoded.dictionary), np.int64)
-    rows[codes[with_array]] = with_array  # backwards: the first row is written last
+    rows[codes[having]] = having  # backwards: the first row is written last
     return Distinct(codes, rows)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sparkwire.kernels.blocks import BLOCK
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.json_grammar import (
+    ABSENT,
     ARRAY,
     COMMA,
     ESCAPED,
@@ -23,6 +24,7 @@ from sparkwire.kernels.json_grammar import (
     STRING,
     WORD,
     Kinds,
+    behind_mark,
     blank,
     first_word,
     quick_number_end,
@@ -142,6 +144,47 @@ def _container_end(data: Bytes, pos: int, end: int) -> int:
                 return pos + 1
         pos += 1
     return end
+
+
+@kernel
+def list_roots(
+    data: Bytes,
+    begins: NDArray[Any],
+    ends: NDArray[Any],
+    intact: Bools,
+    starts: Ints,
+    sizes: Ints,
+    kinds: Kinds,
+    counts: Ints,
+) -> None:
+    """Note where the object of each valid document is and how many members it has; nothing of a document that is not valid."""
+    for row in range(intact.size):
+        starts[row], sizes[row], kinds[row], counts[row] = 0, -1, ABSENT, 0
+        if intact[row]:
+            end = int64(ends[row])
+            start = blank(data, behind_mark(data, int64(begins[row]), end), end)
+            after, count = _count_members(data, start, end)
+            starts[row], sizes[row], kinds[row], counts[row] = start, after - start, OBJECT, count
+
+
+@kernel
+def _count_members(data: Bytes, pos: int, end: int) -> tuple[int, int]:
+    """After the valid object at ``pos``, and how many members it has."""
+    pos = blank(data, pos + 1, end)
+    block, ahead, count = pos - BLOCK, uint64(0), 0
+    while u8(data, pos) != RIGHT_BRACE:
+        close, _, block, ahead = _string_end(data, pos, end, block, ahead)
+        count += 1
+        pos = blank(data, blank(data, close + 1, end) + 1, end)
+        if u8(data, pos) == QUOTE:
+            pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
+            pos += 1
+        else:
+            pos, _, block, ahead = _other_end(data, pos, end, block, ahead)
+        pos = blank(data, pos, end)
+        if u8(data, pos) == COMMA:
+            pos = blank(data, pos + 1, end)
+    return pos + 1, count
 
 
 @kernel

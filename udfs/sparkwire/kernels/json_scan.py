@@ -81,18 +81,30 @@ class Scratch(NamedTuple):
 
 def paths(*wanted: str) -> Paths:
     """The tree of such paths as ``payload.timestamp.eventTime``; slot ``i`` is ``wanted[i]``."""
+    return tree_of([tuple(path.split(".")) for path in wanted])
+
+
+def tree_of(wanted: Sequence[tuple[str, ...]]) -> Paths:
+    """The tree of paths as keys, whatever is in a key; slot ``i`` is ``wanted[i]``, no two of which are alike."""
     nodes: list[tuple[str, ...]] = [()]
     for node in nodes:  # breadth first: the list grows while it is walked
-        steps = (tuple(path.split("."))[: len(node) + 1] for path in wanted)
+        steps = (path[: len(node) + 1] for path in wanted)
         nodes += dict.fromkeys(step for step in steps if len(step) > len(node) and step[:-1] == node)
     names = [node[-1].encode() if node else b"" for node in nodes]
-    children = [[i for i, other in enumerate(nodes) if other and other[:-1] == node] for node in nodes]
-    below = [[s for s, path in enumerate(wanted) if tuple(path.split("."))[: len(node)] == node] for node in nodes]
+    slots = {path: slot for slot, path in enumerate(wanted)}
+    children: list[list[int]] = [[] for _ in nodes]
+    below: list[list[int]] = [[] for _ in nodes]
+    places = {node: i for i, node in enumerate(nodes)}
+    for i, node in enumerate(nodes[1:], 1):
+        children[places[node[:-1]]].append(i)
+    for slot, path in enumerate(wanted):
+        for size in range(len(path) + 1):
+            below[places[path[:size]]].append(slot)
     tree = np.empty(len(nodes), _NODE)
-    tree["parent"] = [nodes.index(node[:-1]) for node in nodes]
+    tree["parent"] = [places[node[:-1]] for node in nodes]
     tree["first"] = [group[0] if group else 0 for group in children]
     tree["last"] = [group[-1] + 1 if group else 0 for group in children]
-    tree["slot"] = [wanted.index(".".join(node)) if ".".join(node) in wanted else json_grammar.NONE for node in nodes]
+    tree["slot"] = [slots.get(node, json_grammar.NONE) for node in nodes]
     tree["key_start"] = np.cumsum([0, *map(len, names)])[:-1]
     tree["key_size"] = [len(name) for name in names]
     tree["key_word"] = [
@@ -120,6 +132,7 @@ def scan_documents(
     begins: NDArray[Any],
     ends: NDArray[Any],
     tree: Paths,
+    nulls: bool,
     scratch: Scratch,
     starts: Ints,
     sizes: Ints,
@@ -131,6 +144,8 @@ def scan_documents(
 
     Parameters
     ----------
+    nulls
+        whether a null is noted as NULL; if not, it is as if it were not there
     starts, sizes, kinds, counts
         one row for each slot of ``tree``, one column for each document; ``sizes`` is -1 and ``kinds`` ABSENT where
         there is no such value; ``counts`` is the number of members of a container that has no slots below it
@@ -145,7 +160,7 @@ def scan_documents(
             same = _same_size(data, last, begin, min(size, end - begin))
             while marks > 0 and scratch.marks[0, uint64(marks - 1)] > same:
                 marks -= 1
-        intact[row], marks = _scan(data, begin, end, tree, scratch, marks)
+        intact[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
         last, size = begin, end - begin
         for slot in range(kinds.shape[0]):
             s, r = uint64(slot), uint64(row)
@@ -155,6 +170,23 @@ def scan_documents(
                 starts[s, r] = begin + found[_START, s]
                 if kind >= json_grammar.OBJECT:
                     counts[s, r] = found[_COUNT, s]
+
+
+@kernel
+def number_runs(data: Bytes, starts: Ints, sizes: Ints, firsts: Ints) -> None:
+    """For each span the first one of the run of equal spans that it is in, by their bytes; those of a negative size are equal."""
+    for i in range(sizes.size):
+        firsts[i] = i
+        if i > 0 and sizes[i] == sizes[i - 1] and (sizes[i] < 0 or _equal(data, starts[i - 1], starts[i], sizes[i])):
+            firsts[i] = firsts[i - 1]
+
+
+@kernel
+def _equal(data: Bytes, a: int, b: int, size: int) -> bool:
+    same = _same_size(data, a, b, size)
+    while same < size and u8(data, a + same) == u8(data, b + same):
+        same += 1
+    return same == size
 
 
 @kernel
@@ -170,7 +202,9 @@ def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
 
 
 @kernel
-def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, marks: int) -> tuple[bool, int]:
+def _scan(
+    data: Bytes, begin: int, end: int, tree: Paths, nulls: bool, scratch: Scratch, marks: int
+) -> tuple[bool, int]:
     """Whether the document is valid, and how many marks it has; of those of the document before the first ``marks`` hold."""
     nodes, found = tree.nodes, scratch.found
     node = 0  # the innermost open object, one of the tree
@@ -186,7 +220,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
         pos = blank(data, pos + 1, end)
         if pos < end and u8(data, pos) == json_grammar.RIGHT_BRACE:
             return blank(data, pos + 1, end) == end, 0
-    block, ahead = pos - BLOCK, uint64(0)
+    block, ahead, likely = pos - BLOCK, uint64(0), nodes[uint64(node)].first
     while True:
         if pos >= end or u8(data, pos) != json_grammar.QUOTE:
             return False, marks
@@ -200,9 +234,10 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
         if escaped:
             child = _escaped_child(data, start, pos, tree, node)
         else:
-            child = _child(data, start, pos - start, first_word(data, start, pos - start), tree, node)
+            child = _child(data, start, pos - start, first_word(data, start, pos - start), tree, node, likely)
         slot = json_grammar.NONE
         if child >= 0:
+            likely = child + 1
             slot = nodes[uint64(child)].slot
             if _forget(tree, child, found):
                 marks = 0
@@ -229,7 +264,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
             if pos >= end:
                 return False, marks
             if u8(data, pos) != json_grammar.RIGHT_BRACE:
-                node = child
+                node, likely = child, nodes[uint64(child)].first
                 if slot >= 0:
                     found[_START, uint64(slot)] = start - begin
                 continue
@@ -249,7 +284,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
                 if after < 0 or not delimited(data, after, end):
                     return False, marks
             pos = after
-        if slot >= 0 and kind != json_grammar.NULL:
+        if slot >= 0 and (nulls or kind != json_grammar.NULL):
             s = uint64(slot)
             found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, after - start, kind
         while True:
@@ -268,7 +303,7 @@ def _scan(data: Bytes, begin: int, end: int, tree: Paths, scratch: Scratch, mark
             if slot >= 0:
                 s = uint64(slot)
                 found[_SIZE, s], found[_KIND, s] = pos - begin - found[_START, s], json_grammar.OBJECT
-            node = nodes[uint64(node)].parent
+            node, likely = nodes[uint64(node)].parent, node + 1
         if marks < _MARKS:
             scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
             marks += 1
@@ -297,18 +332,29 @@ def _forget(tree: Paths, node: int, found: Ints) -> bool:
 
 
 @kernel
-def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int) -> int:
-    """The child of ``node`` that has this key, which begins with this word; -1 if none."""
-    nodes = tree.nodes
-    for child in range(nodes[uint64(node)].first, nodes[uint64(node)].last):
-        c = uint64(child)
-        if nodes[c].key_word == word and nodes[c].key_size == size:
-            at, same = nodes[c].key_start, json_grammar.WORD
-            while same < size and u8(data, start + same) == tree.keys[uint64(at + same)]:
-                same += 1
-            if same >= size:
-                return child
+def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int, likely: int) -> int:
+    """The child of ``node`` that has this key, which begins with this word; -1 if none.
+
+    Keys mostly come in the order of the tree: ``likely`` is looked at first, if it is a child.
+    """
+    first, last = tree.nodes[uint64(node)].first, tree.nodes[uint64(node)].last
+    if first <= likely < last and _has_key(data, start, size, word, tree, likely):
+        return likely
+    for child in range(first, last):
+        if _has_key(data, start, size, word, tree, child):
+            return child
     return json_grammar.NONE
+
+
+@kernel
+def _has_key(data: Bytes, start: int, size: int, word: int, tree: Paths, child: int) -> bool:
+    c = uint64(child)
+    if tree.nodes[c].key_word != word or tree.nodes[c].key_size != size:
+        return False
+    at, same = tree.nodes[c].key_start, json_grammar.WORD
+    while same < size and u8(data, start + same) == tree.keys[uint64(at + same)]:
+        same += 1
+    return same >= size
 
 
 @kernel

@@ -1,0 +1,32 @@
+"""Debezium: change messages of databases, as its connectors write them to Kafka.
+
+    message     one JSON object in UTF-8: a payload, or {schema, payload} where the converter embeds schemas
+    payload     an envelope, a flattened row, or a notice
+
+    envelope    before, after   the row: {name: value}; of MongoDB a text that holds the document
+                source          {version, connector, name, ts_ms, snapshot, db, table, ...}: where the change comes from
+                transaction     {id, total_order, data_collection_order}
+                op              see `layout.OPERATIONS`, case-sensitive
+                ts_ms, ts_us, ts_ns     when the connector processed the change [ms, us, ns since epoch]
+    flattened   the row's columns, and what ``ExtractNewRecordState`` added: __deleted, __op, __table, __lsn, __source_ts_ms, ...
+    notice      of a transaction  {status, id, event_count, data_collections, ts_ms}
+                heartbeat         {ts_ms}
+                of a schema       {source, ts_ms, databaseName, schemaName, ddl, tableChanges}
+    tombstone   no bytes at all: the row of this key was deleted
+
+The order of keys is not fixed; keys that are not known are passed over. What the source leaves open is answered so:
+
+- JSON is RFC 8259 to the letter, as Debezium writes it: not-a-number and infinities are strings;
+- a message is {schema, payload} where its schema is an object with a type, or is null and nothing else is beside the payload;
+- a message is an envelope where it has source or op, and before or after; a notice where it has these fields and no others;
+  every other object is a flattened row;
+- if a key repeats in an object, the last wins; half a surrogate pair, escaped, reads as U+FFFD;
+- of a message that is `BAD_JSON` the fields are answered that are whole before the corruption;
+- {schema, payload} with a null payload is a tombstone: NULL, and no error;
+- a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer is NULL;
+- a flattened row that does not say what happened is an UPSERT; ``__deleted`` wins over ``__op``;
+- the prefix of added fields is ``__``: fields added with another one are columns of the row;
+- messages of MongoDB and Cassandra may lack either image.
+
+Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1's ``JsonConverter``.
+"""

@@ -1,0 +1,223 @@
+"""What a message has: its fields in the order of ``debezium_change``, each a function of its own and a column of the struct."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core import json_images
+from sparkwire.core import json_values as values
+from sparkwire.core.builders import Column, ColumnTable
+from sparkwire.core.column import binary_of, from_codes, micros, primitive, timestamps
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Values
+from sparkwire.debezium.layout import OPERATION_NAMES, is_added
+from sparkwire.debezium.messages import Messages
+from sparkwire.kernels.json_grammar import ESCAPED, STRING
+from sparkwire.kernels.json_scan import tree_of
+
+FIELDS = ColumnTable[Messages]()
+
+_UNITS: Final[dict[Literal["ns", "us", "ms"], int]] = {"ns": 1_000_000, "us": 1_000, "ms": 1}
+"""of a field ``ts_*``, the finest first: how many make a millisecond"""
+_OUTER: Final[tuple[Literal["ns", "ms"], ...]] = ("ns", "ms")
+_NAMES: Final = pa.struct([("name", pa.string()), ("type", pa.string()), ("logical", pa.string())])
+
+
+def _text(name: str, doc: str, answer: str, *fields: str, sample: str = "debezium") -> Column[Messages]:
+    """A field's text: what a string says, of anything else its JSON as written."""
+    example = f"debezium_{name}({sample}) -> {answer}"
+    return Column(name, "STRING", doc, lambda messages: messages.texts(*fields), example)
+
+
+def _times(name: str, doc: str, of: str, answer: str, answer_ms: str) -> tuple[Column[Messages], ...]:
+    """The finest of a message's times as a TIMESTAMP, and as [ms since epoch]; NULL for what is not an integer."""
+
+    def time(messages: Messages) -> pa.Array:
+        numbers = {unit: values.integers(messages.value(f"{of}ts_{unit}")) for unit in _UNITS}
+        nanos, millis = (timestamps(numbers[unit][0], unit, numbers[unit][1]) for unit in _OUTER)
+        return pc.coalesce(nanos, micros(*numbers["us"]), millis)
+
+    def time_ms(messages: Messages) -> pa.Array:
+        found = [values.integers(messages.value(f"{of}ts_{unit}")) for unit in reversed(_UNITS)]
+        scaled = (primitive(n // per, valid) for (n, valid), per in zip(found, reversed(_UNITS.values()), strict=True))
+        return pc.coalesce(*scaled)
+
+    example = f"debezium_{name}(debezium) -> {answer}"
+    return (
+        Column(name, "TIMESTAMP", f"{doc}, by the finest unit that the message has.", time, example),
+        Column(
+            f"{name}_ms", "BIGINT", f"{doc} [ms since epoch].", time_ms, f"debezium_{name}_ms(debezium) -> {answer_ms}"
+        ),
+    )
+
+
+FIELDS.append(_text("op", "`op` as written: c, u, d, r, t or m; of a flattened message `__op`.", "u", "op"))
+
+
+@FIELDS.column("STRING", "debezium_operation(debezium) -> UPDATE")
+def operation(messages: Messages) -> pa.Array:
+    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message);
+    UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a
+    tombstone.
+    """
+    return from_codes(messages.operations, OPERATION_NAMES)
+
+
+_DATABASE: Final = "Name of the source database; of Cassandra and Vitess the keyspace."
+_TABLE: Final = "Name of the source table; of MongoDB the collection."
+_SNAPSHOT: Final = (
+    "Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, "
+    "incremental or false."
+)
+_EVENT: Final = "When the change was made in the source database"
+_PROCESSED: Final = "When the connector processed the change"
+
+FIELDS += [
+    _text("connector", "Name of the connector, such as postgresql.", "postgresql", "source.connector"),
+    _text("database", _DATABASE, "shop", "source.db", "source.keyspace", "source.database_id"),
+    _text("schema_name", "Name of the schema within the database, where it has such.", "public", "source.schema"),
+    _text("table", _TABLE, "orders", "source.table", "source.collection"),
+    _text("snapshot", _SNAPSHOT, "false", "source.snapshot"),
+]
+
+
+@FIELDS.column("STRING", 'debezium_before(debezium) -> {"id":7,"note":"new"}')
+def before(messages: Messages) -> pa.Array:
+    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
+    last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
+    """
+    return _json(messages.before)
+
+
+@FIELDS.column("STRING", 'debezium_after(debezium) -> {"id":7,"note":"paid"}')
+def after(messages: Messages) -> pa.Array:
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
+    last value. Of a flattened message the row, without the fields that were added to it.
+    """
+    return _json(messages.after)
+
+
+@FIELDS.column("MAP<STRING, STRING>", "debezium_before_map(debezium)['note'] -> new")
+def before_map(messages: Messages) -> pa.Array:
+    """The row before the change, values as text: numbers as written, bytes in Base64, null as NULL."""
+    return _map(messages.before)
+
+
+@FIELDS.column("MAP<STRING, STRING>", "debezium_after_map(debezium)['note'] -> paid")
+def after_map(messages: Messages) -> pa.Array:
+    """The row after the change, values as text: numbers as written, bytes in Base64, null as NULL."""
+    return _map(messages.after)
+
+
+@FIELDS.column("STRING", "get_json_object(debezium_source(debezium), '$.lsn') -> 75862544")
+def source(messages: Messages) -> pa.Array:
+    """The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message."""
+    return values.objects(messages.value("source"))
+
+
+FIELDS += [
+    *_times("event_time", _EVENT, "source.", "2024-05-01 10:00:00.000125", "1714557600000"),
+    *_times("processed_time", _PROCESSED, "", "2024-05-01 10:00:00.25", "1714557600250"),
+    _text(
+        "transaction_id",
+        "The transaction's id, where the connector provides it; of a message about a transaction its own.",
+        "571:75862544",
+        "transaction.id",
+    ),
+]
+
+
+@FIELDS.column(
+    "ARRAY<STRUCT<name STRING, type STRING, logical STRING>>",
+    "debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}",
+)
+def columns(messages: Messages) -> pa.Array:
+    """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema."""
+    found = messages.schemas
+    lists = pa.array([declared_columns(text) for text in messages.schema_texts], pa.list_(_NAMES))
+    return found.spread(lists)
+
+
+@FIELDS.column("STRING", "debezium_error(debezium) -> NULL")
+def error(messages: Messages) -> pa.Array:
+    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD
+    or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+    """
+    return from_codes(messages.errors, ERRORS)
+
+
+@FIELDS.column("BOOLEAN", "debezium_is_valid(debezium) -> true")
+def is_valid(messages: Messages) -> pa.Array:
+    """Whether debezium_error is NULL."""
+    return primitive(messages.errors == OK)
+
+
+# ---------------------------------------------------------------- images
+
+
+def _json(images: Images) -> pa.Array:
+    objects = images.objects
+    textual = (objects.kinds == STRING) | (objects.kinds == ESCAPED)
+    found = json_images.json_text(images)
+    return pc.coalesce(found, values.texts(objects.only(textual))) if textual.any() else found
+
+
+def _map(images: Images) -> pa.Array:
+    objects = images.objects
+    found = json_images.text_map(images, lambda items, _: values.texts(items))
+    textual = np.flatnonzero((objects.kinds == STRING) | (objects.kinds == ESCAPED))
+    if not len(textual):
+        return found
+    inner = json_images.text_map(_inside(objects.at(textual)), lambda items, _: values.texts(items))
+    places = np.arange(len(found))
+    places[textual] = len(found) + np.arange(len(textual))
+    return pa.concat_arrays([found, inner]).take(primitive(places))
+
+
+def _inside(texts: Values) -> Images:
+    """The objects that strings hold, as MongoDB's documents are given."""
+    data, offsets, _ = binary_of(values.texts(texts))
+    intact = values.documents(data, offsets[:-1], offsets[1:], tree_of([("_id",)])).intact
+    return Images(values.roots(data, offsets[:-1], offsets[1:], intact))
+
+
+# ---------------------------------------------------------------- embedded schemas
+
+
+@lru_cache(256)
+def declared_columns(text: str) -> list[dict[str, Any]] | None:
+    """The columns of a row by a message's schema: of an envelope those of ``after``; None where there are none."""
+    fields = row_fields(text)
+    if fields is None:
+        return None
+    return [{"name": field["field"], "type": field["type"], "logical": field.get("name")} for field in fields]
+
+
+def row_fields(text: str) -> list[dict[str, Any]] | None:
+    """The schemas of a row's columns out of the schema of a message, as Connect writes it; None where they cannot be read."""
+    try:
+        fields = [field for field in json.loads(text)["fields"] if _is_field(field)]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    named = {field["field"]: field for field in fields}
+    image = named.get("after") or named.get("before")
+    if image is None or not ({"op", "source"} & named.keys()):
+        return [field for field in fields if not is_added(field["field"])]
+    inner = image.get("fields")
+    return [field for field in inner if _is_field(field)] if isinstance(inner, list) else None
+
+
+def _is_field(field: Any) -> bool:
+    return (
+        isinstance(field, dict)
+        and isinstance(field.get("field"), str)
+        and isinstance(field.get("type"), str)
+        and isinstance(field.get("name"), str | None)
+    )

@@ -1,0 +1,325 @@
+"""What one pass over a column of messages finds."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
+from sparkwire.core import json_values as values
+from sparkwire.core.builders import Shared
+from sparkwire.core.column import Binary, binary_of, bools_of, to_codes
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Distinct, Documents, Values
+from sparkwire.debezium.layout import (
+    DDL,
+    DELETE,
+    FLATTENED,
+    HEARTBEAT,
+    HEARTBEAT_FIELDS,
+    OPERATIONS,
+    PLAIN,
+    SLOTS,
+    TRANSACTION,
+    TRANSACTION_FIELDS,
+    UPSERT,
+    WITHOUT_IMAGES,
+    WRAPPED,
+    is_added,
+)
+from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.kernels.json_scan import Paths
+
+_OPS: Final = tuple(operation.op for operation in OPERATIONS)
+_NEEDS: Final = {
+    image: np.array([*(operation.image == image for operation in OPERATIONS), *[False] * 5])
+    for image in ("before", "after")
+}
+"""by code of the operation; the last is of no operation, -1"""
+_BEGIN_END: Final = ("BEGIN", "END")
+_TRUE: Final = "true"
+_FALSE: Final = "false"
+_PEEKED: Final = 64  # [bytes]
+
+
+class Messages:
+    """A column of messages; each step is taken once, when it is first asked for."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.source: Binary = binary_of(column)
+        offsets = self.source.offsets
+        self._begins, self._ends = offsets[:-1], offsets[1:]
+
+    # ------------------------------------------------------------ where things are
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The fields of every payload, whether or not its schema is around it."""
+        likely = self._looks_wrapped()
+        found = self._scan(WRAPPED if likely else PLAIN, slice(None))
+        other = np.flatnonzero(self._is_wrapped(found) != likely)
+        if len(other):
+            again = self._scan(PLAIN if likely else WRAPPED, other)
+            for field in ("starts", "sizes", "kinds", "counts"):
+                getattr(found, field)[:, other] = getattr(again, field)
+        return found
+
+    def _looks_wrapped(self) -> bool:
+        """Whether the first message begins as one with its schema does: a guess that costs time where it is wrong."""
+        sizes = self._ends - self._begins
+        if self.source.valid is not None:
+            sizes = np.where(self.source.valid, sizes, 0)
+        first = int(np.argmax(sizes > 0)) if len(sizes) else 0
+        if not len(sizes) or sizes[first] == 0:
+            return False
+        begin = int(self._begins[first])
+        start = bytes(self.source.data[begin : begin + min(int(sizes[first]), _PEEKED)])
+        return b'"schema"' in start
+
+    def _scan(self, tree: Paths, rows: Ints | slice) -> Documents:
+        return values.documents(self.source.data, self._begins[rows], self._ends[rows], tree, nulls=True)
+
+    def _is_wrapped(self, found: Documents) -> Bools:
+        """Which messages are an object of ``schema`` and ``payload``, as far as they can be read."""
+        schema, payload = (found.kinds[SLOTS[name]] for name in ("schema", "payload"))
+        described = (schema == OBJECT) & (found.kinds[SLOTS["schema.type"]] == STRING)
+        wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~found.intact)
+        unnamed = np.flatnonzero((schema == NULL) & ((payload == OBJECT) | (payload == NULL)) & found.intact)
+        if len(unnamed):
+            counts = values.roots(
+                self.source.data, self._begins[unnamed], self._ends[unnamed], found.intact[unnamed]
+            ).counts
+            wrapped[unnamed] = counts == 2  # two members of a table's row may have these names
+        return wrapped
+
+    @cached_property
+    def wrapped(self) -> Bools:
+        return self._is_wrapped(self.documents)
+
+    def slot(self, field: str) -> Values:
+        """The value of a field by its own name."""
+        return self.documents.value(SLOTS[field])
+
+    def value(self, field: str) -> Values:
+        """The value of an envelope's field, of a flattened message what it was added as."""
+        value, flattened = self.slot(field).only(~self.flattened), self.flattened
+        if flattened.any():
+            for name in FLATTENED.get(field, ()):
+                added = self.slot(name)
+                value = value.unless(flattened & (value.kinds <= NULL) & (added.kinds > NULL), added)
+        return value
+
+    def texts(self, *fields: str) -> pa.Array:
+        """STRING: the first of the fields that a message has."""
+        found = self.value(fields[0])
+        for field in fields[1:]:
+            found = found.unless(found.kinds <= NULL, self.value(field))
+        return values.texts(found)
+
+    # ------------------------------------------------------------ what a message is
+
+    @cached_property
+    def tombstones(self) -> Bools:
+        """Messages whose payload is null."""
+        tombstones: Bools = self.wrapped & (self.slot("payload").kinds == NULL)
+        return tombstones
+
+    @cached_property
+    def enveloped(self) -> Bools:
+        """Messages with before and after, or what is left of them."""
+        kinds = {field: self.slot(field).kinds for field in ("op", "before", "after", "source")}
+        images = np.zeros(len(kinds["op"]), np.bool_)
+        for image in ("before", "after"):
+            images |= (kinds[image] == OBJECT) | (kinds[image] == NULL)
+        is_source, is_op = kinds["source"] == OBJECT, (kinds["op"] == STRING) | (kinds["op"] == ESCAPED)
+        images |= is_source & ((kinds["before"] != ABSENT) | (kinds["after"] != ABSENT))
+        enveloped: Bools = ((is_source | is_op) & images) | (is_source & (kinds["op"] > NULL))
+        return enveloped
+
+    @cached_property
+    def about_schemas(self) -> Bools:
+        """Messages of the topic of schema changes."""
+        is_source = self.slot("source").kinds == OBJECT
+        said = (self.slot("ddl").kinds != ABSENT) | (self.slot("tableChanges").kinds == ARRAY)
+        about: Bools = ~self.enveloped & is_source & said
+        return about
+
+    @cached_property
+    def heartbeats(self) -> Bools:
+        likely: Bools = ~self.enveloped & ~self.about_schemas & (self.slot("ts_ms").kinds == INTEGER)
+        return self._with_only(likely, HEARTBEAT_FIELDS)
+
+    @cached_property
+    def about_transactions(self) -> Bools:
+        """Messages of the topic of transactions."""
+        likely: Bools = ~self.enveloped & (self.slot("status").kinds == STRING) & (self.slot("id").kinds >= STRING)
+        if not likely.any():
+            return likely
+        likely &= to_codes(values.texts(self.slot("status").only(likely)), _BEGIN_END) >= 0
+        return self._with_only(likely, TRANSACTION_FIELDS)
+
+    def _with_only(self, likely: Bools, fields: tuple[str, ...]) -> Bools:
+        """Of these messages those that have no other fields."""
+        only = np.zeros(len(likely), np.bool_)
+        rows = np.flatnonzero(likely)
+        if len(rows):
+            known = sum((self.slot(field).kinds[rows] != ABSENT).astype(np.int64) for field in fields)
+            only[rows] = self.roots_at(rows).counts == known
+        return only
+
+    @cached_property
+    def flattened(self) -> Bools:
+        """Messages that are a row of their table."""
+        other = self.enveloped | self.about_schemas | self.heartbeats | self.about_transactions | self.tombstones
+        flattened: Bools = ~other
+        return flattened
+
+    @cached_property
+    def ops(self) -> pa.Array:
+        return self.texts("op")
+
+    @cached_property
+    def deleted(self) -> pa.Array:
+        """STRING: what a flattened message says of its being deleted."""
+        return values.texts(self.slot("__deleted").only(self.flattened))
+
+    @cached_property
+    def operations(self) -> npt.NDArray[np.int8]:
+        """Codes of ``OPERATION_NAMES``, -1 where a message does not say what it is."""
+        op = self.value("op").kinds
+        codes = np.where((op == STRING) | (op == ESCAPED), to_codes(self.ops, _OPS), np.int8(-1))
+        if self.flattened.any():
+            codes[self.flattened & (op <= NULL) & self.documents.intact] = UPSERT
+            codes[self.flattened & bools_of(pc.equal(self.deleted, _TRUE).fill_null(False))] = DELETE
+        for chosen, code in (
+            (self.about_schemas, DDL),
+            (self.heartbeats, HEARTBEAT),
+            (self.about_transactions, TRANSACTION),
+            (self.tombstones, -1),
+        ):
+            codes[chosen] = code
+        return codes
+
+    # ------------------------------------------------------------ what is wrong with it
+
+    @cached_property
+    def errors(self) -> npt.NDArray[np.int8]:
+        """What is wrong with a message; the reasons in the order of the contract, whatever the order of the keys."""
+        op, source, flattened = self.value("op").kinds, self.slot("source").kinds, self.flattened
+        time = self.value("source.ts_ms").kinds
+        missing, bad = self._image_faults()
+        reasons = (
+            (~self.documents.intact, BAD_JSON),
+            (self.tombstones, OK),
+            (self.wrapped & (self.slot("payload").kinds != OBJECT), BAD_FIELD),
+            (self.enveloped & (op <= NULL), MISSING_FIELD),
+            (flattened & self._is_empty, MISSING_FIELD),
+            (self.operations < 0, UNKNOWN_OPCODE),
+            (self.enveloped & (source <= NULL), MISSING_FIELD),
+            (self.enveloped & (source != OBJECT), BAD_FIELD),
+            ((time > NULL) & (time != INTEGER), BAD_FIELD),
+            (flattened & self._deleted_is_odd, BAD_FIELD),
+            (missing, MISSING_FIELD),
+            (bad, BAD_FIELD),
+        )
+        return np.select([fault for fault, _ in reasons], [np.int8(code) for _, code in reasons], np.int8(OK))
+
+    @cached_property
+    def _is_empty(self) -> Bools:
+        """Flattened messages without a column."""
+        empty: Bools = self.flattened & (self._root_counts == 0)
+        return empty
+
+    @cached_property
+    def _root_counts(self) -> Ints:
+        counts = np.ones(self.source.rows, np.int64)
+        rows = np.flatnonzero(self.flattened & self.documents.intact)
+        if len(rows):
+            counts[rows] = self.roots.counts[rows]
+        return counts
+
+    @cached_property
+    def _deleted_is_odd(self) -> Bools:
+        said = self.deleted
+        return bools_of(pc.and_(pc.not_equal(said, _TRUE), pc.not_equal(said, _FALSE)).fill_null(False))
+
+    def _image_faults(self) -> tuple[Bools, Bools]:
+        """Where the image that the operation needs is missing, and where one is no object."""
+        free = to_codes(values.texts(self.slot("source.connector")), WITHOUT_IMAGES) >= 0
+        missing, bad = np.zeros((2, self.source.rows), np.bool_)
+        for image, needs in _NEEDS.items():
+            kinds = self.slot(image).kinds
+            missing |= self.enveloped & needs[self.operations] & (kinds <= NULL) & ~free
+            textual = free & ((kinds == STRING) | (kinds == ESCAPED))
+            bad |= self.enveloped & (kinds > NULL) & (kinds != OBJECT) & ~textual
+        return missing, bad
+
+    # ------------------------------------------------------------ its images
+
+    def roots_at(self, rows: Ints) -> Values:
+        """The payloads of these messages as objects, where they are valid."""
+        payload, wrapped = self.slot("payload"), self.wrapped[rows]
+        starts, sizes = payload.starts[rows], payload.sizes[rows]
+        begins = np.where(wrapped, starts, self._begins[rows])
+        ends = np.where(wrapped, starts + sizes, self._ends[rows])
+        intact = self.documents.intact[rows] & (~wrapped | (payload.kinds[rows] == OBJECT))
+        return values.roots(self.source.data, begins, ends, intact)
+
+    @cached_property
+    def roots(self) -> Values:
+        """The payloads of flattened messages as objects, nothing of others."""
+        rows = np.flatnonzero(self.flattened)
+        places = np.full(self.source.rows, -1, np.int64)
+        places[rows] = np.arange(len(rows))
+        return self.roots_at(rows).found_at(places)
+
+    @cached_property
+    def image_objects(self) -> tuple[Values, Values]:
+        """The row before and the row after: objects, or of MongoDB texts of objects."""
+        before, after = (self.slot(image).only(self.enveloped) for image in ("before", "after"))
+        if not self.flattened.any():
+            return before, after
+        deletes = self.operations == DELETE
+        return (
+            before.unless(self.flattened & deletes, self.roots),
+            after.unless(self.flattened & ~deletes, self.roots),
+        )
+
+    @cached_property
+    def before(self) -> Images:
+        return Images(self.image_objects[0], self._added)
+
+    @cached_property
+    def after(self) -> Images:
+        return Images(self.image_objects[1], self._added)
+
+    def _added(self, images: Images) -> Bools:
+        """Members of flattened messages that are no columns of the table."""
+        if not self.flattened.any():
+            return np.zeros(len(images.rows), np.bool_)
+        encoded = images.names.dictionary_encode()
+        added = np.array([*map(is_added, encoded.dictionary.to_pylist()), False], np.bool_)
+        named: Bools = added[np.asarray(encoded.indices.fill_null(len(added) - 1))]
+        return named & self.flattened[images.rows]
+
+    # ------------------------------------------------------------ its schema
+
+    @cached_property
+    def schemas(self) -> Distinct:
+        """The embedded schemas, each once, and which message has which."""
+        return values.distinct(self.slot("schema").only(self.wrapped), OBJECT)
+
+    @cached_property
+    def schema_texts(self) -> list[str]:
+        """Each embedded schema as JSON."""
+        texts: list[str] = values.objects(self.slot("schema").at(self.schemas.rows)).to_pylist()
+        return texts
+
+
+messages_of = Shared(Messages)
