@@ -18,7 +18,7 @@ from sparkwire import FUNCTIONS
 
 
 @pytest.mark.parametrize(
-    "name", ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "kafka"))]
+    "name", ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "debezium", "kafka"))]
 )
 def test_dir_is_what_there_is_for_users(name: str) -> None:
     module = import_module(name)
@@ -35,8 +35,8 @@ import importlib, pkgutil, sparkwire
 for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-modules = {"avro", "databus", "datahub", "kafka", "sql_functions"}
-for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub, sparkwire.kafka):
+modules = {"avro", "databus", "datahub", "debezium", "kafka", "sql_functions"}
+for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub, sparkwire.debezium, sparkwire.kafka):
     for name in package.__all__:
         is_module = type(getattr(package, name)).__name__ == "module"
         assert is_module == (package is sparkwire and name in modules), (package, name)
@@ -78,7 +78,9 @@ def test_one_name_is_one_thing() -> None:
 
 
 def test_every_public_function_has_an_example() -> None:
-    modules = [import_module(f"sparkwire{name}") for name in ("", ".avro", ".databus", ".datahub", ".kafka")]
+    modules = [
+        import_module(f"sparkwire{name}") for name in ("", ".avro", ".databus", ".datahub", ".debezium", ".kafka")
+    ]
     public = {
         f"{module.__name__}.{name}": getattr(module, name)
         for module in modules

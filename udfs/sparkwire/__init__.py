@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from sparkwire import avro, databus, datahub, kafka, sql_functions
+    from sparkwire import avro, databus, datahub, debezium, kafka, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.explanation import Explanation
     from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "databus", "datahub", "doctor", "explain", "kafka", "publish", "read", "register", "samples",
-    "sql_functions",
+    "FUNCTIONS", "Function", "avro", "databus", "datahub", "debezium", "doctor", "explain", "kafka", "publish", "read",
+    "register", "samples", "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 
 # Loaded when first asked for: who imports one format should not wait for all of them.
-_MODULES = ("avro", "databus", "datahub", "kafka", "sql_functions")
+_MODULES = ("avro", "databus", "datahub", "debezium", "kafka", "sql_functions")
 _HOMES = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.core.function"}
 
 

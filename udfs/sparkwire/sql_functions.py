@@ -1313,6 +1313,238 @@ def to_datahub_blob(change: Column | str) -> Column:
     return column_of('to_datahub_blob', change)
 
 
+def debezium_op(value: Column | str | bytes) -> Column:
+    """`op` as written: c, u, d, r, t or m; of a flattened message `__op`.
+
+    debezium_op(value BINARY | STRING) -> STRING
+
+    Example: debezium_op(debezium) -> u
+    """
+    return column_of('debezium_op', value)
+
+
+def debezium_operation(value: Column | str | bytes) -> Column:
+    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
+
+    debezium_operation(value BINARY | STRING) -> STRING
+
+    Example: debezium_operation(debezium) -> UPDATE
+    """
+    return column_of('debezium_operation', value)
+
+
+def debezium_connector(value: Column | str | bytes) -> Column:
+    """Name of the connector, such as postgresql.
+
+    debezium_connector(value BINARY | STRING) -> STRING
+
+    Example: debezium_connector(debezium) -> postgresql
+    """
+    return column_of('debezium_connector', value)
+
+
+def debezium_database(value: Column | str | bytes) -> Column:
+    """Name of the source database; of Cassandra and Vitess the keyspace.
+
+    debezium_database(value BINARY | STRING) -> STRING
+
+    Example: debezium_database(debezium) -> shop
+    """
+    return column_of('debezium_database', value)
+
+
+def debezium_schema_name(value: Column | str | bytes) -> Column:
+    """Name of the schema within the database, where it has such.
+
+    debezium_schema_name(value BINARY | STRING) -> STRING
+
+    Example: debezium_schema_name(debezium) -> public
+    """
+    return column_of('debezium_schema_name', value)
+
+
+def debezium_table(value: Column | str | bytes) -> Column:
+    """Name of the source table; of MongoDB the collection.
+
+    debezium_table(value BINARY | STRING) -> STRING
+
+    Example: debezium_table(debezium) -> orders
+    """
+    return column_of('debezium_table', value)
+
+
+def debezium_snapshot(value: Column | str | bytes) -> Column:
+    """Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
+
+    debezium_snapshot(value BINARY | STRING) -> STRING
+
+    Example: debezium_snapshot(debezium) -> false
+    """
+    return column_of('debezium_snapshot', value)
+
+
+def debezium_before(value: Column | str | bytes) -> Column:
+    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
+
+    debezium_before(value BINARY | STRING) -> STRING
+
+    Example: debezium_before(debezium) -> {"id":7,"note":"new"}
+    """
+    return column_of('debezium_before', value)
+
+
+def debezium_after(value: Column | str | bytes) -> Column:
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields that were added to it.
+
+    debezium_after(value BINARY | STRING) -> STRING
+
+    Example: debezium_after(debezium) -> {"id":7,"note":"paid"}
+    """
+    return column_of('debezium_after', value)
+
+
+def debezium_before_map(value: Column | str | bytes) -> Column:
+    """The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
+
+    debezium_before_map(value BINARY | STRING) -> MAP<STRING, STRING>
+
+    Example: debezium_before_map(debezium)['note'] -> new
+    """
+    return column_of('debezium_before_map', value)
+
+
+def debezium_after_map(value: Column | str | bytes) -> Column:
+    """The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
+
+    debezium_after_map(value BINARY | STRING) -> MAP<STRING, STRING>
+
+    Example: debezium_after_map(debezium)['note'] -> paid
+    """
+    return column_of('debezium_after_map', value)
+
+
+def debezium_source(value: Column | str | bytes) -> Column:
+    """The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
+
+    debezium_source(value BINARY | STRING) -> STRING
+
+    Example: get_json_object(debezium_source(debezium), '$.lsn') -> 75862544
+    """
+    return column_of('debezium_source', value)
+
+
+def debezium_event_time(value: Column | str | bytes) -> Column:
+    """When the change was made in the source database, by the finest unit that the message has.
+
+    debezium_event_time(value BINARY | STRING) -> TIMESTAMP
+
+    Example: debezium_event_time(debezium) -> 2024-05-01 10:00:00.000125
+    """
+    return column_of('debezium_event_time', value)
+
+
+def debezium_event_time_ms(value: Column | str | bytes) -> Column:
+    """When the change was made in the source database [ms since epoch].
+
+    debezium_event_time_ms(value BINARY | STRING) -> BIGINT
+
+    Example: debezium_event_time_ms(debezium) -> 1714557600000
+    """
+    return column_of('debezium_event_time_ms', value)
+
+
+def debezium_processed_time(value: Column | str | bytes) -> Column:
+    """When the connector processed the change, by the finest unit that the message has.
+
+    debezium_processed_time(value BINARY | STRING) -> TIMESTAMP
+
+    Example: debezium_processed_time(debezium) -> 2024-05-01 10:00:00.25
+    """
+    return column_of('debezium_processed_time', value)
+
+
+def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
+    """When the connector processed the change [ms since epoch].
+
+    debezium_processed_time_ms(value BINARY | STRING) -> BIGINT
+
+    Example: debezium_processed_time_ms(debezium) -> 1714557600250
+    """
+    return column_of('debezium_processed_time_ms', value)
+
+
+def debezium_transaction_id(value: Column | str | bytes) -> Column:
+    """The transaction's id, where the connector provides it; of a message about a transaction its own.
+
+    debezium_transaction_id(value BINARY | STRING) -> STRING
+
+    Example: debezium_transaction_id(debezium) -> 571:75862544
+    """
+    return column_of('debezium_transaction_id', value)
+
+
+def debezium_columns(value: Column | str | bytes) -> Column:
+    """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema.
+
+    debezium_columns(value BINARY | STRING) -> ARRAY<STRUCT<name STRING, type STRING, logical STRING>>
+
+    Example: debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}
+    """
+    return column_of('debezium_columns', value)
+
+
+def debezium_error(value: Column | str | bytes) -> Column:
+    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+
+    debezium_error(value BINARY | STRING) -> STRING
+
+    Example: debezium_error(debezium) -> NULL
+    """
+    return column_of('debezium_error', value)
+
+
+def debezium_is_valid(value: Column | str | bytes) -> Column:
+    """Whether debezium_error is NULL.
+
+    debezium_is_valid(value BINARY | STRING) -> BOOLEAN
+
+    Example: debezium_is_valid(debezium) -> true
+    """
+    return column_of('debezium_is_valid', value)
+
+
+def debezium_change(value: Column | str | bytes) -> Column:
+    """All fields above as one STRUCT, decoded in a single pass, named as the functions are without `debezium_`.
+
+    debezium_change(value BINARY | STRING) -> STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
+
+    Fields:
+        op: `op` as written: c, u, d, r, t or m; of a flattened message `__op`.
+        operation: What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
+        connector: Name of the connector, such as postgresql.
+        database: Name of the source database; of Cassandra and Vitess the keyspace.
+        schema_name: Name of the schema within the database, where it has such.
+        table: Name of the source table; of MongoDB the collection.
+        snapshot: Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
+        before: The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
+        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields that were added to it.
+        before_map: The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
+        after_map: The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
+        source: The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
+        event_time: When the change was made in the source database, by the finest unit that the message has.
+        event_time_ms: When the change was made in the source database [ms since epoch].
+        processed_time: When the connector processed the change, by the finest unit that the message has.
+        processed_time_ms: When the connector processed the change [ms since epoch].
+        transaction_id: The transaction's id, where the connector provides it; of a message about a transaction its own.
+        columns: The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema.
+        error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+        is_valid: Whether debezium_error is NULL.
+
+    Example: debezium_change(debezium).operation -> UPDATE
+    """
+    return column_of('debezium_change', value)
+
+
 def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
     """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it cannot be read.
 

@@ -13,7 +13,7 @@ from sparkwire.core.column import binary_of, build, empty, gather, primitive
 from sparkwire.kernels import Bools, Bytes, Ints
 from sparkwire.kernels.base64 import measure_decoded, write_decoded
 from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
-from sparkwire.kernels.json_members import Members, find_last, list_members, list_roots
+from sparkwire.kernels.json_members import Members, count_members, find_last, list_members, list_roots
 from sparkwire.kernels.json_scan import Paths, number_runs, scan_documents, scratch
 from sparkwire.kernels.json_values import (
     measure_canonical,
@@ -175,6 +175,13 @@ class Listed(NamedTuple):
         m = self.members
         return Values(self.data, m.starts, m.sizes, m.kinds, m.sizes)
 
+    @property
+    def counted_values(self) -> Values:
+        """With how many members each has that is a container."""
+        found = self.values._replace(counts=empty(len(self.members.kinds), np.int64))
+        count_members(*found)
+        return found
+
 
 def members(objects: Values) -> Listed:
     """What objects hold, nothing for any other value."""
@@ -200,6 +207,14 @@ class Items(NamedTuple):
             yield Values(self.arrays.data, piece.starts, piece.sizes, piece.kinds, piece.sizes)
             if int(place[0]) == total:
                 return
+
+    def whole(self) -> Values:
+        """All of them, and how many members each has that is a container."""
+        pieces = list(self.pieces())
+        starts, sizes, kinds = (np.concatenate([piece[k] for piece in pieces]) for k in (1, 2, 3))
+        found = Values(self.arrays.data, starts, sizes, kinds, empty(int(self.firsts[-1]), np.int64))
+        count_members(*found)
+        return found
 
 
 def items(arrays: Values) -> Items:

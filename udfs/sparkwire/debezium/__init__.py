@@ -30,3 +30,13 @@ The order of keys is not fixed; keys that are not known are passed over. What th
 
 Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1's ``JsonConverter``.
 """
+
+from __future__ import annotations
+
+from sparkwire.debezium.api import columns, rows
+
+__all__ = ["columns", "rows"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

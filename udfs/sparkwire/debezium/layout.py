@@ -86,12 +86,13 @@ def is_added(name: str) -> bool:
     return _ADDED.fullmatch(name) is not None
 
 
+ADDED_NAMES: Final = ("__deleted", *dict.fromkeys(name for names in FLATTENED.values() for name in names))
+
 _FIELDS: Final = (
     *_ENVELOPE,
     *(f"source.{field}" for field in _SOURCE),
     *_NOTICES,
-    "__deleted",
-    *dict.fromkeys(name for names in FLATTENED.values() for name in names),
+    *ADDED_NAMES,
 )
 _AROUND: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
 SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_AROUND))}

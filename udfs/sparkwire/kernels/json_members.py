@@ -163,19 +163,29 @@ def list_roots(
         if intact[row]:
             end = int64(ends[row])
             start = blank(data, behind_mark(data, int64(begins[row]), end), end)
-            after, count = _count_members(data, start, end)
+            after, count = _count_members(data, start, end, True)
             starts[row], sizes[row], kinds[row], counts[row] = start, after - start, OBJECT, count
 
 
 @kernel
-def _count_members(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """After the valid object at ``pos``, and how many members it has."""
+def count_members(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, counts: Ints) -> None:
+    """How many members each valid container has; 0 of any other value."""
+    for row in range(kinds.size):
+        counts[row] = 0
+        if kinds[row] == OBJECT or kinds[row] == ARRAY:
+            _, counts[row] = _count_members(data, starts[row], starts[row] + sizes[row], kinds[row] == OBJECT)
+
+
+@kernel
+def _count_members(data: Bytes, pos: int, end: int, keyed: bool) -> tuple[int, int]:
+    """After the valid container at ``pos``, and how many members it has."""
     pos = blank(data, pos + 1, end)
     block, ahead, count = pos - BLOCK, uint64(0), 0
-    while u8(data, pos) != RIGHT_BRACE:
-        close, _, block, ahead = _string_end(data, pos, end, block, ahead)
+    while u8(data, pos) != RIGHT_BRACE and u8(data, pos) != RIGHT_BRACKET:
         count += 1
-        pos = blank(data, blank(data, close + 1, end) + 1, end)
+        if keyed:
+            close, _, block, ahead = _string_end(data, pos, end, block, ahead)
+            pos = blank(data, blank(data, close + 1, end) + 1, end)
         if u8(data, pos) == QUOTE:
             pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
             pos += 1

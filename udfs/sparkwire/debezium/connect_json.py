@@ -1,0 +1,145 @@
+"""JSON values as Connect's ``JsonConverter`` writes them, to columns of what they are on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core import json_values as values
+from sparkwire.core.column import bools_of, lists, maps, primitive, struct
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Values
+from sparkwire.debezium.connect_types import Type
+from sparkwire.debezium.meanings import Meant
+from sparkwire.kernels import Bools
+from sparkwire.kernels.json_grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
+from sparkwire.kernels.json_scan import tree_of
+
+_WORDS: Final = ("NaN", "Infinity", "-Infinity")
+"""numbers that JSON has not, which are strings"""
+
+
+def read(items: Values, type: Type) -> Meant:
+    """A column of the type's ``wire``; refused is what is of another kind."""
+    found = _READERS[type.kind](items, type)
+    missing = ~bools_of(found.column.is_valid())
+    return Meant(found.column, found.refused | (missing & (items.kinds > NULL)))
+
+
+def _plain(column: pa.Array) -> Meant:
+    return Meant(column, np.zeros(len(column), np.bool_))
+
+
+def _integer(items: Values, type: Type) -> Meant:
+    numbers, valid = values.integers(items)
+    if type.kind == "int64":
+        return _plain(primitive(numbers, valid))
+    dtype = np.dtype(type.kind)
+    bounds = np.iinfo(dtype)
+    return _plain(primitive(numbers.astype(dtype), valid & (numbers >= bounds.min) & (numbers <= bounds.max)))
+
+
+def _is_text(items: Values) -> Bools:
+    is_text: Bools = (items.kinds == STRING) | (items.kinds == ESCAPED)
+    return is_text
+
+
+def _float(items: Values, type: Type) -> Meant:
+    numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
+    found = pc.if_else(pc.is_finite(numbers), numbers, None)  # 1e400 is none that a DOUBLE holds
+    is_text = _is_text(items)
+    if is_text.any():
+        words = values.texts(items.only(is_text))
+        known = pc.is_in(words, pa.array(_WORDS))
+        found = pc.coalesce(found, pc.cast(pc.if_else(known, words, None), pa.float64()))
+    return _plain(found.cast(type.wire))
+
+
+def _boolean(items: Values, _: Type) -> Meant:
+    return _plain(primitive(items.kinds == TRUE, (items.kinds == TRUE) | (items.kinds == FALSE)))
+
+
+def _string(items: Values, _: Type) -> Meant:
+    return _plain(values.texts(items.only(_is_text(items))))
+
+
+def _bytes(items: Values, _: Type) -> Meant:
+    return _plain(values.from_base64(values.texts(items.only(_is_text(items)))))
+
+
+def _number(items: Values, _: Type) -> Meant:
+    return _plain(values.texts(items.only(_is_text(items) | (items.kinds == INTEGER) | (items.kinds == REAL))))
+
+
+def _array(items: Values, type: Type) -> Meant:
+    listed = values.items(items)
+    found = read(listed.whole(), type.inner[0])
+    refused = _any_of(found.refused, listed.firsts)
+    return Meant(lists(listed.firsts, found.column, (items.kinds == ARRAY) & ~refused), refused)
+
+
+def _any_of(flags: Bools, firsts: npt.NDArray[np.int32]) -> Bools:
+    """Of the items of each row."""
+    sums = np.concatenate(([0], np.cumsum(flags)))
+    any_of: Bools = sums[firsts[1:]] > sums[firsts[:-1]]
+    return any_of
+
+
+def _map(items: Values, type: Type) -> Meant:
+    """An object; of keys that are no strings an array of pairs."""
+    if type.inner[0].kind != "string":
+        return _pairs(items, type)
+    images = Images(items.only(items.kinds == OBJECT))
+    kept = np.arange(len(images.rows)) if images.superseded is None else np.flatnonzero(~images.superseded)
+    firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
+    found = read(images.listed.counted_values.at(kept), type.inner[1])
+    refused = _any_of(found.refused, firsts)
+    names = images.names.take(primitive(kept))
+    return Meant(maps(firsts, names, found.column, (items.kinds == OBJECT) & ~refused), refused)
+
+
+def _pairs(items: Values, type: Type) -> Meant:
+    listed = values.items(items)
+    pairs = listed.whole()
+    is_pair = (pairs.kinds == ARRAY) & (pairs.counts == 2)
+    both = values.items(pairs.only(is_pair)).whole()
+    first = np.where(is_pair, 2 * (np.cumsum(is_pair) - 1), -1)
+    keys = read(both.found_at(first), type.inner[0])
+    found = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
+    nameless = ~bools_of(keys.column.is_valid())
+    refused = _any_of(~is_pair | nameless | keys.refused | found.refused, listed.firsts)
+    kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is refused
+    firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
+    names, inner = (column.take(primitive(kept)) for column in (keys.column, found.column))
+    return Meant(maps(firsts, names, inner, (items.kinds == ARRAY) & ~refused), refused)
+
+
+def _struct(items: Values, type: Type) -> Meant:
+    is_object = items.kinds == OBJECT
+    begins = np.where(is_object, items.starts, 0)
+    found = values.documents(
+        items.data, begins, begins + np.where(is_object, items.sizes, 0), tree_of([(n,) for n in type.names]), True
+    )
+    fields = [read(found.value(k).only(is_object), inner) for k, inner in enumerate(type.inner)]
+    refused = is_object & np.logical_or.reduce([field.refused for field in fields])
+    columns = dict(zip(type.names, (field.column for field in fields), strict=True))
+    return Meant(struct(columns, is_object & ~refused), refused)
+
+
+_READERS: Final[dict[str, Callable[[Values, Type], Meant]]] = {
+    **dict.fromkeys(("int8", "int16", "int32", "int64"), _integer),
+    "float": _float,
+    "double": _float,
+    "boolean": _boolean,
+    "string": _string,
+    "bytes": _bytes,
+    "number": _number,
+    "array": _array,
+    "map": _map,
+    "struct": _struct,
+}

@@ -1,0 +1,358 @@
+"""The types of Kafka Connect and Debezium: out of schemas and texts, and what Spark has for each.
+
+    int8 … int64, float, double, boolean, string, bytes      TINYINT … BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
+    Date, IsoDate                                            DATE
+    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as the database has it
+    ZonedTimestamp                                           TIMESTAMP
+    Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING, HH:mm:ss with a fraction where there is one: MariaDB's may be
+                                                             negative or beyond a day, and not every Spark has a TIME
+    Decimal(p,s)                                             DECIMAL(p,s), STRING beyond 38 digits
+    VariableScaleDecimal                                     STRING, all digits: every value has its own scale
+    MicroDuration, NanoDuration                              INTERVAL DAY TO SECOND
+    Interval, Year, Uuid, Json, Xml, Ltree, Tsvector, Enum   STRING, a Year INT
+    EnumSet                                                  ARRAY<STRING>
+    Bits(n)                                                  BINARY, the most significant byte first
+    Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
+    array<T>, map<K,V>, struct<name:T,…>                     ARRAY, MAP, STRUCT
+
+These texts, without the package of a name, are how columns are given and handed on. SQL's words TINYINT to BIGINT, FLOAT,
+DOUBLE, BOOLEAN, STRING, BINARY and DATE mean the same as Connect's, and ``DECIMAL(p,s)`` reads numbers and their text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.base.sqltype import TIMESTAMP
+
+LOCAL: Final = pa.timestamp("us")
+DIGITS: Final = 38
+"""of Spark's decimals"""
+
+_PLAIN: Final = {
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+}
+_LOGICAL: Final = {
+    "Date": ("int32", pa.date32()),
+    "Time": ("int32", pa.string()),
+    "MicroTime": ("int64", pa.string()),
+    "NanoTime": ("int64", pa.string()),
+    "Timestamp": ("int64", LOCAL),
+    "MicroTimestamp": ("int64", LOCAL),
+    "NanoTimestamp": ("int64", LOCAL),
+    "ZonedTimestamp": ("string", TIMESTAMP),
+    "ZonedTime": ("string", pa.string()),
+    "IsoDate": ("string", pa.date32()),
+    "IsoTime": ("string", pa.string()),
+    "IsoTimestamp": ("string", LOCAL),
+    "MicroDuration": ("int64", pa.duration("us")),
+    "NanoDuration": ("int64", pa.duration("us")),
+    "Interval": ("string", pa.string()),
+    "Year": ("int32", pa.int32()),
+    "Uuid": ("string", pa.string()),
+    "Json": ("string", pa.string()),
+    "Xml": ("string", pa.string()),
+    "Ltree": ("string", pa.string()),
+    "Tsvector": ("string", pa.string()),
+    "Enum": ("string", pa.string()),
+    "EnumSet": ("string", pa.list_(pa.string())),
+}
+"""what each is on the wire, and in Spark"""
+_PACKAGES: Final = (
+    "org.apache.kafka.connect.data.",
+    "io.debezium.data.geometry.",
+    "io.debezium.data.",
+    "io.debezium.time.",
+)
+_SQL_WORDS: Final = {
+    "TINYINT": "int8",
+    "SMALLINT": "int16",
+    "INT": "int32",
+    "INTEGER": "int32",
+    "BIGINT": "int64",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+    "STRING": "string",
+    "BINARY": "bytes",
+    "DATE": "Date",
+}
+_AMBIGUOUS: Final = {
+    "TIMESTAMP": "Timestamp, MicroTimestamp, NanoTimestamp, ZonedTimestamp or IsoTimestamp",
+    "TIMESTAMP_NTZ": "Timestamp, MicroTimestamp, NanoTimestamp or IsoTimestamp",
+    "TIME": "Time, MicroTime, NanoTime or IsoTime",
+}
+_TOKEN: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(-?[\w.]+)|([<>,:()]))")
+_MOST_LEVELS: Final = 32
+
+
+class Type(NamedTuple):
+    """A type of Connect, and what it means."""
+
+    kind: str
+    """as Connect calls it: a key of ``_PLAIN``, array, map, struct; or number, which is one or its text"""
+    logical: str = ""
+    """the name of its meaning, without the package; empty for none that is known"""
+    arguments: tuple[int, ...] = ()
+    """of Decimal precision and scale, of Bits the number of bits"""
+    inner: tuple[Type, ...] = ()
+    """of an array the items, of a map keys and values, of a struct the fields"""
+    names: tuple[str, ...] = ()
+    """of a struct's fields"""
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """What it is in Spark."""
+        if self.logical in _LOGICAL:
+            return _LOGICAL[self.logical][1]
+        if self.logical == "Decimal" or self.kind == "number":
+            precision, scale = self.arguments
+            digits = precision - min(scale, 0)
+            return pa.decimal128(digits, max(scale, 0)) if digits <= DIGITS else pa.string()
+        if self.logical == "VariableScaleDecimal":
+            return pa.string()
+        if self.kind == "array":
+            return pa.list_(self.inner[0].arrow)
+        if self.kind == "map":
+            return pa.map_(self.inner[0].arrow, self.inner[1].arrow)
+        if self.kind == "struct":
+            return pa.struct([(name, type.arrow) for name, type in zip(self.names, self.inner, strict=True)])
+        return _PLAIN[self.kind]
+
+    @property
+    def wire(self) -> pa.DataType:
+        """What it is before it means anything: the Arrow type of what Connect writes."""
+        if self.kind == "number":
+            return pa.string()
+        if self.kind == "array":
+            return pa.list_(self.inner[0].wire)
+        if self.kind == "map":
+            return pa.map_(self.inner[0].wire, self.inner[1].wire)
+        if self.kind == "struct":
+            return pa.struct([(name, type.wire) for name, type in zip(self.names, self.inner, strict=True)])
+        return _PLAIN[self.kind]
+
+    def __str__(self) -> str:
+        arguments = f"({','.join(map(str, self.arguments))})" if self.arguments else ""
+        if self.kind == "number":
+            return f"DECIMAL{arguments}"
+        if self.logical:
+            return f"{self.logical}{arguments}"
+        if self.kind == "struct":
+            named = zip(self.names, self.inner, strict=True)
+            return f"struct<{','.join(f'{_quoted(name)}:{type}' for name, type in named)}>"
+        return f"{self.kind}<{','.join(map(str, self.inner))}>" if self.inner else self.kind
+
+
+_VARIABLE: Final = Type("struct", "VariableScaleDecimal", (), (Type("int32"), Type("bytes")), ("scale", "value"))
+_GEOMETRY: Final = ((Type("bytes"), Type("int32")), ("wkb", "srid"))
+_STRUCTS: Final = {
+    "VariableScaleDecimal": _VARIABLE,
+    "Point": Type("struct", "Point", (), (Type("double"), Type("double"), *_GEOMETRY[0]), ("x", "y", *_GEOMETRY[1])),
+    "Geometry": Type("struct", "Geometry", (), *_GEOMETRY),
+    "Geography": Type("struct", "Geography", (), *_GEOMETRY),
+}
+
+
+def named(kind: str, name: str | None, parameters: Mapping[str, Any]) -> Type:
+    """A type that is no container, by Connect's name of what it means; without one that is known the kind alone.
+
+    KeyError for a kind that Connect has not; ValueError where a parameter is no number.
+    """
+    short = _short(name or "")
+    if short in _LOGICAL and _LOGICAL[short][0] == kind:
+        return Type(kind, short)
+    if short == "Decimal" and kind == "bytes":
+        return _decimal(int(parameters.get("connect.decimal.precision") or DIGITS), int(parameters["scale"]))
+    if short == "Bits" and kind == "bytes":
+        return Type(kind, short, (int(parameters["length"]),))
+    _ = _PLAIN[kind]
+    return Type(kind)
+
+
+def _decimal(precision: int, scale: int, kind: str = "bytes") -> Type:
+    """PostgreSQL has scales beyond the precision, and below zero: hundreds and their like."""
+    return Type(kind, "Decimal" if kind == "bytes" else "", (max(precision, scale, 1), scale))
+
+
+def _short(name: str) -> str:
+    for package in _PACKAGES:
+        if name.startswith(package):
+            return name.removeprefix(package)
+    return ""
+
+
+def of_schema(schema: Any, levels: int = _MOST_LEVELS) -> Type | None:
+    """The type of a schema as ``JsonConverter`` embeds it; None for what is no such schema."""
+    try:
+        return _of_schema(schema, levels)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _of_schema(schema: Mapping[str, Any], levels: int) -> Type:
+    if not levels:
+        raise ValueError("too many types within each other")
+    kind, below = schema["type"], levels - 1
+    if kind == "array":
+        return Type(kind, inner=(_of_schema(schema["items"], below),))
+    if kind == "map":
+        return Type(kind, inner=(_of_schema(schema["keys"], below), _of_schema(schema["values"], below)))
+    if kind == "struct":
+        known = _STRUCTS.get(_short(schema.get("name") or ""))
+        fields = schema["fields"]
+        names = tuple(str(field["field"]) for field in fields)
+        if known is not None and set(names) <= set(known.names):
+            return known
+        if len(set(names)) < len(names) or not names:
+            raise ValueError("a struct has each field once, and one at least")
+        return Type(kind, inner=tuple(_of_schema(field, below) for field in fields), names=names)
+    return named(kind, schema.get("name"), schema.get("parameters") or {})
+
+
+# ---------------------------------------------------------------- texts
+
+
+@lru_cache(4096)
+def type_of(text: str) -> Type:
+    """The type that a text says; ValueError where it says none: one sentence."""
+    tokens: list[tuple[str, str]] = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise ValueError(f"{text!r} is no type of a column: unexpected text at position {position}")
+        tokens.append((match[1].replace("``", "`") if match[1] else match[2] or "", match[3] or ""))
+        position = match.end()
+    reader = _Reader(text, tokens)
+    found = reader.type(_MOST_LEVELS)
+    if reader.place < len(tokens):
+        raise ValueError(f"{text!r} is no type of a column: it goes on after the type")
+    return found
+
+
+class _Reader:
+    def __init__(self, text: str, tokens: list[tuple[str, str]]) -> None:
+        self.text, self.tokens, self.place = text, tokens, 0
+
+    def type(self, levels: int) -> Type:
+        if not levels:
+            raise ValueError(f"{self.text!r} has more than {_MOST_LEVELS} types within each other")
+        word = self.word()
+        if word == "array":
+            return Type(word, inner=tuple(self.inner(1, levels)))
+        if word == "map":
+            return Type(word, inner=tuple(self.inner(2, levels)))
+        if word == "struct":
+            names: list[str] = []
+            inner = tuple(self.inner(None, levels, names))
+            return Type(word, inner=inner, names=tuple(names))
+        return self.simple(word)
+
+    def simple(self, word: str) -> Type:
+        short = _short(word) or word
+        if short in _AMBIGUOUS:
+            raise ValueError(f"{self.text!r} does not say how the value is written: give {_AMBIGUOUS[short]}")
+        short = _SQL_WORDS.get(short, short)
+        if short in _PLAIN:
+            return Type(short)
+        if short in _LOGICAL:
+            return Type(_LOGICAL[short][0], short)
+        if short in _STRUCTS:
+            return _STRUCTS[short]
+        if short in ("Decimal", "DECIMAL"):
+            precision, scale = self.arguments(2)
+            return _decimal(precision, scale, "bytes" if short == "Decimal" else "number")
+        if short == "Bits":
+            return Type("bytes", short, tuple(self.arguments(1)))
+        known = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "DECIMAL(p,s)", "Bits(n)"))
+        raise ValueError(
+            f"{self.text!r} is no type of a column: give one of {known}, array<>, map<,> or struct<name:…>"
+        )
+
+    def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
+        self.expect("<")
+        found: list[Type] = []
+        while True:
+            if names is not None:
+                names.append(self.word())
+                self.expect(":")
+            found.append(self.type(levels - 1))
+            if self.peek() != ",":
+                break
+            self.place += 1
+        self.expect(">")
+        if count is not None and len(found) != count:
+            raise ValueError(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
+        return found
+
+    def arguments(self, count: int) -> list[int]:
+        self.expect("(")
+        found = []
+        for k in range(count):
+            if k:
+                self.expect(",")
+            word = self.word()
+            if not word.removeprefix("-").isdecimal():
+                raise ValueError(f"{self.text!r} is no type of a column: {word!r} is no number")
+            found.append(int(word))
+        self.expect(")")
+        return found
+
+    def peek(self) -> str:
+        return self.tokens[self.place][1] if self.place < len(self.tokens) else ""
+
+    def word(self) -> str:
+        word = self.tokens[self.place][0] if self.place < len(self.tokens) else ""
+        if not word:
+            raise ValueError(f"{self.text!r} is no type of a column: a name is missing")
+        self.place += 1
+        return word
+
+    def expect(self, sign: str) -> None:
+        if self.peek() != sign:
+            raise ValueError(f"{self.text!r} is no type of a column: {sign!r} is missing")
+        self.place += 1
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
+
+
+# ---------------------------------------------------------------- two of one column
+
+_WIDTHS: Final = ("int8", "int16", "int32", "int64")
+_INT_DIGITS: Final = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
+
+
+def combined(older: Type, newer: Type) -> Type:
+    """The type of a column that had the one and has the other: the wider if one holds what both do, else the newer."""
+    if older == newer:
+        return newer
+    if older.logical == newer.logical == "":
+        if older.kind in _WIDTHS and newer.kind in _WIDTHS:
+            return max(older, newer, key=lambda one: _WIDTHS.index(one.kind))
+        if {older.kind, newer.kind} == {"float", "double"}:
+            return Type("double")
+    for one, other in ((older, newer), (newer, older)):
+        if one.logical == "Decimal" and not other.logical and other.kind in _WIDTHS:
+            precision, scale = one.arguments
+            return _decimal(max(precision, _INT_DIGITS[other.kind] + scale), scale)
+    if older.logical == newer.logical == "Decimal":
+        scale = max(older.arguments[1], newer.arguments[1])
+        whole = max(type.arguments[0] - type.arguments[1] for type in (older, newer))
+        return _decimal(whole + scale, scale)
+    return newer

@@ -1,0 +1,383 @@
+"""From what Connect writes to what it means: Arrow columns of numbers, texts and bytes to dates, times and decimals.
+
+A value that Spark does not hold is NULL, and refused: an infinite date, a year beyond 9999, a text that is no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Context, Decimal
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.core.column import bools_of, build, lists, micros, primitive, spans_of, struct, timestamps
+from sparkwire.debezium.connect_types import DIGITS, LOCAL, Type
+from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
+from sparkwire.kernels.load import store_u8
+from sparkwire.kernels.text import decimal_width, write_digits
+
+_FIRST_DAY: Final = -719_162
+_LAST_DAY: Final = 2_932_896
+"""0001-01-01 and 9999-12-31 [days since epoch], between which Spark's dates are"""
+_MOST_DIGITS: Final = 1000
+"""of a decimal that is written out: PostgreSQL's have more digits than anybody reads"""
+_MOST_BYTES: Final = 1 << 20
+_FAR: Final = 1 << 62
+"""parts of a second that are no time of day"""
+_WORD: Final = 64  # [bits]
+
+
+class Meant(NamedTuple):
+    """A typed column, and which rows have a value that it cannot take."""
+
+    column: pa.Array
+    refused: Bools
+
+
+def meant(raw: pa.Array, type: Type) -> Meant:
+    """What a column of the type's ``wire`` means, in a column of its ``arrow``."""
+    if type.kind in ("array", "map"):
+        return _collection(raw, type)
+    if type.kind == "struct" and type.logical != "VariableScaleDecimal":
+        return _struct(raw, type)
+    read = _READERS.get("number" if type.kind == "number" else type.logical)
+    if read is None:
+        return Meant(raw, np.zeros(len(raw), np.bool_))
+    found = read(raw, type)
+    return Meant(found, bools_of(pc.and_(raw.is_valid(), found.is_null())))
+
+
+def _collection(raw: pa.Array, type: Type) -> Meant:
+    if raw.offset:
+        raw = pa.concat_arrays([raw])
+    parts = [raw.keys, raw.items] if type.kind == "map" else [raw.values]
+    found = [meant(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
+    refused = np.zeros(len(raw), np.bool_)
+    offsets = np.asarray(raw.offsets)
+    items = np.logical_or.reduce([part.refused for part in found])
+    if items.any():
+        sums = np.concatenate(([0], np.cumsum(items)))
+        refused = sums[offsets[1:]] > sums[offsets[:-1]]
+    valid = bools_of(raw.is_valid()) & ~refused
+    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    children = [part.column for part in found]
+    if type.kind == "map":
+        entry = type.arrow.field(0).type
+        children = [pa.Array.from_buffers(entry, len(children[0]), [None], children=children)]
+    column = pa.Array.from_buffers(type.arrow, len(raw), [bitmap, raw.buffers()[1]], children=children)
+    return Meant(column, refused & bools_of(raw.is_valid()))
+
+
+def _struct(raw: pa.Array, type: Type) -> Meant:
+    found = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
+    there = bools_of(raw.is_valid())
+    refused = there & np.logical_or.reduce([part.refused for part in found])
+    return Meant(struct(dict(zip(type.names, (part.column for part in found), strict=True)), there & ~refused), refused)
+
+
+# ---------------------------------------------------------------- dates and times
+
+
+def _numbers(raw: pa.Array) -> tuple[Ints, Bools]:
+    return np.asarray(raw.fill_null(0).cast(pa.int64())), bools_of(raw.is_valid())
+
+
+def _date(raw: pa.Array, _: Type) -> pa.Array:
+    days, valid = _numbers(raw)
+    return primitive(days.astype(np.int32), valid & (days >= _FIRST_DAY) & (days <= _LAST_DAY), pa.date32())
+
+
+def _local(column: pa.Array) -> pa.Array:
+    return column.view(LOCAL)
+
+
+def _timestamp(raw: pa.Array, _: Type) -> pa.Array:
+    numbers, valid = _numbers(raw)
+    return _local(timestamps(numbers, "ms", valid))
+
+
+def _micro_timestamp(raw: pa.Array, _: Type) -> pa.Array:
+    return _local(micros(*_numbers(raw)))
+
+
+def _nano_timestamp(raw: pa.Array, _: Type) -> pa.Array:
+    numbers, valid = _numbers(raw)
+    return _local(timestamps(numbers, "ns", valid))
+
+
+def _zoned_timestamp(raw: pa.Array, _: Type) -> pa.Array:
+    return _parsed(raw, TIMESTAMP)
+
+
+def _iso_timestamp(raw: pa.Array, _: Type) -> pa.Array:
+    return _local(_parsed(raw, TIMESTAMP))
+
+
+def _iso_date(raw: pa.Array, _: Type) -> pa.Array:
+    days = _parsed(pc.replace_substring_regex(raw, "Z$", ""), pa.date32())
+    return _date(days.cast(pa.int32()), _)
+
+
+def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
+    """Texts in ISO 8601, NULL for others; of a fraction the microseconds."""
+    with suppress(pa.ArrowInvalid):
+        return _in_range(texts.cast(type))
+    cut = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
+    distinct = cut.dictionary_encode()
+    found = [_one(text, type) for text in distinct.dictionary]
+    return _in_range(pa.concat_arrays([pa.nulls(0, type), *found]).take(distinct.indices))
+
+
+def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:
+    with suppress(pa.ArrowInvalid):
+        return pa.array([text.as_py()]).cast(type)
+    return pa.nulls(1, type)
+
+
+def _in_range(column: pa.Array) -> pa.Array:
+    if not pa.types.is_timestamp(column.type):
+        return column
+    return micros(np.asarray(column.cast(pa.int64()).fill_null(0)), bools_of(column.is_valid()))
+
+
+def _clock(per_second: int) -> Callable[[pa.Array, Type], pa.Array]:
+    digits = len(str(per_second)) - 1
+
+    def read(raw: pa.Array, _: Type) -> pa.Array:
+        numbers, valid = _numbers(raw)
+        valid = valid & (numbers > -_FAR) & (numbers < _FAR)
+        sizes = np.empty(len(numbers), np.int64)
+        measure_clocks(numbers, valid, per_second, digits, sizes)
+        return build(sizes, lambda offsets, out: write_clocks(numbers, per_second, digits, offsets, out), pa.string())
+
+    return read
+
+
+def _iso_time(raw: pa.Array, _: Type) -> pa.Array:
+    return pc.replace_substring_regex(raw, "Z$", "")
+
+
+@kernel
+def measure_clocks(numbers: Ints, valid: Bools, per_second: int, digits: int, sizes: Ints) -> None:
+    """Size of each time of day as text, -1 where there is none."""
+    for i in range(numbers.size):
+        sizes[i] = -1
+        if valid[i]:
+            number = abs(numbers[i])
+            hours, fraction = number // (3600 * per_second), number % per_second
+            shown = digits
+            while shown > 0 and fraction % 10 == 0:
+                fraction //= 10
+                shown -= 1
+            size = max(2, decimal_width(hours)) + 6 + (1 if numbers[i] < 0 else 0)
+            sizes[i] = size + (shown + 1 if shown > 0 else 0)
+
+
+@kernel
+def write_clocks(numbers: Ints, per_second: int, digits: int, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
+    """Write ``HH:mm:ss``, a fraction where it is not zero, a minus before what is negative."""
+    for i in range(numbers.size):
+        at, end = int64(offsets[i]), int64(offsets[i + 1])
+        if at == end:
+            continue
+        number = abs(numbers[i])
+        if numbers[i] < 0:
+            store_u8(out, at, np.uint8(0x2D))
+            at += 1
+        seconds, fraction = number // per_second, number % per_second
+        hours = seconds // 3600
+        at = write_digits(out, at, hours, max(2, decimal_width(hours)))
+        store_u8(out, at, np.uint8(0x3A))
+        at = write_digits(out, at + 1, seconds // 60 % 60, 2)
+        store_u8(out, at, np.uint8(0x3A))
+        at = write_digits(out, at + 1, seconds % 60, 2)
+        if at < end:
+            store_u8(out, at, np.uint8(0x2E))
+            shown = end - at - 1
+            for _ in range(digits - shown):
+                fraction //= 10
+            write_digits(out, at + 1, fraction, shown)
+
+
+def _micro_duration(raw: pa.Array, _: Type) -> pa.Array:
+    return raw.view(pa.duration("us"))
+
+
+def _nano_duration(raw: pa.Array, _: Type) -> pa.Array:
+    numbers, valid = _numbers(raw)
+    return primitive(numbers // 1000, valid, pa.duration("us"))
+
+
+# ---------------------------------------------------------------- decimals
+
+
+def _decimal(raw: pa.Array, type: Type) -> pa.Array:
+    scale = type.arguments[1]
+    if not pa.types.is_decimal(type.arrow) or scale < 0:
+        texts = [_decimal_text(value, scale) for value in raw.to_pylist()]
+        return _decimals_of(pa.array(texts, pa.string()), type.arrow)
+    low, high, fits = _words(raw)
+    whole = np.stack([low, high.view(np.uint64)], axis=1)
+    return _narrowed(primitive_decimal(whole, fits, scale), type.arrow)
+
+
+def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, scale: int) -> pa.Array:
+    """DECIMAL(38, scale) over words of 64 bits, the lower one first."""
+    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(pa.decimal128(DIGITS, scale), len(words), [bitmap, pa.py_buffer(words)])
+
+
+def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Bools]:
+    """Big-endian two's complement as a lower and a higher word, and which values have no more than 38 digits."""
+    data, starts, sizes = spans_of(raw)
+    inside = (sizes > 0) & (sizes <= 16)
+    last = starts + sizes - 1
+    first = data[np.where(inside, starts, 0)]
+    sign = np.where(inside & (first >= 0x80), np.uint64(0xFF), np.uint64(0))
+    words = [np.zeros(len(starts), np.uint64) for _ in range(2)]
+    widest = int(sizes.max(initial=0, where=inside))
+    for k in range(16):
+        has = inside & (sizes > k) if k < widest else np.zeros(0, np.bool_)
+        byte = np.where(has, data[np.where(has, last - k, 0)].astype(np.uint64), sign) if len(has) else sign
+        words[k // 8] |= byte << np.uint64(8 * (k % 8))
+    low, high = words[0], words[1].view(np.int64)
+    most, rest = divmod(10**DIGITS, 1 << _WORD)
+    # Of a negative number the complement, which is one less than its amount.
+    negative = high < 0
+    amount, amount_low = np.where(negative, ~high, high), np.where(negative, ~low, low)
+    small = (amount < most) | (
+        (amount == most) & (amount_low < np.where(negative, np.uint64(rest - 1), np.uint64(rest)))
+    )
+    return low, high, inside & small
+
+
+def _narrowed(decimals: pa.Array, type: pa.DataType) -> pa.Array:
+    if decimals.type == type:
+        return decimals
+    with suppress(pa.ArrowInvalid):
+        return decimals.cast(type)
+    bound = pa.scalar(Decimal(10) ** (type.precision - type.scale) - Decimal(1).scaleb(-type.scale), decimals.type)
+    inside = pc.and_(pc.less_equal(decimals, bound), pc.greater_equal(decimals, pc.negate(bound)))
+    return pc.if_else(inside, decimals, None).cast(type)
+
+
+def _decimal_text(value: bytes | None, scale: int) -> str | None:
+    """Plain digits, as many after the point as the scale says."""
+    if not value or abs(scale) > 100_000 or len(value) > _MOST_DIGITS * 100:
+        return None
+    number = int.from_bytes(value, "big", signed=True)
+    return format(Decimal(number).scaleb(-scale, Context(prec=10**6, Emax=10**6, Emin=-(10**6))), "f")
+
+
+def _variable(raw: pa.Array, _: Type) -> pa.Array:
+    scales, values = raw.flatten()
+    pairs = zip(values.to_pylist(), scales.to_pylist(), strict=True)
+    return pa.array([None if s is None else _decimal_text(value, s) for value, s in pairs], pa.string())
+
+
+def _number(raw: pa.Array, type: Type) -> pa.Array:
+    return _decimals_of(raw, type.arrow)
+
+
+def _decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
+    """Numbers as written; NULL where there are more digits than the type has."""
+    if pa.types.is_string(type):
+        return texts
+    with suppress(pa.ArrowInvalid):
+        return texts.cast(type)
+    return pa.array([_decimal_or_none(text, type) for text in texts.to_pylist()], type)
+
+
+def _decimal_or_none(text: str | None, type: pa.DataType) -> Decimal | None:
+    with suppress(ArithmeticError, ValueError, pa.ArrowInvalid):
+        number = Decimal(text or "NaN")
+        return pa.scalar(number, type).as_py() if number.is_finite() else None
+    return None
+
+
+# ---------------------------------------------------------------- what else
+
+
+def _enum(raw: pa.Array, _: Type) -> pa.Array:
+    """MariaDB's connector writes a comma within a value as ``\\,`` while it streams."""
+    return pc.replace_substring(raw, "\\,", ",")
+
+
+def _enum_set(raw: pa.Array, _: Type) -> pa.Array:
+    members = pc.split_pattern(raw, ",")
+    counts = np.asarray(members.value_lengths().fill_null(0), np.int64)
+    empty = bools_of(pc.equal(raw, "").fill_null(False))
+    kept = ~np.repeat(empty, counts)
+    offsets = np.concatenate(([0], np.cumsum(np.where(empty, 0, counts)))).astype(np.int32)
+    return lists(offsets, members.flatten().filter(pa.array(kept)), bools_of(raw.is_valid()))
+
+
+def _bits(raw: pa.Array, type: Type) -> pa.Array:
+    """Least significant byte first on the wire, and zero bytes at the end left out."""
+    width = (type.arguments[0] + 7) // 8
+    padded = width if width <= _MOST_BYTES else 0  # a bit varying of no length says the most that there is
+    values = [None if value is None else value[::-1].rjust(padded, b"\0") for value in raw.to_pylist()]
+    return pa.array(values, pa.binary())
+
+
+_READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
+    "Date": _date,
+    "Timestamp": _timestamp,
+    "MicroTimestamp": _micro_timestamp,
+    "NanoTimestamp": _nano_timestamp,
+    "ZonedTimestamp": _zoned_timestamp,
+    "IsoTimestamp": _iso_timestamp,
+    "IsoDate": _iso_date,
+    "IsoTime": _iso_time,
+    "Time": _clock(1000),
+    "MicroTime": _clock(10**6),
+    "NanoTime": _clock(10**9),
+    "MicroDuration": _micro_duration,
+    "NanoDuration": _nano_duration,
+    "Decimal": _decimal,
+    "VariableScaleDecimal": _variable,
+    "number": _number,
+    "Enum": _enum,
+    "EnumSet": _enum_set,
+    "Bits": _bits,
+}
+
+
+# ---------------------------------------------------------------- from one type to another
+
+
+def fitted(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """The values as another type, NULL where one does not fit: of a table whose schema has changed."""
+    if column.type == type:
+        return column
+    if pa.types.is_string(column.type) and pa.types.is_decimal(type):
+        return _decimals_of(column, type)
+    if not _may_become(column.type, type):
+        return pa.nulls(len(column), type)
+    with suppress(pa.ArrowInvalid):
+        return column.cast(type)
+    return pa.concat_arrays([_cast_one(column.slice(i, 1), type) for i in range(len(column))])
+
+
+def _cast_one(value: pa.Array, type: pa.DataType) -> pa.Array:
+    with suppress(pa.ArrowInvalid):
+        return value.cast(type)
+    return pa.nulls(1, type)
+
+
+def _may_become(had: pa.DataType, has: pa.DataType) -> bool:
+    if pa.types.is_string(has):
+        return not pa.types.is_nested(had) and not pa.types.is_binary(had) and not pa.types.is_duration(had)
+    numbers = [_is_number(type) for type in (had, has)]
+    times = [pa.types.is_timestamp(type) or pa.types.is_date(type) for type in (had, has)]
+    return all(numbers) or all(times)
+
+
+def _is_number(type: Any) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))

@@ -1,0 +1,141 @@
+"""Which columns a table has: what the schemas of its messages, or those of a registry, say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core import json_values as values
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.core.json_values import Values
+from sparkwire.core.table_names import Table
+from sparkwire.debezium.connect_types import Type, combined, of_schema, type_of
+from sparkwire.debezium.message_fields import row_fields
+from sparkwire.debezium.messages import Messages
+from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels.json_grammar import NULL
+
+DECLARATION: Final = "columns STRING, recency BIGINT"
+"""the SQL type of what ``declarations`` returns"""
+
+
+@lru_cache(1024)
+def schema_types(text: str) -> Mapping[str, Type]:
+    """The columns of a message's schema; those of a type that Connect has not are left out."""
+    found = ((field["field"], of_schema(field)) for field in row_fields(text) or ())
+    return MappingProxyType({name: type for name, type in found if type is not None})
+
+
+def of_table(messages: Messages, table: Table | None) -> Bools:
+    """Messages of the table, no NULLs and no tombstones; also those that do not say of which they are."""
+    valid = messages.source.valid
+    chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
+    chosen &= ~messages.tombstones
+    if table is None:
+        return chosen
+    parts = _name_parts(messages)
+    names = [
+        (messages.value("source.table"), messages.value("source.collection")),
+        (messages.value("source.db"), messages.value("source.keyspace"), messages.value("source.database_id")),
+        (messages.value("source.schema"),),
+    ]
+    name, database, schema = (_first_of(given) for given in names)
+    chosen &= _is(name, table.name, parts[0])
+    if table.schema is not None:
+        chosen &= _is(schema, table.schema, parts[1]) & _is(database, table.database, None)
+    elif table.database is not None:
+        outer = _is(database, table.database, parts[1])
+        said = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
+        chosen &= outer | said
+    return chosen
+
+
+def _first_of(given: tuple[Values, ...]) -> Values:
+    found = given[0]
+    for other in given[1:]:
+        found = found.unless(found.kinds <= NULL, other)
+    return found
+
+
+def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
+    """Which values are as wanted, or else what the name of the schema says, or say nothing."""
+    said = values.texts(value)
+    if otherwise is not None:
+        said = pc.coalesce(said, otherwise)
+    return bools_of(pc.equal(said, wanted).fill_null(True))
+
+
+def _name_parts(messages: Messages) -> tuple[pa.Array, pa.Array]:
+    """The table and what it is in, by the name of the embedded schema: ``shop.public.orders.Value``."""
+    names = values.texts(messages.slot("schema.name").only(messages.wrapped & messages.flattened))
+    return name_parts(names)
+
+
+def name_parts(names: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The table and what it is in, by names such as ``shop.public.orders.Value``; NULL of others."""
+    encoded = names.dictionary_encode()
+    parts = [_parts_of(name) for name in encoded.dictionary.to_pylist()]
+    return tuple(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(2))
+
+
+def _parts_of(name: str) -> tuple[str | None, str | None]:
+    *path, last = name.split(".")
+    if last not in ("Value", "Envelope", "Key") or len(path) < 2:
+        return None, None
+    return path[-1], path[-2]
+
+
+def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
+    """Each schema that messages of the table bring, as text, and the time of the last one that does [ms since epoch]."""
+    scan = Messages(messages)
+    chosen = of_table(scan, table) & scan.documents.intact & (scan.enveloped | scan.flattened)
+    rows = np.flatnonzero(chosen & (scan.schemas.codes >= 0))
+    codes = scan.schemas.codes[rows]
+    times = _times(scan, rows)
+    order = np.lexsort((times, codes))
+    lasts = order[np.flatnonzero(np.diff(codes[order], append=-1))]
+    found = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[lasts].tolist()]
+    return pa.record_batch([pa.array(found, pa.string()), primitive(times[lasts])], names=["columns", "recency"])
+
+
+def _times(scan: Messages, rows: Ints) -> Ints:
+    numbers, valid = values.integers(scan.value("source.ts_ms").at(rows))
+    processed, known = values.integers(scan.value("ts_ms").at(rows))
+    return np.where(valid, numbers, np.where(known, processed, -1))
+
+
+def columns_text(columns: Mapping[str, Type]) -> str:
+    """Columns as a text that ``latest_columns`` takes."""
+    return json.dumps({name: str(type) for name, type in columns.items()}, ensure_ascii=False)
+
+
+def latest_columns(texts: Iterable[str]) -> dict[str, str]:
+    """Name and type of every column of these schemas, the oldest first.
+
+    The newest one's columns come first. A column has the type that the newest one with it says, or a wider one that holds what
+    older ones say too.
+    """
+    columns: dict[str, Type] = {}
+    for text in texts:
+        newest = {name: type_of(type) for name, type in json.loads(text).items()}
+        both = {name: combined(columns.get(name, type), type) for name, type in newest.items()}
+        columns = both | {name: type for name, type in columns.items() if name not in newest}
+    return {name: str(type) for name, type in columns.items()}
+
+
+def typed(columns: Mapping[str, str]) -> dict[str, Type]:
+    """The types of columns that are given as texts; ValueError where one is none: one sentence that names the column."""
+    found = {}
+    for name, text in columns.items():
+        try:
+            found[name] = type_of(text)
+        except ValueError as error:
+            raise ValueError(f"column {name}: {error}") from None
+    return found

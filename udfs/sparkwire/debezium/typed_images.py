@@ -1,0 +1,273 @@
+"""Images as typed columns: every value read by its own message's schema, and made the type that the table has."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.core import json_values as values
+from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
+from sparkwire.core.json_images import Images
+from sparkwire.core.json_values import Codes, Values
+from sparkwire.debezium import connect_json
+from sparkwire.debezium.connect_types import Type
+from sparkwire.debezium.layout import ADDED_NAMES, is_added
+from sparkwire.debezium.meanings import Meant, fitted, meant
+from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels.json_grammar import ABSENT, NULL, OBJECT
+from sparkwire.kernels.json_scan import Paths, tree_of
+
+_ENDLESS: Final = {
+    "infinity": (
+        "-622191234",
+        "-2147472692",
+        "9223372036825200000",
+        "9223372036825200",
+        "+292278994-08-16Z",
+        "-5877611-06-21Z",
+        "+294247-01-10T04:00:25.2Z",
+    ),
+    "-infinity": (
+        "-625821272",
+        "-2147472691",
+        "-9223372036832400000",
+        "-9223372036832400",
+        "+292269055-12-02Z",
+        "-5877611-06-22Z",
+        "-290308-12-21T19:59:27.6Z",
+    ),
+}
+"""how PostgreSQL's infinite dates and timestamps come, in the snapshot and in the stream"""
+_WORDS: Final = {text: word for word, texts in _ENDLESS.items() for text in texts}
+
+
+class Entries(NamedTuple):
+    """What is unexpected: names and texts of values, in any order."""
+
+    rows: Ints
+    names: pa.Array
+    texts: pa.Array
+
+
+class Wire(NamedTuple):
+    """A column as it is on the wire."""
+
+    raw: Meant
+    there: Bools
+    """rows that have a value, null being none"""
+    unavailable: Bools
+
+
+class RowSource(Protocol):
+    """A row a message, NULL where it has none."""
+
+    present: Bools
+
+    def column(self, name: str, type: Type, rows: Ints | None) -> Wire:
+        """A column of these rows, all by default, by the type that their messages say."""
+
+    def texts(self, name: str, rows: Ints) -> pa.Array:
+        """STRING: the column's values in these rows, as the message has them."""
+
+    def unknown(self) -> list[Entries]:
+        """Values under other names than those of the table's columns."""
+
+
+class Versions(NamedTuple):
+    """The schemas of a batch: which row has which, -1 for none, and each one's types by name."""
+
+    codes: Codes
+    types: Sequence[Mapping[str, Type]]
+
+    def of(self, name: str, otherwise: Type) -> list[Type]:
+        """The column's type by code; the last is of no schema."""
+        return [*(types.get(name, otherwise) for types in self.types), otherwise]
+
+
+class TypedImages(NamedTuple):
+    """What images come to."""
+
+    column: pa.Array
+    """STRUCT, NULL where there is no image"""
+    unavailable: Bools
+    """rows by columns: which values the message has not, although they exist"""
+    unexpected: list[Entries]
+
+
+def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versions) -> TypedImages:
+    """The columns of a table out of its images."""
+    found: dict[str, pa.Array] = {}
+    unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
+    unexpected = source.unknown()
+    for k, (name, type) in enumerate(columns.items()):
+        typed, unavailable[:, k], refused = _column(source, name, type, versions)
+        found[name] = typed
+        if refused.any():
+            rows = np.flatnonzero(refused)
+            texts = pa.array([_WORDS.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
+            unexpected.append(Entries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
+    return TypedImages(struct(found, source.present), unavailable, unexpected)
+
+
+def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tuple[pa.Array, Bools, Bools]:
+    by_code = [type if _same_on_the_wire(said, type) else said for said in versions.of(name, type)]
+    used = dict.fromkeys(by_code[code] for code in np.unique(versions.codes).tolist())
+    if len(used) <= 1:
+        return _typed(source.column(name, next(iter(used), type), None), next(iter(used), type), type)
+    number = {said: k for k, said in enumerate(used)}
+    groups = np.array([number.get(said, 0) for said in by_code])[versions.codes]
+    parts, order = [], []
+    for k, said in enumerate(used):
+        rows = np.flatnonzero(groups == k)
+        order.append(rows)
+        parts.append(_typed(source.column(name, said, rows), said, type))
+    back = np.argsort(np.concatenate(order), kind="stable")
+    column = pa.concat_arrays([part[0] for part in parts]).take(primitive(back))
+    return column, *(np.concatenate([part[k] for part in parts])[back] for k in (1, 2))
+
+
+def _same_on_the_wire(said: Type, asked: Type) -> bool:
+    """Whether the asked type is the bare number or text that the message says more of: it is read as that."""
+    return not asked.logical and not asked.inner and said.kind == asked.kind
+
+
+def _typed(wire: Wire, said: Type, asked: Type) -> tuple[pa.Array, Bools, Bools]:
+    """The column, which values are unavailable, and which are refused."""
+    column = fitted(meant(wire.raw.column, said).column, asked.arrow)
+    if wire.unavailable.any():
+        column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
+    return column, wire.unavailable, wire.there & ~wire.unavailable & ~bools_of(column.is_valid())
+
+
+def unexpected_map(entries: Sequence[Entries], rows: int) -> pa.Array:
+    """MAP<STRING, STRING>, NULL where nothing is unexpected."""
+    if not entries:
+        return pa.nulls(rows, pa.map_(pa.string(), pa.string()))
+    all_rows = np.concatenate([entry.rows for entry in entries])
+    order = np.argsort(all_rows, kind="stable")
+    firsts = np.searchsorted(all_rows[order], np.arange(rows + 1)).astype(np.int32)
+    names, texts = (pa.concat_arrays([entry[k] for entry in entries]).take(primitive(order)) for k in (1, 2))
+    return maps(firsts, names, texts, np.diff(firsts) > 0)
+
+
+def named_lists(flags: Bools, names: Sequence[str]) -> pa.Array:
+    """ARRAY<STRING>: the names of the columns that are flagged in each row, NULL for none."""
+    rows, columns = np.nonzero(flags)
+    firsts = np.searchsorted(rows, np.arange(len(flags) + 1)).astype(np.int32)
+    return lists(firsts, strings(list(names)).take(primitive(columns)), np.diff(firsts) > 0)
+
+
+# ---------------------------------------------------------------- placeholders
+
+
+@lru_cache(64)
+def placeholder_texts(placeholder: str, kind: str) -> tuple[str, ...]:
+    """What JSON has in place of a value that the connector was not told: a string's text, of a container its JSON."""
+    import base64
+    import json
+
+    data = placeholder.encode()
+    if kind == "string":
+        # In hex mode bytes are strings; a hstore may be JSON.
+        return (
+            placeholder,
+            data.hex(),
+            json.dumps({placeholder: placeholder}, separators=(",", ":"), ensure_ascii=False),
+        )
+    if kind == "bytes":
+        return (base64.b64encode(data).decode(),)
+    if kind == "array":
+        text = json.dumps([placeholder], ensure_ascii=False)
+        numbers = json.dumps([*data], separators=(",", ":"))
+        return text, numbers, f'["{uuid_of(placeholder)}"]'
+    if kind == "map":
+        return (json.dumps({placeholder: placeholder}, separators=(",", ":"), ensure_ascii=False),)
+    return ()
+
+
+def uuid_of(placeholder: str) -> str:
+    """As Java's ``UUID.nameUUIDFromBytes`` makes it."""
+    digest = bytearray(hashlib.md5(placeholder.encode(), usedforsecurity=False).digest())
+    digest[6] = digest[6] & 0x0F | 0x30
+    digest[8] = digest[8] & 0x3F | 0x80
+    return str(uuid.UUID(bytes=bytes(digest)))
+
+
+# ---------------------------------------------------------------- JSON
+
+
+class JsonRows:
+    """Images that are JSON objects."""
+
+    def __init__(self, objects: Values, columns: Mapping[str, Type], flattened: Bools, placeholder: str) -> None:
+        self.objects, self.flattened, self.placeholder = objects, flattened, placeholder
+        self.present: Bools = objects.kinds == OBJECT
+        self.places = {name: k for k, name in enumerate(columns)}
+
+    @cached_property
+    def documents(self) -> values.Documents:
+        begins = np.where(self.present, self.objects.starts, 0)
+        ends = begins + np.where(self.present, self.objects.sizes, 0)
+        tree = _tree(tuple(self.places), bool(self.flattened.any()))
+        return values.documents(self.objects.data, begins, ends, tree, nulls=True)
+
+    def value(self, name: str, rows: Ints | None = None) -> Values:
+        value = self.documents.value(self.places[name]).only(self.present)
+        return value if rows is None else value.at(rows)
+
+    def column(self, name: str, type: Type, rows: Ints | None) -> Wire:
+        value = self.value(name, rows)
+        unavailable = self._unavailable(value, type)
+        if unavailable.any():
+            value = value.only(~unavailable)
+        return Wire(connect_json.read(value, type), value.kinds > NULL, unavailable)
+
+    def _unavailable(self, value: Values, type: Type) -> Bools:
+        texts = placeholder_texts(self.placeholder, type.kind)
+        found = np.zeros(len(value.kinds), np.bool_)
+        if texts:
+            likely = np.flatnonzero((value.kinds > NULL) & (value.sizes >= min(map(len, texts))))
+            likely = likely[np.isin(value.sizes[likely], [size for text in texts for size in _sizes(text)])]
+            if len(likely):
+                found[likely] = bools_of(pc.is_in(values.texts(value.at(likely)), pa.array(texts, pa.string())))
+        return found
+
+    def texts(self, name: str, rows: Ints) -> pa.Array:
+        return values.texts(self.value(name, rows))
+
+    def unknown(self) -> list[Entries]:
+        known = (self.documents.kinds != ABSENT).sum(axis=0)
+        rows = np.flatnonzero(self.present & (known != self.objects.counts))
+        if not len(rows):
+            return []
+        images = Images(self.objects.at(rows))
+        encoded = images.names.dictionary_encode()
+        names = encoded.dictionary.to_pylist()
+        of_table = np.array([name in self.places for name in names], np.bool_)
+        added = np.array([is_added(name) for name in names], np.bool_)
+        codes = np.asarray(encoded.indices)
+        shown = ~of_table[codes] & ~(added[codes] & self.flattened[rows][images.rows])
+        if images.superseded is not None:
+            shown &= ~images.superseded
+        places = np.flatnonzero(shown)
+        texts = values.texts(images.listed.values.at(places))
+        return [Entries(rows[images.rows[places]], images.names.take(primitive(places)), texts)]
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Of a placeholder as JSON may write it: plain, and with every quote escaped."""
+    size = len(text.encode())
+    return size, size + text.count('"') + text.count("\\")
+
+
+@lru_cache(256)
+def _tree(columns: tuple[str, ...], flattened: bool) -> Paths:
+    added = [name for name in ADDED_NAMES if flattened and name not in columns]
+    return tree_of([(name,) for name in (*columns, *added)])

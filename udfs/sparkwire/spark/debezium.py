@@ -1,0 +1,96 @@
+"""Typed rows of Debezium's messages: one ``mapInArrow`` over the columns of messages and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from sparkwire.core.column import primitive
+from sparkwire.core.table_names import Table, table_of
+from sparkwire.debezium.change_rows import change_rows, row_schema
+from sparkwire.debezium.table_columns import DECLARATION, declarations, latest_columns
+from sparkwire.spark.frames import others
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Beside(NamedTuple):
+    """The columns of a record beside its value, where there are any."""
+
+    key: str | None = None
+    topic: str | None = None
+
+
+def rows(
+    df: DataFrame, column: str, table: str, columns: Mapping[str, str] | None, beside: Beside, placeholder: str
+) -> DataFrame:
+    """See ``sparkwire.debezium.rows``."""
+    source = table_of(table)
+    for name in (column, *([beside.key] if beside.key else [])):
+        check_messages(df, name)
+    if columns is None:
+        if df.isStreaming:
+            raise ValueError("rows takes columns for a stream: it cannot be read ahead")
+        columns = _declared(df, column, source, table)
+    given = dict(columns)
+    own = from_arrow_schema(named(row_schema(given)))
+    kept, kept_columns = others(df, column, own)
+    key, topic = (None if name is None else _place(name, kept) for name in beside)
+
+    def decode(batches: Batches) -> Batches:
+        for batch in batches:
+            messages, *found = batch.columns
+            keys, topics = (None if place is None else found[place] for place in (key, topic))
+            changes = change_rows(messages, source, given, keys=keys, topics=topics, placeholder=placeholder)
+            taken = [whole.take(primitive(changes.rows)) for whole in found]
+            yield pa.RecordBatch.from_arrays([*taken, *changes.batch.columns], names=[*kept.names, *own.names])
+
+    messages = F.col(column).alias("messages")
+    return df.select(messages, *kept_columns).mapInArrow(decode, StructType([*kept, *own]))
+
+
+def _place(name: str, kept: StructType) -> int:
+    """Of a column among those that are kept; ValueError where it is none of them."""
+    names = [one.lower() for one in kept.names]
+    if name.strip("`").lower() not in names:
+        raise ValueError(
+            f"rows finds no column {name} beside the messages: there are {', '.join(kept.names) or 'none'}"
+        )
+    return names.index(name.strip("`").lower())
+
+
+def named(schema: pa.Schema) -> pa.Schema:
+    """The columns of changes as queries have them: ``_op_``."""
+    return pa.schema([field.with_name(f"_{field.name}_") for field in schema])
+
+
+def columns(df: DataFrame, column: str, table: str) -> dict[str, str]:
+    """See ``sparkwire.debezium.columns``."""
+    check_messages(df, column)
+    return _declared(df, column, table_of(table), table)
+
+
+def check_messages(df: DataFrame, column: str) -> None:
+    """TypeError where a column is neither BINARY nor STRING."""
+    type = df.select(F.col(column)).schema[0].dataType
+    if not isinstance(type, BinaryType | StringType):
+        raise TypeError(f"rows takes a BINARY or STRING column, and {column} is {type.simpleString().upper()}")
+
+
+def _declared(df: DataFrame, column: str, source: Table, table: str) -> dict[str, str]:
+    def read(batches: Batches) -> Batches:
+        return (declarations(batch.column(0), source) for batch in batches)
+
+    lists = (
+        df.select(F.col(column)).mapInArrow(read, DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
+    )
+    found = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
+    if not found:
+        raise ValueError(f"no message has a schema of the table {table}: give its columns")
+    return found
