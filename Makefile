@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit spark integration matrix bench docs site wheel wheels distributions kernels clean java
+.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions kernels clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -47,6 +47,32 @@ imports: $(READY)
 # Those that need neither Java nor processes of their own.
 unit: $(READY)
 	$(PYTEST) -m "not jvm and not process"
+
+# The same, on the oldest that pyproject.toml allows, and on the newest with Numba's pre-releases; each in a .venv of its own.
+USERS := spark registry tiered picture
+EXTRAS := spark,registry,tiered,picture,dev
+unit-oldest: build/uv
+	build/uv/bin/uv pip compile --quiet --no-deps --resolution lowest-direct --python-version 3.11 $(USERS:%=--extra %) \
+		--output-file build/oldest.txt pyproject.toml
+	build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/oldest
+	build/uv/bin/uv pip install --quiet --python build/oldest/bin/python --constraint build/oldest.txt --editable '.[$(EXTRAS)]'
+	$(MAKE) unit READY= BIN=build/oldest/bin
+
+unit-newest: build/uv
+	printf 'numba>=0.0.dev0\nllvmlite>=0.0.dev0\n' > build/newest.txt
+	build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/newest
+	build/uv/bin/uv pip install --quiet --python build/newest/bin/python --override build/newest.txt --editable '.[$(EXTRAS)]'
+	$(MAKE) unit READY= BIN=build/newest/bin
+
+# What development installs, to the last digit: commit what it writes.
+lock: build/uv
+	build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+		$(USERS:%=--extra %) --extra dev --extra ready --custom-compile-command 'make lock' \
+		--output-file requirements-dev.txt pyproject.toml
+
+build/uv:
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
 
 # The others.
 spark: $(READY) java
@@ -87,11 +113,12 @@ distributions: $(READY)
 clean:
 	rm -rf $(VENV) build dist
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "sparkwire needs Python 3.11 or later; $(PYTHON) is older: set PYTHON to a newer one."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,registry,dev,ready]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 java:

@@ -71,7 +71,7 @@ class House:
         self.package = root / "sparkwire"
         kernels = self.package / "kernels"
         kernels.mkdir(parents=True)
-        for module in ("cache.py", "jit.py", "kernel_files.py", "ready.py"):
+        for module in ("cache.py", "jit.py", "kernel_files.py", "numba_inside.py", "ready.py"):
             shutil.copy(Path(sparkwire.kernels.cache.__file__).with_name(module), kernels)
         (kernels / "__init__.py").touch()
         (self.package / "__init__.py").touch()
@@ -91,6 +91,7 @@ class House:
     def start(self, code: str, path: Path | None = None, **environment: str) -> subprocess.Popen[str]:
         own = {
             "PYTHONPATH": str(path or self.root),
+            "NUMBA_CACHE_DIR": "",
             "PYTHONDONTWRITEBYTECODE": "1",
             "XDG_CACHE_HOME": str(self.root / "user"),
             "TMPDIR": str(self.root / "temporary"),

@@ -25,7 +25,7 @@ FIRST_CALL = """
 import json, pyarrow as pa
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 answer = FUNCTIONS["dbus_opcode"].decode(pa.array([SAMPLES["event"], b""])).to_pylist()
-from sparkwire.kernels.cache import HAPPENED
+from sparkwire.kernels.numba_inside import HAPPENED
 from sparkwire.kernels.ready import state
 print(json.dumps([answer, HAPPENED["ready"], HAPPENED["compiled"], state()]))
 """

@@ -17,6 +17,7 @@ def examined(**found: object) -> Examined:
         checksums="x86-64, 512-bit carry-less multiplication",
         ready="none in this package: it is the wheel for every platform, or a source tree",
         cache="/cache",
+        no_cache="",
         kernels=90,
         trips={"Databus event": 0.2},
         wrong=[],
@@ -55,7 +56,7 @@ def test_nothing_to_do() -> None:
     [
         ({"versions": {"sparkwire": "0", "pyspark": "4.3.0", "numba": "0.62"}}, "b has sparkwire 0 and the driver 1"),
         ({"python": "3.12.1"}, "b runs Python 3.12.1 and the driver 3.11.7: set PYSPARK_PYTHON"),
-        ({"cache": ""}, "b can keep no compiled kernels: set NUMBA_CACHE_DIR"),
+        ({"cache": "", "no_cache": "it is off"}, "b keeps no compiled kernels (it is off): set NUMBA_CACHE_DIR"),
         (
             {"trips": {"Databus event": 17.0}},
             "b compiled kernels, up to 17 s a call: run python -m sparkwire warm",

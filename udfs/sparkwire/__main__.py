@@ -75,15 +75,15 @@ def _warm(directory: str | None) -> int:
         Path(directory).mkdir(parents=True, exist_ok=True)
         os.environ["NUMBA_CACHE_DIR"] = str(Path(directory).resolve())
     from sparkwire.catalogue.warm import warm
-    from sparkwire.kernels.cache import collect, kept
+    from sparkwire.kernels.cache import collect, kept, why_none
 
-    if directory:
+    if directory and kept():
         collect()
     start, before = time.monotonic(), kept()
     calls = warm()
     state = kept()
     if state is None:
-        sys.stderr.write("no place for the cache can be written: give a directory\n")
+        sys.stderr.write(f"no kernel was kept, {why_none()}: give a directory, or see python -m sparkwire doctor\n")
         return 1
     new = state.files - (before.files if before and before.directory == state.directory else 0)
     sys.stdout.write(

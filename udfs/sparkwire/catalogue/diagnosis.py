@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-from sparkwire.kernels.cache import kept
+from sparkwire.kernels.cache import kept, why_none
 from sparkwire.kernels.isa import Isa, compiled_isa
 from sparkwire.kernels.ready import state
 
@@ -33,6 +33,9 @@ class Examined(NamedTuple):
     ready: str
     """the kernels that came with the package, or why none of them is for this process"""
     cache: str
+    """its directory; empty where there is none"""
+    no_cache: str
+    """why there is none"""
     kernels: int
     """in the cache before anything was called"""
     trips: Mapping[str, float]
@@ -63,6 +66,7 @@ def examine() -> Examined:
         checksums=compiled_isa().value,
         ready=state(),
         cache=f"{before.directory}{'' if before.writable else ' (read-only)'}" if before else "",
+        no_cache="" if before else why_none(),
         kernels=before.files if before else 0,
         trips=trips,
         wrong=wrong,
@@ -125,8 +129,8 @@ def advice(here: Examined, others: list[Examined]) -> Iterator[str]:
     for one in (here, *others):
         if not one.cache:
             yield (
-                f"{one.host} can keep no compiled kernels: set NUMBA_CACHE_DIR to a directory that python -m sparkwire warm "
-                "has filled (docs/cluster.md)."
+                f"{one.host} keeps no compiled kernels ({one.no_cache}): set NUMBA_CACHE_DIR to a directory that "
+                "python -m sparkwire warm has filled (docs/cluster.md)."
             )
         slow = max(one.trips.values(), default=0.0)
         if slow > _SLOW:
@@ -145,7 +149,7 @@ def page(title: str, one: Examined) -> Iterator[str]:
     yield f"{title} {one.host}: Python {one.python}, {versions}"
     yield f"  checksums   {one.checksums}"
     yield f"  ready       {one.ready}"
-    yield f"  cache       {one.kernels} kernels in {one.cache}" if one.cache else "  cache       none can be written"
+    yield f"  cache       {one.kernels} kernels in {one.cache}" if one.cache else f"  cache       none: {one.no_cache}"
     trips = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in one.trips.items())
     yield f"  round trips {trips}"
     yield from (f"  WRONG       {what}" for what in one.wrong)

@@ -12,8 +12,9 @@ file per kernel, key and signature, whose name says all that shapes machine code
 
 Other sources are another file, so nothing old is ever found; of files that differ in nothing else, and of directories, the
 ``KEPT`` last ones remain. A file begins with the digest of its content and gets its name when it is complete: a reader
-sees a whole file or none, and takes a corrupt one for none. Every failure of the file system means: no
-cache, compile.
+sees a whole file or none, and takes a corrupt one for none. Every failure, of the file system or of what Numba has
+changed (`numba_inside`), means: compile, and at most one line in the log. ``SPARKWIRE_KERNEL_CACHE=off`` in the environment
+means: compile always, read and write nothing.
 
 What came `ready` with the package is read first. The places, all read in this order, the first that can be
 written is written: ``NUMBA_CACHE_DIR`` if set,
@@ -28,12 +29,10 @@ import functools
 import hashlib
 import importlib.resources
 import os
-import pickle
 import re
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -41,17 +40,13 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import numba
-from numba.core import config, serialize
-from numba.core.caching import CompileResultCacheImpl, NullCache
-from numba.core.registry import cpu_target
 
-from sparkwire.kernels import kernel_files
+from sparkwire.kernels import kernel_files, numba_inside
+from sparkwire.kernels.numba_inside import HAPPENED, go_without
 from sparkwire.kernels.ready import directories
 
 PACKAGE = __name__.partition(".")[0]
 PREFIX = f"{PACKAGE}-kernels-"
-HAPPENED = Counter[str]()
-"""how many kernels this process has loaded ready and from the cache, and how many it has compiled"""
 KEPT = 4  # directories, and files of a kernel: a mixed fleet, or the version before this one, may share a place
 
 _IMPORT = re.compile(
@@ -69,9 +64,22 @@ class CachedKernels(NamedTuple):
     writable: bool
 
 
+def why_none() -> str:
+    """Why ``kept`` is None."""
+    if kernel_files.OFF:
+        return "SPARKWIRE_KERNEL_CACHE is off"
+    return numba_inside.CHANGED[0] if numba_inside.CHANGED else "no place for it can be written"
+
+
 def kept() -> CachedKernels | None:
-    """The first directory that holds kernels of this package, else the first that could; None where none can be written."""
-    found = [_kept(directory) for directory in _directories()]
+    """The first directory that holds kernels of this package, else the first that could; None where ``why_none`` says why."""
+    if kernel_files.OFF:
+        return None
+    try:
+        found = [_kept(directory) for directory in _directories()]
+    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+        go_without("kernels are not cached", error)
+        return None
     full = [state for state in found if state.files]
     writable = [state for state in found if state.writable]
     return next(iter(full + writable), None)
@@ -94,29 +102,51 @@ def _kept(directory: Path) -> CachedKernels:
     return CachedKernels(directory, len(sizes), sum(sizes), os.access(place, os.W_OK))
 
 
-class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
-    """What a dispatcher asks before it compiles, and gives what it has compiled."""
+class KernelCache:
+    """What a dispatcher asks before it compiles, and gives what it has compiled. Neither ever raises."""
+
+    own: Any = None
+    """the dispatcher's own cache, which has nothing; it answers whatever else a dispatcher may ask"""
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
         self.name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
         self.module = function.__module__
         self.identity = f"{self.name}:{function.__code__.co_firstlineno}:{key}"
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
     @functools.cached_property
     def sources(self) -> str:
         """Digest of the sources that shape this kernel, as they were imported; empty where they cannot be read."""
         return digest_of(self.module, SOURCES)
 
-    def load_overload(self, sig: tuple[Any, ...], target_context: Any) -> Any:
-        """The compile result for these argument types, or None.
+    def load_overload(self, *asked: Any, **named: Any) -> Any:
+        """The compile result for a dispatcher's argument types and target context, or None."""
+        try:
+            return None if kernel_files.OFF else self._load(*asked, **named)
+        except Exception as error:  # noqa: BLE001  # whatever numba has changed: compiling is always right
+            go_without("kernels are not loaded from the cache", error)
+            return None
 
-        Numba first registers all that can be compiled, which takes longer than everything else. Code that is
-        ready does not need it, save what manages memory, and kernels allocate none.
+    def save_overload(self, *asked: Any, **named: Any) -> None:
+        """Keep a compile result, for the argument types, for other processes, if there is a place for it."""
+        HAPPENED["compiled"] += 1
+        try:
+            if not kernel_files.OFF:
+                self._save(*asked, **named)
+        except Exception as error:  # noqa: BLE001  # whatever numba has changed: the next process compiles
+            go_without("kernels are not cached", error)
+
+    def _load(self, sig: tuple[Any, ...], target_context: Any) -> Any:
+        """Numba first registers all that can be compiled, which takes longer than everything else.
+
+        Code that is ready does not need it, save what manages memory, and kernels allocate none.
         """
         ready = directories()
         for directory in (*ready, *_directories()) if self.sources else ():
             content = kernel_files.read(directory / self._file_name(sig))
-            result = None if content is None else _rebuilt(content, target_context)
+            result = None if content is None else _loaded(content, sig, target_context)
             if result is not None:
                 if directory in ready:
                     HAPPENED["ready"] += 1
@@ -126,16 +156,12 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
                 return result
         return None
 
-    def save_overload(self, sig: tuple[Any, ...], data: Any) -> None:
-        """Keep a compile result for other processes, if there is a place for it."""
-        HAPPENED["compiled"] += 1
-        if data.lifted or data.library.has_dynamic_globals:
-            return  # it holds addresses of this process
+    def _save(self, sig: tuple[Any, ...], data: Any) -> None:
         if digest_of(self.module, _sources_now()) != self.sources:
             return  # edited since they were imported: this code is neither what was nor what is on disk
-        # The only text among its parts is what types numba has inferred: for reading alone, and full of addresses.
-        parts = ("" if isinstance(part, str) else part for part in CompileResultCacheImpl.reduce(None, data))
-        content = serialize.dumps(tuple(parts))
+        content = numba_inside.machine_code(data)
+        if content is None:
+            return
         for directory in _directories() if self.sources else ():
             with contextlib.suppress(OSError):
                 _write(directory / self._file_name(sig), content)
@@ -147,10 +173,12 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba is untyped
         return f"{self.name}-{variant}-{self.sources}.bin"
 
 
-def _rebuilt(content: bytes, target_context: Any) -> Any:
+def _loaded(content: bytes, sig: tuple[Any, ...], target_context: Any) -> Any:
+    """A compile result, or None: another directory may have one that numba takes."""
     try:
-        return CompileResultCacheImpl.rebuild(None, target_context, pickle.loads(content))
-    except Exception:  # noqa: BLE001  # whatever numba dislikes about it: compiling is always right
+        return numba_inside.loaded(content, sig, target_context)
+    except Exception as error:  # noqa: BLE001  # whatever numba dislikes about it
+        go_without("kernels are not loaded from the cache", error)
         return None
 
 
@@ -205,14 +233,14 @@ def _imported(source: bytes) -> tuple[str, ...]:
 def _directories() -> tuple[Path, ...]:
     """Where files of exactly this package, for exactly this target, may be; best first."""
     versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
-    target = cpu_target.target_context.codegen().magic_tuple()
-    state = hashlib.sha256(repr((versions, target, config.OPT)).encode()).hexdigest()[:24]
+    shaping = (versions, numba_inside.target(), numba_inside.optimisation())
+    state = hashlib.sha256(repr(shaping).encode()).hexdigest()[:24]
     return tuple(place / (PREFIX + state) for place in _places())
 
 
 def _places() -> Iterator[Path]:
-    if config.CACHE_DIR:
-        yield Path(config.CACHE_DIR)
+    if numba_inside.cache_directory():
+        yield Path(numba_inside.cache_directory())
     yield Path(__file__).parents[1] / "__pycache__"
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home directory
         yield _own(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / PACKAGE)

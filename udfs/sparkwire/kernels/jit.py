@@ -12,14 +12,34 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numba
-from numba import types
-from numba.core import config
 
+from sparkwire.kernels import numba_inside
 from sparkwire.kernels.cache import PACKAGE, KernelCache
+from sparkwire.kernels.numba_inside import go_without
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-CHECKED = os.environ.get("SPARKWIRE_CHECKED", "") not in ("", "0") or bool(config.BOUNDSCHECK)
+CHECKED = os.environ.get("SPARKWIRE_CHECKED", "") not in ("", "0") or numba_inside.checks_bounds()
+
+
+def _known_options(**options: bool) -> dict[str, bool]:
+    """Those that Numba knows."""
+    known: dict[str, bool] = {}
+    try:
+        known = numba_inside.known_options(options)
+        if len(known) < len(options):
+            raise LookupError(f"no option {', '.join(options.keys() - known.keys())}")
+    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+        go_without("kernels compile slower", error)
+    return known
+
+
+_PRIVATE = _known_options(
+    no_cfunc_wrapper=True,  # nothing calls kernels from C
+    _nrt=False,  # no reference counts: each call of a helper costs two locked instructions an array
+)
+_PRIVATE_OF_HELPERS = _PRIVATE | _known_options(no_cpython_wrapper=True)
+_MAY_BE_CACHED = "_nrt" in _PRIVATE  # code that counts references needs to be linked to numba's own first
 
 
 @overload
@@ -41,30 +61,20 @@ def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callabl
 def _compiled(function: Kernel, key: str) -> Kernel:
     if function.__closure__ and not key:
         raise TypeError(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
-    options = {
-        "nogil": True,
-        "error_model": "numpy",  # a division by zero has no business raising in a loop that must not raise
-        "boundscheck": CHECKED,
-        "no_cfunc_wrapper": True,  # nothing calls kernels from C
-        "_nrt": False,  # no reference counts: each call of a helper costs two locked instructions an array
-    }
-    dispatcher = numba.njit(**options)(function)
+    # A division by zero has no business raising in a loop that must not raise: that is numpy's model.
+    options = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
+    dispatcher = numba.njit(**options, **_PRIVATE)(function)
     # What other kernels call has no wrapper for Python, which takes a quarter of the time that helpers take to compile.
-    helper = numba.njit(**options, no_cpython_wrapper=True)(function)
-    dispatcher.get_call_template = _by_type_alone(helper.get_call_template)
-    dispatcher.get_overload = helper.get_overload
-    if function.__module__.partition(".")[0] == PACKAGE:  # the cache vouches for these sources only
-        dispatcher._cache = KernelCache(function, key=f"{key}:{CHECKED}")
-        helper._cache = KernelCache(function, key=f"{key}:{CHECKED}:helper")
+    helper = numba.njit(**options, **_PRIVATE_OF_HELPERS)(function)
+    try:
+        numba_inside.call_as(dispatcher, helper)
+    except AttributeError as error:
+        go_without("kernels are compiled for every constant that they are given", error)
+    if function.__module__.partition(".")[0] == PACKAGE and _MAY_BE_CACHED:  # the cache vouches for these sources only
+        try:
+            numba_inside.set_cache(dispatcher, KernelCache(function, key=f"{key}:{CHECKED}"))
+            numba_inside.set_cache(helper, KernelCache(function, key=f"{key}:{CHECKED}:helper"))
+        except AttributeError as error:
+            go_without("kernels are not cached", error)
     compiled: Kernel = dispatcher
     return compiled
-
-
-def _by_type_alone(call_template: Callable[..., Any]) -> Callable[..., Any]:
-    """How one kernel is called from another: numba would compile it again for every constant that it is given."""
-
-    def template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        named = {name: types.unliteral(arg) for name, arg in kws.items()}
-        return call_template(tuple(types.unliteral(arg) for arg in args), named)
-
-    return template

@@ -10,6 +10,9 @@ import os
 import tempfile
 from pathlib import Path
 
+OFF = os.environ.get("SPARKWIRE_KERNEL_CACHE", "").lower() == "off"
+"""Nothing is read and nothing is written: every process compiles."""
+
 _DIGEST_SIZE = 32  # [bytes]
 
 

@@ -17,9 +17,8 @@ from typing import Final, NamedTuple
 import llvmlite
 import llvmlite.binding
 import numba
-from numba.core.registry import cpu_target
 
-from sparkwire.kernels import kernel_files
+from sparkwire.kernels import kernel_files, numba_inside
 
 READY: Final = Path(__file__).parents[1] / "ready"
 
@@ -58,7 +57,11 @@ def versions() -> str:
 
 def lacking(level: Level) -> frozenset[str]:
     """The features of a level that the processor has not, or Numba's target, or the architecture."""
-    triple, _, target = cpu_target.target_context.codegen().magic_tuple()
+    try:
+        triple, _, target = numba_inside.target()
+    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+        numba_inside.go_without("ready kernels are not used", error)
+        return frozenset({"a target that Numba tells"})
     if triple.partition("-")[0] != level.architecture:
         return frozenset({level.architecture})
     return level.features - (_of_target(target) & _of_processor())
@@ -76,12 +79,16 @@ def _of_processor() -> Set[str]:
 @functools.cache
 def directories() -> tuple[Path, ...]:
     """The directories whose kernels this process may load, best first."""
+    if kernel_files.OFF:
+        return ()
     here = [(level, READY / f"{level.name}-{versions()}") for level in LEVELS]
     return tuple(path for level, path in here if path.is_dir() and not lacking(level))
 
 
 def state() -> str:
     """Which ready kernels there are for this process, or why there are none."""
+    if kernel_files.OFF:
+        return "not used: SPARKWIRE_KERNEL_CACHE is off"
     if directories():
         files = list(directories()[0].glob("*.bin"))
         corrupt = sum(kernel_files.read(file) is None for file in files)
