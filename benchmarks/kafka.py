@@ -18,14 +18,14 @@ from benchmarks.report import Row, above, faster, no_slower, table
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import binary_of
-from sparkwire.kafka import inflate
 from sparkwire.kafka.batch_headers import header_block
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
-from sparkwire.kafka.codecs import planned_blocks
+from sparkwire.kafka.codecs import BY_NAME, NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
-from sparkwire.kafka.layout import CODECS, GZIP, LZ4, SNAPPY, ZSTD
+from sparkwire.kafka.inflate import DECODERS
 from sparkwire.kafka.messages import MessageColumn
+from sparkwire.kafka.plan_blocks import planned_blocks
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
 COLUMNS = ("offset", "timestamp", "key", "value")
@@ -125,14 +125,12 @@ def library_calls(data: bytes) -> Callable[[], None]:
         for i, codec in enumerate(payloads.codec):
             blocks = slice(first, int(ends[i]))
             first = blocks.stop
-            if codec == LZ4:  # its decoder of frames
+            if codec == BY_NAME["lz4"].id:  # its decoder of frames
                 out = memoryview(bytearray(int(planned.room[blocks].sum())))
                 calls.append((cramjam.lz4.decompress_into, whole[payloads.first[i] : payloads.last[i]], out))
                 continue
-            for kind, start, size, room in zip(*(column[blocks] for column in planned), strict=True):
-                if int(kind) in inflate.DECODERS:
-                    call = inflate.DECODERS[int(kind)]
-                    calls.append((call, whole[start : start + size], memoryview(bytearray(int(room)))))
+            for number, start, size, room in zip(*(column[blocks] for column in planned), strict=True):
+                calls.append((DECODERS[int(number)], whole[start : start + size], memoryview(bytearray(int(room)))))
 
     def run() -> None:
         for call, payload, out in calls:
@@ -212,7 +210,7 @@ def codec_rows() -> list[Row]:
     for size in (100, 1000):
         plain, count = log(LOG_BYTES // 2, size)
         plain_column = pa.array([plain], pa.binary())
-        for codec in (LZ4, SNAPPY, ZSTD, GZIP):
+        for codec in map(NAMES.index, ("lz4", "snappy", "zstd", "gzip")):
             data, same = log(LOG_BYTES // 2, size, codec)
             assert same == count
             column = pa.array([data], pa.binary())
@@ -224,8 +222,7 @@ def codec_rows() -> list[Row]:
             times = interleave(candidates, warm=4)
             parts = zip(times["library"].samples, times["plain"].samples, strict=True)
             whole = Timing(tuple(library + decoding for library, decoding in parts))
-            name = CODECS[codec]
-            work = f"batches of 100 x {size} B, {name}, to 4 columns"
+            work = f"batches of 100 x {size} B, {NAMES[codec]}, to 4 columns"
             found.append(no_slower(work, times["ours"], "the library's calls + uncompressed", whole, 1.3))
     return found
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 from benchmarks.report import Row, below, faster
 from benchmarks.timing import interleave
 from sparkwire import FUNCTIONS
-from sparkwire.kafka.compress import compress
-from sparkwire.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
+from sparkwire.kafka.codecs import BY_NAME, compressed
 
 RECORDS = 50_000
 BATCH = 100  # records
@@ -19,7 +18,7 @@ KEY = 16  # [bytes]
 FIRST = 1_600_000_000_000  # [ms since epoch]
 LOOPED = 1_000  # records that the builder's loop writes, its time is scaled
 COMPRESSED = 10_000  # records that codecs get
-CODECS = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+CODECS = ("gzip", "snappy", "lz4", "zstd")
 _SHORT = 32  # what values repeat, so that they shrink [bytes]
 
 
@@ -87,21 +86,22 @@ def rows() -> list[Row]:
         below("the same, one record", ours["batches"].per(1e-9), "ns", 500),
         faster("to message sets of magic 1", ours["sets"], "kafka-python's builder", theirs["sets"], 15, 1, "records"),
         faster("to messages", ours["messages"], "kafka-python's builder", theirs["sets"], 15, 1, "records"),
-        *compressed(),
+        *compressed_rows(),
     ]
 
 
-def compressed() -> list[Row]:
+def compressed_rows() -> list[Row]:
     """Compressed batches against the codec alone, given the same bytes in one piece a batch."""
     records = batches(*columns(shrink=True))[: COMPRESSED // BATCH]
     sections = [memoryview(batch)[61:] for batch in written(records, 2, "none").to_pylist()]
-    return [against_codec(records, sections, *codec) for codec in CODECS.items()]
+    return [against_codec(records, sections, codec) for codec in CODECS]
 
 
-def against_codec(records: pa.Array, sections: list[memoryview], codec: str, number: int) -> Row:
+def against_codec(records: pa.Array, sections: list[memoryview], codec: str) -> Row:
+    number = BY_NAME[codec].id
     candidates = {
         "ours": lambda: written(records, 2, codec),
-        "alone": lambda: [compress(number, section, 2) for section in sections],
+        "alone": lambda: [compressed(number, section, 2) for section in sections],
     }
     times = interleave(candidates, rounds=5)
     ours, alone = (times[name].per(COMPRESSED) for name in candidates)

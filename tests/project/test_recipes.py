@@ -25,6 +25,23 @@ ADDED = {
     ),
     "Add a format": ("pulse_sensor", "pulse", 258),
 }
+WITHOUT_FUNCTION = ["Add a codec"]
+NAMED_ONLY = """
+import sys, pyarrow as pa
+from sparkwire import FUNCTIONS
+from sparkwire.kafka import codecs
+from sparkwire.kafka.drawing import CODECS
+
+from tests.kafka.test_damage import batch, record, rows
+print(codecs.NAMES[6], codecs.READABLE[2] >> 6 & 1, "later" in codecs.writable(), "later" in [one.name for one in CODECS])
+print([row["error"] for row in rows(batch(record(b"value"), 6))])
+print([row["compression"] for row in rows(batch(record(b"value"), 6), verify_crc=False)])
+given = (pa.array([[{"value": b"v"}]]), pa.array([0]), pa.array(["later"]), pa.array([2], pa.int32()))
+try:
+    FUNCTIONS["to_kafka_records"].decode(*given)
+except Exception as refused:
+    print(refused)
+"""
 QUESTION = """
 import sys, pyarrow as pa
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
@@ -44,6 +61,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tree)
     for _, diff in RECIPES:
         subprocess.run(["git", "apply", "-"], cwd=tree, input=diff, text=True, check=True)
+    table = tree / "udfs" / "sparkwire" / "kafka" / "codecs.py"
+    source = table.read_text("utf-8")
+    assert source.count("\n)\n\nBY_ID") == 1
+    table.write_text(
+        source.replace("\n)\n\nBY_ID", '\n    Codec(6, "later", (2,), None, None, None),\n)\n\nBY_ID'), "utf-8"
+    )
     return tree
 
 
@@ -58,7 +81,7 @@ def run(tree: Path, *arguments: str) -> str:
 
 
 def test_every_recipe_is_tested() -> None:
-    assert [title for title, _ in RECIPES] == list(ADDED)
+    assert sorted(title for title, _ in RECIPES) == sorted([*ADDED, *WITHOUT_FUNCTION])
 
 
 @pytest.mark.parametrize("title", ADDED)
@@ -66,6 +89,14 @@ def test_recipe_adds_its_function(tree: Path, title: str) -> None:
     name, sample, answer = ADDED[title]
     assert run(tree, "-c", QUESTION, name, sample).strip() == str(answer)
     assert name in (tree / "docs" / "functions" / "index.md").read_text("utf-8")
+
+
+def test_a_codec_that_is_a_name_alone(tree: Path) -> None:
+    """Nothing takes its batches for those of another codec, and nothing writes them."""
+    kinds, errors, named, refused = run(tree, "-c", NAMED_ONLY).splitlines()
+    assert kinds == "later 0 False False"
+    assert (errors, named) == ("['UNKNOWN_CODEC']", "[None]")
+    assert refused.endswith("compression none, gzip, snappy, lz4, zstd or brotli, got 'later'"), refused
 
 
 def test_the_tests_of_the_recipes_pass(tree: Path) -> None:

@@ -979,7 +979,7 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
 
 
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that have an offset keep it, in ascending order. compression is none, gzip, snappy, lz4 or zstd, in any case, the last for magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that have an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
     to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, timestamp_type STRING = NULL) -> BINARY
 

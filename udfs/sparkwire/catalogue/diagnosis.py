@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.kafka.codecs import writable
 from sparkwire.kernels.cache import kept, why_none
 from sparkwire.kernels.isa import Isa, compiled_isa
 from sparkwire.kernels.ready import state
@@ -111,7 +112,7 @@ def _datahub() -> bool:
 ROUND_TRIPS: Final[Mapping[str, Callable[[], bool]]] = {
     "Databus event": _databus,
     "DataHub message": _datahub,
-    **{f"Kafka records, {codec}": _kafka(codec) for codec in ("none", "gzip", "snappy", "lz4", "zstd")},
+    **{f"Kafka records, {codec}": _kafka(codec) for codec in writable()},
 }
 
 

@@ -78,12 +78,14 @@ class Column(NamedTuple, Generic[Scan]):
 class ColumnTable(list["Column[Scan]"], Generic[Scan]):
     """The columns of a table, in order: each is appended, or added by ``column`` above the function that answers it."""
 
-    def column(self, sql: str, example: str = "") -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
-        """The function below answers the column of its own name; what the column means is its docstring."""
+    def column(
+        self, sql: str, example: str = "", doc: str = ""
+    ) -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
+        """The function below answers the column of its own name; what the column means is ``doc``, or its docstring."""
 
         def add(function: Callable[[Scan], pa.Array]) -> Callable[[Scan], pa.Array]:
-            doc = " ".join((function.__doc__ or "").split())
-            self.append(Column(function.__name__, sql, doc, function, example))
+            means = doc or " ".join((function.__doc__ or "").split())
+            self.append(Column(function.__name__, sql, means, function, example))
             return function
 
         return add

@@ -20,7 +20,7 @@ its value a compressed log of messages; of a batch all that follows the header i
 - With log append time the wrapper's timestamp, in magic 2 the batch's largest, is that of all its records.
 - Compaction leaves gaps and batches without records; a batch then keeps its first and last offset.
 - In a control batch a record's key is i16 version, i16 type; `layout.CONTROL_TYPES` has the types.
-- What codecs accept is written in `codecs`.
+- What codecs accept is written in `framings`.
 
 Readable is what Kafka 3.8 reads from a file. Stricter are
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sparkwire.core.column import Binary, arrays, empty, part
 from sparkwire.kafka import layout
+from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kernels import Bytes, field_reader, i8, int64, kernel, variant_of
 
@@ -157,9 +158,8 @@ class BatchHeaders:
     @cached_property
     def known_codec(self) -> npt.NDArray[np.int8]:
         """The codec, -1 where it is unknown or missing."""
-        known = self.codec.valid & (
-            self.codec.values < np.where(self.is_batch, layout.BATCH_CODECS, layout.LEGACY_CODECS)
-        )
+        of_magic = np.array([*READABLE, 0])[np.where(self.is_message | self.is_batch, self.variant, -1)]
+        known = self.codec.valid & (of_magic >> self.codec.values & 1 == 1)
         return np.where(known, self.codec.values, np.int8(-1))
 
     @cached_property

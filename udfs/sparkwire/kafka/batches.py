@@ -12,8 +12,9 @@ from sparkwire.base.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import Binary, binary_of, from_codes, lists, primitive
 from sparkwire.kafka.batch_headers import BatchHeaders, Nullable, header_block
+from sparkwire.kafka.codecs import NAMES, READ_NAMES
 from sparkwire.kafka.framing import FrameBlock, frame_blocks, framing_of
-from sparkwire.kafka.layout import BATCH, CODECS, DELETE_HORIZON, NO_TIMESTAMP, TIMESTAMP_TYPES
+from sparkwire.kafka.layout import BATCH, DELETE_HORIZON, NO_TIMESTAMP, TIMESTAMP_TYPES
 
 _NO_SEQUENCE = -1
 
@@ -99,10 +100,9 @@ def crc_valid(batches: Batches) -> pa.Array:
     return primitive(error == OK, (error == OK) | (error == CRC_MISMATCH))
 
 
-@BATCHES.column("STRING")
+@BATCHES.column("STRING", doc=f"Codec: {', '.join(READ_NAMES)}; NULL for an unknown one.")
 def compression(batches: Batches) -> pa.Array:
-    """Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one."""
-    return from_codes(batches.known_codec, CODECS)
+    return from_codes(batches.known_codec, NAMES)
 
 
 @BATCHES.column("STRING")

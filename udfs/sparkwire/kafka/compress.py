@@ -1,11 +1,11 @@
-"""Compression as Kafka's own clients do it, the reverse of `codecs`: the same framing, block sizes and levels.
+"""Compression as Kafka's own clients do it, the reverse of `framings`: the same framing and block sizes. Levels are in `codecs`.
 
-- gzip: one member of level 6 without a time, its operating system unknown
+- gzip: one member without a time, its operating system unknown
 - snappy: xerial framing of version 1, blocks of 32 KiB
 - lz4: one frame of independent blocks of 64 KiB, without content size and checksums; a block that does not shrink is stored.
   For magic 0 the header's checksum is computed over the frame's magic, too: wrong, but what its readers expect
   (KAFKA-3160)
-- zstd: one frame of level 3 without content size and checksum
+- zstd: one frame without content size and checksum
 
 Of gzip and lz4 the bytes are those of Kafka's Java client, as long as the libraries compress alike.
 """
@@ -13,13 +13,10 @@ Of gzip and lz4 the bytes are those of Kafka's Java client, as long as the libra
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import cramjam
 
-from sparkwire.kafka.layout import GZIP, LZ4, SNAPPY, ZSTD
-
-_GZIP_LEVEL = 6
 _GZIP_SYSTEM = 9  # where a member's header names the operating system
 _UNKNOWN_SYSTEM = 255
 
@@ -32,24 +29,35 @@ _LZ4_BLOCK = 64 << 10  # [bytes]
 _LZ4_STORED = 1 << 31
 _LZ4_END = bytes(4)
 
-_ZSTD_LEVEL = 3
+
+def stored(source: memoryview, level: int, magic: int) -> bytes:
+    """As it is."""
+    return bytes(source)
 
 
-def compress(codec: int, source: memoryview, magic: int) -> bytes:
-    """What a wrapper or a batch of ``magic`` holds for ``source``; ``codec`` is not NONE."""
-    if codec == LZ4:
-        return b"".join(_lz4(source, _LZ4_HEADER if magic else _LZ4_HEADER_0))
-    return _ENCODERS[codec](source)
-
-
-def _gzip(source: memoryview) -> bytes:
-    member = bytearray(zlib.compress(source, _GZIP_LEVEL, zlib.MAX_WBITS | 16))
+def gzip(source: memoryview, level: int, magic: int) -> bytes:
+    """One member."""
+    member = bytearray(zlib.compress(source, level, zlib.MAX_WBITS | 16))
     member[_GZIP_SYSTEM] = _UNKNOWN_SYSTEM
     return bytes(member)
 
 
-def _snappy(source: memoryview) -> bytes:
+def snappy(source: memoryview, level: int, magic: int) -> bytes:
+    """Xerial framing."""
     return b"".join(_xerial(source))
+
+
+def lz4(source: memoryview, level: int, magic: int) -> bytes:
+    """One frame."""
+    return b"".join(_lz4(source, _LZ4_HEADER if magic else _LZ4_HEADER_0))
+
+
+def zstd(source: memoryview, level: int, magic: int) -> bytes:
+    """One frame."""
+    # In one call the library would know the size, and write it.
+    encoder = cramjam.zstd.Compressor(level)
+    encoder.compress(bytes(source))
+    return bytes(encoder.finish())
 
 
 def _xerial(source: memoryview) -> Iterator[bytes]:
@@ -72,13 +80,3 @@ def _lz4(source: memoryview, header: bytes) -> Iterator[bytes]:
             yield (len(plain) | _LZ4_STORED).to_bytes(4, "little")
             yield bytes(plain)
     yield _LZ4_END
-
-
-def _zstd(source: memoryview) -> bytes:
-    # In one call the library would know the size, and write it.
-    encoder = cramjam.zstd.Compressor(_ZSTD_LEVEL)
-    encoder.compress(bytes(source))
-    return bytes(encoder.finish())
-
-
-_ENCODERS: dict[int, Callable[[memoryview], bytes]] = {GZIP: _gzip, SNAPPY: _snappy, ZSTD: _zstd}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.kafka.codecs import readable
 from sparkwire.kafka.files import kafka_log
 
 COLUMNS: Final = 1200
@@ -41,10 +42,9 @@ class Shade(NamedTuple):
 
 NOTHING: Final = Shade("", "#ffffff")
 TIERS: Final = (NOTHING, Shade("on disk", "#4878a8"), Shade("in the bucket", "#9ab8d4"))
-CODECS: Final = (
-    NOTHING, Shade("none", "#cfcfcf"), Shade("gzip", "#8d6e63"), Shade("snappy", "#7e9c5a"), Shade("lz4", "#c9a227"),
-    Shade("zstd", "#7a5195"),
-)  # fmt: skip
+_CODEC_COLOURS: Final = ("#cfcfcf", "#8d6e63", "#7e9c5a", "#c9a227", "#7a5195", "#3c8d8a", "#b5651d", "#5b6abf")
+"""as many as there can be"""
+CODECS: Final = (NOTHING, *(Shade(codec.name, _CODEC_COLOURS[codec.id]) for codec in readable(2)))
 TRANSACTIONS: Final = (
     NOTHING, Shade("none", "#e4e4e4"), Shade("committed", "#59a14f"), Shade("aborted", "#e15759"), Shade("open", "#f28e2b"),
 )  # fmt: skip

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from sparkwire.base.errors import BAD_RECORD, OK, UNKNOWN_CODEC
 from sparkwire.core.column import arrays
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
+from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.framing import FrameBlock
-from sparkwire.kafka.layout import BATCH_CODECS, BATCH_SIZE, CODEC_MASK, LEGACY_CODECS, NONE, OVERHEAD
+from sparkwire.kafka.layout import BATCH_SIZE, CODEC_MASK, NONE, OVERHEAD
 from sparkwire.kafka.message import content, within
 from sparkwire.kernels import Bytes, Ints, kernel
 
@@ -63,7 +64,7 @@ def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: EntryPay
             elif entries.variant[i] == MAGIC_2:
                 frames.error[i] = _locate_batch(frames, fields, i, out)
             else:
-                frames.error[i] = _locate_message(data, frames, fields, i, out)
+                frames.error[i] = _locate_message(data, frames, fields, i, entries.variant[i], out)
             compressed |= out.codec[i] != NONE
     return compressed
 
@@ -80,7 +81,7 @@ def _is_outside(fields: HeaderFields, i: int, is_batch: bool, wanted: OffsetRang
 @kernel
 def _locate_batch(frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPayloads) -> int:
     codec = fields.attributes[i] & CODEC_MASK
-    if codec >= BATCH_CODECS:
+    if not READABLE[MAGIC_2] >> codec & 1:
         return UNKNOWN_CODEC
     if fields.record_count[i] < 0:
         return BAD_RECORD
@@ -91,12 +92,14 @@ def _locate_batch(frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPa
 
 
 @kernel
-def _locate_message(data: Bytes, frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPayloads) -> int:
+def _locate_message(
+    data: Bytes, frames: FrameBlock, fields: HeaderFields, i: int, magic: int, out: EntryPayloads
+) -> int:
     codec = fields.attributes[i] & CODEC_MASK
     out.first[i] = frames.begin[i] + OVERHEAD
     if codec == NONE:
         return OK
-    if codec >= LEGACY_CODECS:
+    if not READABLE[magic] >> codec & 1:
         return UNKNOWN_CODEC
     found = content(data, out.first[i], frames.stop[i])
     if not within(found.value, found.value_size, frames.stop[i]) or found.value_size < 0:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import Dump
 from sparkwire.kafka import layout
+from sparkwire.kafka.codecs import NAMES, READABLE
 from sparkwire.kafka.records import scan_records
 from sparkwire.kernels import Bytes, crc32, crc32c, int64, kernel
 from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
@@ -102,11 +103,7 @@ def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str,
 def bits(attributes: int, table: Layout) -> str:
     """The attribute bits by name."""
     codec = attributes & layout.CODEC_MASK
-    names = [
-        layout.CODECS[codec]
-        if codec < (layout.BATCH_CODECS if table is layout.BATCH else layout.LEGACY_CODECS)
-        else f"unknown codec {codec}"
-    ]
+    names = [NAMES[codec] if READABLE[2 if table is layout.BATCH else 0] >> codec & 1 else f"unknown codec {codec}"]
     if table not in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_0):
         names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
     if table is layout.BATCH:

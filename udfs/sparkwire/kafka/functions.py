@@ -8,6 +8,7 @@ from sparkwire.core.builders import Shared, rows_function, scalar_functions, str
 from sparkwire.core.dump import FIELD_DOCS, RETURNS, explained
 from sparkwire.core.function import Format, Function
 from sparkwire.kafka import (
+    codecs,
     explain,
     leader_epochs,
     lookups,
@@ -215,8 +216,9 @@ FUNCTIONS: Final = (
         "value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, "
         "timestamp_type STRING = NULL) -> BINARY",
         "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that "
-        "have an offset keep it, in ascending order. compression is none, gzip, snappy, lz4 or zstd, in any case, the last for "
-        "magic 2 alone. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
+        f"have an offset keep it, in ascending order. compression is "
+        f"{codecs.listed(codecs.writable(1))}, for magic 2 {codecs.listed(codecs.writable())}, in any case. Fields may be "
+        "left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
         "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",
         to_records.encode_records,
         "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "

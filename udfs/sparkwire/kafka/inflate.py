@@ -1,16 +1,17 @@
 """Inflating: payloads decompressed into memory that is used again and again, as much as is still in the cache when it is parsed.
 
-Cramjam does what is large. Measured on record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd,
+Cramjam does it. Measured on record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd,
 twice as fast for snappy, up to 1.7 times for gzip, and it decompresses into memory that it is given, so that what it may
-write is bounded. Small blocks, and what it would read otherwise than Kafka, kernels decode; gzip that it refuses zlib
-reads, member by member.
+write is bounded. Gzip that it refuses zlib reads, member by member.
 """
 
 from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import cramjam
@@ -18,12 +19,12 @@ import numpy as np
 
 from sparkwire.base.errors import DECOMPRESS_FAILED, OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Binary, empty, part
-from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock
-from sparkwire.kafka.codecs import planned_blocks
+from sparkwire.kafka.codecs import BY_ID, BY_NAME
 from sparkwire.kafka.entry_payloads import EntryPayloads
+from sparkwire.kafka.framings import Blocks
 from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
-from sparkwire.kafka.small_blocks import inflate_run
+from sparkwire.kafka.plan_blocks import planned_blocks
 from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
 MAX_BATCH_BYTES = 268_435_456
@@ -35,8 +36,8 @@ ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 
 _ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
-_EXACT = (codecs.STORED_BLOCK, codecs.SNAPPY_BLOCK)  # say what they become
-_STREAMS = (codecs.GZIP_STREAM, codecs.ZSTD_STREAM)
+_BLOCKS_AT_HAND = 4096  # blocks that are Python's numbers at a time
+_GZIP = BY_NAME["gzip"].id
 _GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
 _MAGIC = b"\x1f\x8b\x08"  # of a gzip member, its method with it
 _LEAST_MEMBER = 18  # header and trailer [bytes]
@@ -46,8 +47,11 @@ _REFUSED = "not enough memory"  # how zstd says that it got none; a window beyon
 _SIZE = ENTRY["size"].offset
 _NOT_COUNTED = -1
 
+OVER_LIMIT, FAILED, NO_ROOM = -1, -2, -3
+"""what is returned in place of a size"""
+
 Block = tuple[int, int, int, int]
-"""kind, start, size and room, as Python's own numbers: what is done for a batch may take no longer than the library does"""
+"""codec, start, size and room, as Python's own numbers: what is done for a batch may take no longer than the library does"""
 
 
 class Opened(NamedTuple):
@@ -81,7 +85,7 @@ class Inflater:
             yield Opened(entries, payloads, source.data)
             return
         planned, ends = planned_blocks(source.data, entries, payloads)
-        blocks = list(zip(*(column.tolist() for column in planned), strict=True))
+        blocks = _one_by_one(planned)
         compressed = compressed[error[compressed] == OK]
         start, stop_of_block = 0, len(error)
         while start < stop_of_block:
@@ -96,7 +100,7 @@ class Inflater:
         source: Binary,
         entries: HeaderBlock,
         payloads: EntryPayloads,
-        blocks: list[Block],
+        blocks: Iterator[Block],
         block_ends: Ints,
         compressed: Ints,
     ) -> int:
@@ -114,25 +118,25 @@ class Inflater:
                 self._row, self._cell_bytes = row, 0
                 self._row_bytes = int(source.offsets[row + 1] - source.offsets[row])
             starts.append(self._arena.used)
-            sizes.append(self._open(source.data, blocks[begin:end], count))
+            own = islice(blocks, end - begin)
+            sizes.append(self._open(source.data, own, count))
+            deque(own, 0)  # what is left of them, where one failed
         done = compressed[: len(sizes)]
         first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
         failed = size_of < 0
-        entries.frames.error[done[failed]] = np.where(
-            size_of[failed] == codecs.OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED
-        )
+        entries.frames.error[done[failed]] = np.where(size_of[failed] == OVER_LIMIT, TOO_LARGE, DECOMPRESS_FAILED)
         opened = done[~failed]
         payloads.inflated[opened] = True
         payloads.first[opened] = first[~failed]
         payloads.last[opened] = (first + size_of)[~failed]
         return len(sizes)
 
-    def _open(self, data: Bytes, blocks: list[Block], count: int) -> int:
+    def _open(self, data: Bytes, blocks: Iterable[Block], count: int) -> int:
         """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
         arena, start = self._arena, self._arena.used
         limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes, self._content)
-        size = inflate(data, blocks, arena, limit) if limit >= 0 else codecs.OVER_LIMIT
-        if size == codecs.OVER_LIMIT:
+        size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
+        if size == OVER_LIMIT:
             # What was decompressed in vain counts, too: else a row of bombs could take any time.
             self._cell_bytes += max(limit, 0)
         if size < 0:
@@ -143,12 +147,19 @@ class Inflater:
         answer = size + ROW_BYTES * rows
         if answer > min(self._cell_limit - self._cell_bytes, self._answer):
             arena.used = start
-            return codecs.OVER_LIMIT
+            return OVER_LIMIT
         self._row_bytes += size
         self._cell_bytes += answer
         self._content -= size
         self._answer -= answer
         return size
+
+
+def _one_by_one(planned: Blocks) -> Iterator[Block]:
+    """Blocks in order; what is kept of many small ones is not much more than they are."""
+    for start in range(0, len(planned.codec), _BLOCKS_AT_HAND):
+        piece = part(planned, start, start + _BLOCKS_AT_HAND)
+        yield from zip(*(column.tolist() for column in piece), strict=True)
 
 
 @kernel
@@ -202,7 +213,7 @@ class Arena:
 
 
 def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> int:
-    """Decompress a payload's blocks (kind, start, size, room) after what ``arena`` holds.
+    """Decompress a payload's blocks (codec, start, size, room) after what ``arena`` holds.
 
     Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
     Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
@@ -212,51 +223,49 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
     begin = arena.used
     end = begin + limit
     source = data.data
-    for kind, start, size, room in planned:
+    for number, start, size, room in planned:
         used = arena.used
-        if kind in _STREAMS:
-            written = _stream(kind, data, start, size, room, end - used, arena)
-        elif room > end - used and kind in _EXACT:
-            written = codecs.OVER_LIMIT
+        codec = BY_ID[number]
+        if codec.is_stream:
+            written = _stream(number, data, start, size, room, end - used, arena)
+        elif room > end - used and codec.says_size:
+            written = OVER_LIMIT
         else:
             arena.reserve(room + COPY_SLACK)
-            if kind in DECODERS:
-                written = _library(kind, source[start : start + size], arena.view[used : used + room])
-            else:
-                written = inflate_run(data, kind, start, start + size, arena.bytes, used, room, end - used)
+            written = _library(number, source[start : start + size], arena.view[used : used + room])
         if written < 0 or used + written > end:
             arena.used = begin
-            return codecs.FAILED if written == codecs.FAILED else codecs.OVER_LIMIT
+            return FAILED if written == FAILED else OVER_LIMIT
         arena.used = used + written
     return arena.used - begin
 
 
-def _library(kind: int, source: memoryview, out: memoryview) -> int:
+def _library(codec: int, source: memoryview, out: memoryview) -> int:
     """What the library makes of a block or stream: its size, ``FAILED``, or ``NO_ROOM``."""
     try:
-        return DECODERS[kind](source, out)
+        return DECODERS[codec](source, out)
     except cramjam.DecompressionError as error:
         if _REFUSED in str(error):
             raise MemoryError(f"{error}") from error
-        return codecs.NO_ROOM if _FULL in str(error) else codecs.FAILED
+        return NO_ROOM if _FULL in str(error) else FAILED
 
 
-def _stream(kind: int, data: Bytes, start: int, size: int, room: int, left: int, arena: Arena) -> int:
+def _stream(codec: int, data: Bytes, start: int, size: int, room: int, left: int, arena: Arena) -> int:
     """A payload that does not say what it becomes, but for a guess: with more room each time, up to the bound."""
     source = data.data[start : start + size]
     # For one member the library is faster, for many small ones many times slower.
-    many = kind == codecs.GZIP_STREAM and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
+    many = codec == _GZIP and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
     while True:
         room = min(room, left)
         arena.reserve(room)
-        written = codecs.FAILED if many else _library(kind, source, arena.view[arena.used : arena.used + room])
-        if written == codecs.FAILED and kind == codecs.GZIP_STREAM:
+        written = FAILED if many else _library(codec, source, arena.view[arena.used : arena.used + room])
+        if written == FAILED and codec == _GZIP:
             # There may be bytes after the last member, which the library refuses.
             return _members(bytes(source), left, arena)
-        if written != codecs.NO_ROOM:
-            return codecs.FAILED if written < 0 else written
+        if written != NO_ROOM:
+            return FAILED if written < 0 else written
         if room == left:
-            return codecs.OVER_LIMIT
+            return OVER_LIMIT
         room = 4 * room + (64 << 10)
 
 
@@ -272,32 +281,21 @@ def _members(source: bytes, left: int, arena: Arena) -> int:
             try:
                 out = member.decompress(taken, most)
             except zlib.error:
-                return codecs.FAILED
+                return FAILED
             if out:
                 arena.append(out)
                 if arena.used > begin + left:
-                    return codecs.OVER_LIMIT
+                    return OVER_LIMIT
                 most = min(begin + left - arena.used + 1, _SLICE)
             if member.eof:
                 position += len(taken) - len(member.unused_data)
                 break
             if not (taken or out):
-                return codecs.FAILED
+                return FAILED
             position += len(taken) - len(member.unconsumed_tail)
             step = min(8 * step, _SLICE)
         if size - position <= _LEAST_MEMBER or not source.startswith(_MAGIC, position):
             return arena.used - begin
 
 
-def _stored(source: memoryview, out: memoryview) -> int:
-    out[: len(source)] = source
-    return len(source)
-
-
-DECODERS: dict[int, Callable[[memoryview, memoryview], int]] = {
-    codecs.STORED_BLOCK: _stored,
-    codecs.GZIP_STREAM: cramjam.gzip.decompress_into,
-    codecs.SNAPPY_BLOCK: cramjam.snappy.decompress_raw_into,
-    codecs.LZ4_BLOCK: lambda source, out: cramjam.lz4.decompress_block_into(source, out, output_len=len(out)),
-    codecs.ZSTD_STREAM: cramjam.zstd.decompress_into,
-}
+DECODERS = {codec.id: codec.decoder for codec in BY_ID.values() if codec.decoder is not None}

@@ -72,11 +72,8 @@ TRANSACTIONAL = 16
 CONTROL = 32
 DELETE_HORIZON = 64
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-NONE, GZIP, SNAPPY, LZ4, ZSTD = range(len(CODECS))
-LEGACY_CODECS = LZ4 + 1
-"""codecs that magic 0 and 1 know"""
-BATCH_CODECS = len(CODECS)
+NONE = 0
+"""the codec of what is not compressed; all of them are in `codecs`"""
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 CONTROL_TYPES = (

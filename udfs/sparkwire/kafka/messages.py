@@ -16,7 +16,8 @@ import pyarrow as pa
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import Binary, arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
-from sparkwire.kafka.layout import CODECS, TIMESTAMP_TYPES
+from sparkwire.kafka.codecs import NAMES
+from sparkwire.kafka.layout import TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary
 from sparkwire.kafka.read_messages import (
     HAS_ATTRIBUTES,
@@ -88,7 +89,7 @@ class MessageColumn:
     @MESSAGE_COLUMNS.column("STRING", "kafka_compression(message) -> none")
     def compression(self) -> pa.Array:
         """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one."""
-        return from_codes(self._found.codec, CODECS)
+        return from_codes(self._found.codec, NAMES)
 
     @MESSAGE_COLUMNS.column("TIMESTAMP", "kafka_timestamp(message) -> 2020-09-13 12:26:40.351")
     def timestamp(self) -> pa.Array:

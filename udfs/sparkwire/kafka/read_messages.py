@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED, UNKNOWN_CODEC
+from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.layout import (
     CODEC_MASK,
-    LEGACY_CODECS,
     LOG_APPEND_TIME,
     MESSAGE_0,
     MESSAGE_1,
@@ -100,7 +100,9 @@ def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: MessageFields,
         found = content(data, start, end) if known else Content(NOWHERE, int64(0), NOWHERE, int64(0))
         verdict = _verdict(data, start, end, variant, fields.crc[row], found)
         attributes = fields.attributes[row]
-        codec = attributes & CODEC_MASK if known and attributes & CODEC_MASK < LEGACY_CODECS else int64(-1)
+        codec = attributes & CODEC_MASK
+        if not known or not READABLE[variant] >> codec & 1:
+            codec = int64(-1)
         present = _present(size, variant, fields.timestamp[row], found, end)
         if present & HAS_KEY:
             keys += found.key_size

@@ -20,10 +20,11 @@ from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka import record_columns
 from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
+from sparkwire.kafka.codecs import NAMES, READ_NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
 from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
-from sparkwire.kafka.layout import CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
+from sparkwire.kafka.layout import CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
 from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, WantedColumns
@@ -148,10 +149,9 @@ class Records:
         """Version of that batch's format: 0, 1 or 2; others as stored."""
         return self.header_field("magic")
 
-    @RECORDS_TABLE.column("STRING")
+    @RECORDS_TABLE.column("STRING", doc=f"Codec of that batch: {', '.join(READ_NAMES)}; NULL for an unknown one.")
     def compression(self) -> pa.Array:
-        """Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one."""
-        return from_codes(self._spread(self.entries.known_codec), CODECS)
+        return from_codes(self._spread(self.entries.known_codec), NAMES)
 
     @RECORDS_TABLE.column("BIGINT")
     def producer_id(self) -> pa.Array:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import refusal
 from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
+from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_bytes import (
     MESSAGE_SIZES,
     RecordsToWrite,
@@ -28,8 +29,7 @@ from sparkwire.kafka.batch_bytes import (
     put_section,
     put_sets,
 )
-from sparkwire.kafka.compress import compress
-from sparkwire.kafka.layout import BATCH_SIZE, CODECS, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES, ZSTD
+from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES
 from sparkwire.kernels import COPY_SLACK
 
 Ints = npt.NDArray[np.int64]
@@ -67,9 +67,8 @@ def encode_records(
     timestamp_type: pa.Array | None = None,
 ) -> pa.Array:
     """One set a row, without bytes for no records; several batches where one cannot hold the offsets."""
-    codecs, magics = _codecs(compression), _magics(magic)
-    if ((codecs == ZSTD) & (magics < 2)).any():
-        raise refusal(_NAME, "compression zstd with magic 2 only", f"magic {magics[codecs == ZSTD].min()}")
+    magics = _magics(magic)
+    numbers = _codecs(compression, magics)
     appended = _log_append_time(timestamp_type, magics)
     epochs = _numbers(_or_null(leader_epoch, len(magics)), -1).astype(np.int32)
     ends = np.concatenate([[0], np.cumsum(_lengths(records))])
@@ -78,7 +77,7 @@ def encode_records(
     if headed.any():
         raise refusal(_NAME, "headers with magic 2 only", f"magic {magics[headed][0]}")
     cuts, rows = _cut_by_offset(items.offset, ends, magics)
-    sets = Sets(cuts[:-1], cuts[1:], magics[rows], codecs[rows], appended[rows], epochs[rows])
+    sets = Sets(cuts[:-1], cuts[1:], magics[rows], numbers[rows], appended[rows], epochs[rows])
     if appended.any():
         items = items._replace(timestamp=_of_sets(sets, items.timestamp))
     return _by_row(encode(sets, items), np.searchsorted(rows, np.arange(len(magics) + 1)))
@@ -140,7 +139,7 @@ def _payloads(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) ->
     compressed = np.zeros(len(sizes), np.int64)
     for row in np.flatnonzero(sizes).tolist():
         put_section(plain, 0, row, sets, records, bodies)
-        made.append(compress(int(sets.codec[row]), plain.data[: sizes[row]], int(sets.magic[row])))
+        made.append(codecs.compressed(int(sets.codec[row]), plain.data[: sizes[row]], int(sets.magic[row])))
         compressed[row] = len(made[-1])
     data = np.frombuffer(b"".join(made) or bytes(1), np.uint8)
     return Spans(data, np.cumsum(compressed) - compressed, compressed)
@@ -213,13 +212,20 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 # -- arguments
 
 
-def _codecs(compression: pa.Array) -> npt.NDArray[np.int8]:
-    known = pc.index_in(pc.ascii_lower(compression), pa.array(CODECS))
+def _codecs(compression: pa.Array, magics: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    written = codecs.writable()
+    known = pc.index_in(pc.ascii_lower(compression), pa.array(written))
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
-        names = ", ".join(CODECS[:-1]) + f" or {CODECS[-1]}"
-        raise refusal(_NAME, f"compression {names}", repr(plain_value(unknown[0])))
-    return np.asarray(known.fill_null(NONE), np.int8)
+        raise refusal(_NAME, f"compression {codecs.listed(written)}", repr(plain_value(unknown[0])))
+    ids = np.array([codecs.BY_NAME[name].id for name in written], np.int8)
+    numbers: npt.NDArray[np.int8] = ids[np.asarray(known.fill_null(written.index(codecs.BY_ID[NONE].name)))]
+    for codec in codecs.CODECS:
+        other = (numbers == codec.id) & ~np.isin(magics, codec.magics)
+        if other.any():
+            only = " and ".join(map(str, codec.magics))
+            raise refusal(_NAME, f"compression {codec.name} with magic {only} only", f"magic {magics[other].min()}")
+    return numbers
 
 
 def _log_append_time(timestamp_type: pa.Array | None, magics: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:

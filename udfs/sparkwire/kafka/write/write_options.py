@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
+from sparkwire.kafka import codecs
 from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, RECORDS
-from sparkwire.kafka.layout import CODECS, TIMESTAMP_TYPES
+from sparkwire.kafka.layout import TIMESTAMP_TYPES
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
 KEEP, ASSIGN = "keep", "assign"
@@ -38,7 +39,7 @@ WRITE_OPTIONS: Final = (
     Option("path", options.text, "", "a directory, as a broker's `log.dirs` names it: partitions are directories in it"),
     Option("topic", _topic, None, "of rows without a column `topic`"),
     Option("partition", options.whole_number, None, "of rows without a column `partition`"),
-    Option("compression", options.choice(*CODECS), "none", "of every batch"),
+    Option("compression", options.choice(*codecs.writable()), "none", "of every batch"),
     Option("batchBytes", options.size, 64 << 10, "up to which a batch is filled, before it is compressed [bytes]"),
     Option("segmentBytes", _segment_size, 1 << 30, "up to which a segment is filled: `segment.bytes` [bytes]"),
     Option("indexIntervalBytes", options.whole_number, 4096, "between entries of an index: `index.interval.bytes` [bytes]"),
@@ -123,7 +124,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
     has_epochs = epoch is None and "partition_leader_epoch" in names
     return LogWrite(
-        o["path"], o["topic"], o["partition"], CODECS.index(o["compression"]), o["batchBytes"], o["segmentBytes"],
+        o["path"], o["topic"], o["partition"], codecs.BY_NAME[o["compression"]].id, o["batchBytes"], o["segmentBytes"],
         o["indexIntervalBytes"], epoch, has_epochs, kept == ASSIGN, o["startingOffset"],
         None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite,
     )  # fmt: skip
