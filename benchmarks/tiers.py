@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import secrets
 import struct
@@ -18,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from cryptography.hazmat.primitives.asymmetric import rsa
+from Crypto.Cipher import PKCS1_OAEP
+from Crypto.Hash import SHA3_512
+from Crypto.PublicKey import RSA
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from benchmarks.files import CELL, CELLS, SEGMENTS, TASK, totals, write_segment
 from benchmarks.kafka import log
@@ -53,34 +53,15 @@ def rows() -> list[Row]:
 class Encrypting:
     """A segment's key, wrapped as the plugin wraps it, and chunks under it."""
 
-    def __init__(self, key: rsa.RSAPrivateKey) -> None:
+    def __init__(self, key: RSA.RsaKey) -> None:
         data_key, self.aad = secrets.token_bytes(32), secrets.token_bytes(32)
         self.cipher = AESGCM(data_key)
-        self.wrapped = "key1:" + base64.b64encode(_oaep(key, data_key)).decode()
+        oaep = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # its stubs do not know this hash
+        self.wrapped = "key1:" + base64.b64encode(oaep.encrypt(data_key)).decode()
 
     def __call__(self, chunk: bytes) -> bytes:
         iv = secrets.token_bytes(12)
         return iv + self.cipher.encrypt(iv, chunk, self.aad)
-
-
-def _oaep(key: rsa.RSAPrivateKey, message: bytes) -> bytes:
-    """RSAES-OAEP with SHA3-512, which the package `cryptography` refuses."""
-    size, digest = key.key_size // 8, hashlib.sha3_512
-    seed = secrets.token_bytes(64)
-    block = digest(b"").digest() + bytes(size - len(message) - 130) + b"\1" + message
-    masked = _xor(block, _mask(seed, len(block)))
-    encoded = b"\0" + _xor(seed, _mask(masked, 64)) + masked
-    numbers = key.private_numbers().public_numbers
-    return pow(int.from_bytes(encoded), numbers.e, numbers.n).to_bytes(size)
-
-
-def _mask(seed: bytes, size: int) -> bytes:
-    parts = (hashlib.sha3_512(seed + k.to_bytes(4)).digest() for k in range(-(-size // 64)))
-    return b"".join(parts)[:size]
-
-
-def _xor(left: bytes, right: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
 def write_copy(segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None) -> None:
@@ -151,8 +132,8 @@ def _throughput() -> list[Row]:
         times = CELLS // SEGMENTS
         segments = [write_segment(folder / f"disk/orders-{k}", cell, records, times) for k in range(SEGMENTS)]
         size = sum(path.stat().st_size for path in segments)
-        key = rsa.generate_private_key(65537, 2048)
-        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        key = RSA.generate(2048)
+        pem = key.export_key(pkcs=8)
         (folder / "key1.pem").write_bytes(pem)
         (folder / "keys.json").write_text('{"key1": "key1.pem"}')
         write = partial(write_bucket, segments, records=records * times)
@@ -182,7 +163,7 @@ def _throughput() -> list[Row]:
     ]
 
 
-def _undone(bucket: Path, key: rsa.RSAPrivateKey) -> None:
+def _undone(bucket: Path, key: RSA.RsaKey) -> None:
     """Decrypt and decompress all chunks, and nothing else."""
     from sparkwire.kafka.tiered.chunks import ChunkLayer
     from sparkwire.kafka.tiered.manifest import parsed

@@ -15,6 +15,7 @@ import pytest
 import sparkwire
 from sparkwire.core.sources.loss import DataLoss
 from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.tiered import encryption_keys
 from tests.support import kafka_tiered as tiered
 from tests.support.stream import kafka
 
@@ -197,6 +198,29 @@ def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "gone.json"))
     assert rows(path=str(tmp_path / "remote"), **options)
+
+
+def test_data_keys_that_a_process_keeps_are_bounded() -> None:
+    """Each segment has one, and a long query meets thousands."""
+    for kept in (encryption_keys._cipher, encryption_keys._private_key):
+        assert kept.cache_info().maxsize is not None
+
+
+def test_a_data_key_that_is_damaged_is_one_sentence(tmp_path: Path) -> None:
+    """Wherever its bytes are changed, and however many there are."""
+    tiered.extract("enc", tmp_path)
+    options_of(tmp_path)
+    path = str(tmp_path / "keys" / "keys.json")
+    [manifest, *_] = objects(tmp_path, ".rsm-manifest")
+    name, _, wrapped = json.loads(manifest.read_text())["encryption"]["dataKey"].partition(":")
+    whole = base64.b64decode(wrapped)
+    flipped = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in (0, 1, 100, len(whole) - 1)]
+    for damaged in (b"", whole[:-1], whole + b"x", b"\xff" * len(whole), *flipped):
+        text = f"{name}:{base64.b64encode(damaged).decode()}"
+        with pytest.raises(ValueError, match="is not the one that the segments are encrypted with"):
+            encryption_keys.Keys(path).decrypt(bytes(64), text, b"")
+    with pytest.raises(ValueError, match="is not the one that the segments are encrypted with"):
+        encryption_keys.Keys(path).decrypt(bytes(64), f"{name}:x", b"")
 
 
 def test_a_manifest_of_another_version_is_one_sentence(tmp_path: Path) -> None:
