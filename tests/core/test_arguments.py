@@ -56,7 +56,7 @@ def test_nested() -> None:
     assert records.decode(large, [0], ["none"], [2]).is_valid().to_pylist() == [True]
 
 
-TAKES = "dbus_sequence takes event"
+TAKES = "dbus_sequence() expected event"
 REFUSED: dict[str, tuple[Any, str]] = {
     "None": (None, f"{TAKES} as an Arrow array, a list or a pandas Series, got None"),
     "bytes": (EVENT, f"{TAKES} as an Arrow array, a list or a pandas Series, got a Python bytes"),
@@ -88,13 +88,13 @@ def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
         (
             pa.array([2**63], pa.uint64()),
             TypeError,
-            "dbus_key_partition takes (event BINARY, n INT), got (BINARY, UINT64): the second, n: INT, got UINT64",
+            "dbus_key_partition() expected (event BINARY, n INT), got (BINARY, UINT64): the second, n: INT, got UINT64",
         ),
-        (pa.array([2**31], pa.uint32()), ValueError, "dbus_key_partition takes n INT, got 2147483648"),
-        ([2**31], TypeError, "dbus_key_partition takes n INT, got values of another type ("),
-        (None, TypeError, "dbus_key_partition takes n as an Arrow array, a list or a pandas Series, got None"),
-        ([3, 4], TypeError, "dbus_key_partition takes columns of the same number of rows, got event of 1, n of 2"),
-        ([], TypeError, "dbus_key_partition takes columns of the same number of rows, got event of 1, n of 0"),
+        (pa.array([2**31], pa.uint32()), ValueError, "dbus_key_partition() expected n INT, got 2147483648"),
+        ([2**31], TypeError, "dbus_key_partition() expected n INT, got values of another type ("),
+        (None, TypeError, "dbus_key_partition() expected n as an Arrow array, a list or a pandas Series, got None"),
+        ([3, 4], TypeError, "dbus_key_partition() expected columns of the same number of rows, got event of 1, n of 2"),
+        ([], TypeError, "dbus_key_partition() expected columns of the same number of rows, got event of 1, n of 0"),
     ],
 )
 def test_a_second_column(n: Any, error: type[Exception], sentence: str) -> None:
@@ -108,7 +108,9 @@ def test_integers_of_any_width_that_fit() -> None:
         assert PARTITION.decode(pa.array([EVENT]), n).to_pylist() == [2]
     index = FUNCTIONS["kafka_offset_index"]
     assert len(index.decode([SAMPLES["offset_index"]], pa.array([2**40], pa.uint64()))) == 1
-    with pytest.raises(ValueError, match=r"kafka_offset_index takes base_offset BIGINT, got 9223372036854775808$"):
+    with pytest.raises(
+        ValueError, match=r"kafka_offset_index\(\) expected base_offset BIGINT, got 9223372036854775808$"
+    ):
         index.decode([b""], pa.array([2**63], pa.uint64()))
 
 
@@ -124,25 +126,25 @@ def test_integers_of_any_width_that_fit() -> None:
 def test_columns_of_several_lengths_are_refused(function: str, columns: tuple[list[Any], ...]) -> None:
     types = [argument.type for argument in FUNCTIONS[function].arguments]
     arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=False)]
-    with pytest.raises(TypeError, match=f"{function} takes columns of the same number of rows, got "):
+    with pytest.raises(TypeError, match=rf"{function}\(\) expected columns of the same number of rows, got "):
         FUNCTIONS[function].decode(*arrays)
 
 
 @pytest.mark.parametrize(
     ("function", "constant", "sentence"),
     [
-        ("kafka_records", {"verify_crc": "yes"}, "kafka_records takes verify_crc BOOLEAN, got 'yes'"),
-        ("kafka_records", {"verify_crc": 1}, "kafka_records takes verify_crc BOOLEAN, got 1"),
-        ("kafka_records", {"max_batch_bytes": 1.5}, "kafka_records takes max_batch_bytes BIGINT, got 1.5"),
-        ("kafka_records", {"max_batch_bytes": "5"}, "kafka_records takes max_batch_bytes BIGINT, got '5'"),
-        ("kafka_records", {"max_batch_bytes": True}, "kafka_records takes max_batch_bytes BIGINT, got True"),
+        ("kafka_records", {"verify_crc": "yes"}, "kafka_records() expected verify_crc BOOLEAN, got 'yes'"),
+        ("kafka_records", {"verify_crc": 1}, "kafka_records() expected verify_crc BOOLEAN, got 1"),
+        ("kafka_records", {"max_batch_bytes": 1.5}, "kafka_records() expected max_batch_bytes BIGINT, got 1.5"),
+        ("kafka_records", {"max_batch_bytes": "5"}, "kafka_records() expected max_batch_bytes BIGINT, got '5'"),
+        ("kafka_records", {"max_batch_bytes": True}, "kafka_records() expected max_batch_bytes BIGINT, got True"),
         (
             "kafka_records",
             {"max_batch_bytes": 2**63},
-            "kafka_records takes max_batch_bytes BIGINT, got 9223372036854775808",
+            "kafka_records() expected max_batch_bytes BIGINT, got 9223372036854775808",
         ),
-        ("dbus_to_json", {"encoding": 5}, "dbus_to_json takes encoding STRING, got 5"),
-        ("dbus_to_json", {"encoding": b"JSON"}, "dbus_to_json takes encoding STRING, got a Python bytes"),
+        ("dbus_to_json", {"encoding": 5}, "dbus_to_json() expected encoding STRING, got 5"),
+        ("dbus_to_json", {"encoding": b"JSON"}, "dbus_to_json() expected encoding STRING, got a Python bytes"),
     ],
 )
 def test_constants_are_of_their_type(function: str, constant: dict[str, Any], sentence: str) -> None:
@@ -153,7 +155,7 @@ def test_constants_are_of_their_type(function: str, constant: dict[str, Any], se
 
 def test_a_field_that_comes_twice_is_refused() -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["sequence", "sequence"])
-    with pytest.raises(TypeError, match="to_dbus_event takes event with each field once, got sequence twice"):
+    with pytest.raises(TypeError, match=r"to_dbus_event\(\) expected event with each field once, got sequence twice"):
         FUNCTIONS["to_dbus_event"].decode(twice)
 
 
@@ -161,13 +163,13 @@ def test_a_field_that_comes_twice_is_refused() -> None:
 def test_text_that_is_not_utf8_in_an_event(field: str) -> None:
     fields = [text(NOT_UTF8), pa.array(["LONG"])] if field == "key" else [text(NOT_UTF8)]
     column = pa.StructArray.from_arrays(fields, [field, "key_type"][: len(fields)])
-    with pytest.raises(ValueError, match=r"^to_dbus_event takes .*, got '\\\\xff\\\\xfe'$"):
+    with pytest.raises(ValueError, match=r"^to_dbus_event\(\) expected .*, got '\\\\xff\\\\xfe'$"):
         FUNCTIONS["to_dbus_event"].decode(column)
 
 
 @pytest.mark.parametrize("field", ["operation", "before", "after"])
 def test_text_that_is_not_utf8_in_a_change(field: str) -> None:
-    with pytest.raises(ValueError, match=r"^to_datahub_blob takes .*, got '\\\\xff\\\\xfe'$"):
+    with pytest.raises(ValueError, match=r"^to_datahub_blob\(\) expected .*, got '\\\\xff\\\\xfe'$"):
         FUNCTIONS["to_datahub_blob"].decode(pa.StructArray.from_arrays([text(NOT_UTF8)], [field]))
 
 
@@ -183,5 +185,5 @@ def test_text_that_is_not_utf8_is_no_json() -> None:
 
 
 def test_an_encoding_that_is_not_utf8() -> None:
-    with pytest.raises(ValueError, match=r"dbus_to_json takes encoding .*, got '\\\\xff\\\\xfe'$"):
+    with pytest.raises(ValueError, match=r"dbus_to_json\(\) expected encoding .*, got '\\\\xff\\\\xfe'$"):
         FUNCTIONS["dbus_to_json"].decode([EVENT, EVENT], text(NOT_UTF8, 2))

@@ -172,10 +172,10 @@ def test_text_that_is_not_utf8(name: str) -> None:
     columns = [spoilt(column) for column in columns_for(name)]
     try:
         FUNCTIONS[name].decode(*columns).validate()  # what is passed on stays as it is
-        said = f"{name} takes it"
+        said = f"{name}() expected it"
     except ValueError as refused:
         said = str(refused)
-    assert said.startswith(f"{name} takes ")
+    assert said.startswith(f"{name}() expected ")
     assert "\n" not in said
 
 
@@ -202,7 +202,7 @@ def test_wrong_arguments_are_one_sentence(function: Function) -> None:
         with pytest.raises(TypeError) as refused:
             function.decode(*arguments)
         sentence = str(refused.value)
-        assert sentence.startswith(f"{function.name} takes (")
+        assert sentence.startswith(f"{function.name}() expected (")
         assert ", got " in sentence
         assert "\n" not in sentence
 

@@ -79,7 +79,7 @@ def test_spellings_of_the_encoding() -> None:
     assert to_json(events, "JSON_PLAIN") == to_json(events, "JSON_PLAIN_VALUE")
     with pytest.raises(ValueError, match="AVRO") as refused:
         to_json(events, "AVRO")
-    assert str(refused.value) == "dbus_to_json takes encoding JSON, JSON_PLAIN_VALUE, JSON_PLAIN, got 'AVRO'"
+    assert str(refused.value) == "dbus_to_json() expected encoding JSON, JSON_PLAIN_VALUE, JSON_PLAIN, got 'AVRO'"
 
 
 def test_what_java_throws_at() -> None:

@@ -52,8 +52,8 @@ def test_a_field_more(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == [
-        "to_dbus_event takes colour from -32768 to 32767 in V1, got 32768",
-        "to_dbus_event takes no colour in V2, got 1",
+        "to_dbus_event() expected colour from -32768 to 32767 in V1, got 32768",
+        "to_dbus_event() expected no colour in V2, got 1",
     ]
 
 

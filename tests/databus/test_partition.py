@@ -98,5 +98,5 @@ def test_no_key_no_partition() -> None:
 
 @pytest.mark.parametrize("n", [0, -3])
 def test_n_is_positive(n: int) -> None:
-    with pytest.raises(ValueError, match=f"dbus_key_partition takes n of at least 1, got {n}"):
+    with pytest.raises(ValueError, match=rf"dbus_key_partition\(\) expected n of at least 1, got {n}"):
         partitions(pa.array(golden_rows()[:3], pa.binary()), n)

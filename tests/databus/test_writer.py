@@ -143,7 +143,7 @@ def written_or_refused(fields: dict[str, Any]) -> bytes | None:
     try:
         return write(fields)[0]
     except ValueError as refusal:
-        if not str(refusal).startswith("to_dbus_event takes "):
+        if not str(refusal).startswith("to_dbus_event() expected "):
             raise
         return None
 
@@ -390,7 +390,7 @@ def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> Non
     intact = {"version": fields.get("version", 0)} if "version" in names else {}
     with pytest.raises(ValueError, match="to_dbus_event") as refused:
         WRITE.decode(pa.array([None, intact, fields], types))
-    assert str(refused.value) == f"to_dbus_event takes {sentence}"
+    assert str(refused.value) == f"to_dbus_event() expected {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -408,11 +408,13 @@ def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> Non
 def test_wrong_types(column: pa.Array[Any], sentence: str) -> None:
     with pytest.raises(TypeError, match="to_dbus_event") as refused:
         WRITE.decode(column)
-    assert str(refused.value) == f"to_dbus_event takes {sentence}"
+    assert str(refused.value) == f"to_dbus_event() expected {sentence}"
 
 
 def test_unknown_field() -> None:
-    with pytest.raises(TypeError, match=r"^to_dbus_event takes event with the fields version, .*, is_valid, got scn$"):
+    with pytest.raises(
+        TypeError, match=r"^to_dbus_event\(\) expected event with the fields version, .*, is_valid, got scn$"
+    ):
         WRITE.decode(pa.array([{"scn": 5}]))
 
 

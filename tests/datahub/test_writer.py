@@ -278,13 +278,13 @@ def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:
 def test_what_cannot_be_written_is_one_sentence(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=r"^to_datahub_blob") as refused:
         write([{}, fields, None])
-    assert str(refused.value) == f"to_datahub_blob takes {sentence}"
+    assert str(refused.value) == f"to_datahub_blob() expected {sentence}"
 
 
 def test_other_fields_are_refused() -> None:
     with pytest.raises(
-        TypeError, match=r"^to_datahub_blob takes change with the fields op, operation, .*, got position$"
+        TypeError, match=r"^to_datahub_blob\(\) expected change with the fields op, operation, .*, got position$"
     ):
         FUNCTIONS["to_datahub_blob"].decode(pa.array([{"op": "INSERT", "position": 1}]))
-    with pytest.raises(TypeError, match=r"^to_datahub_blob takes change\.event_time_ms BIGINT, got STRING$"):
+    with pytest.raises(TypeError, match=r"^to_datahub_blob\(\) expected change\.event_time_ms BIGINT, got STRING$"):
         FUNCTIONS["to_datahub_blob"].decode(pa.array([{"event_time_ms": "1"}]))

@@ -146,7 +146,9 @@ def test_snappy_says_what_it_becomes(stated: int) -> None:
 
 @pytest.mark.parametrize("bound", [0, -1])
 def test_bound_is_positive(bound: int) -> None:
-    with pytest.raises(ValueError, match=f"^kafka_records takes max_batch_bytes BIGINT of 1 or more, got {bound}$"):
+    with pytest.raises(
+        ValueError, match=rf"^kafka_records\(\) expected max_batch_bytes BIGINT of 1 or more, got {bound}$"
+    ):
         rows(b"", max_batch_bytes=bound)
 
 
@@ -204,7 +206,9 @@ def test_what_is_decompressed_in_vain_counts() -> None:
 
 @pytest.mark.parametrize("bound", [0, -1])
 def test_bound_of_a_cell_is_positive(bound: int) -> None:
-    with pytest.raises(ValueError, match=f"^kafka_records takes max_cell_bytes BIGINT of 1 or more, got {bound}$"):
+    with pytest.raises(
+        ValueError, match=rf"^kafka_records\(\) expected max_cell_bytes BIGINT of 1 or more, got {bound}$"
+    ):
         rows(b"", max_cell_bytes=bound)
 
 

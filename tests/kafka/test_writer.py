@@ -348,27 +348,30 @@ def test_messages_of_a_slice() -> None:
 def test_what_cannot_be_written_is_one_sentence(rows: list[list[Row]], options: tuple[str, int], sentence: str) -> None:
     with pytest.raises(ValueError, match=r"^to_kafka_records") as refused:
         write(rows, options[1], options[0])
-    assert str(refused.value) == f"to_kafka_records takes {sentence}"
+    assert str(refused.value) == f"to_kafka_records() expected {sentence}"
 
 
 @pytest.mark.parametrize("base_offset", [-1, 2**63 - 1])
 def test_offsets_are_from_0_on(base_offset: int) -> None:
     assert write([[]], 2, "none", 2**63 - 1) == [b""]
-    with pytest.raises(ValueError, match=rf"^to_kafka_records takes a base_offset .* records, got {base_offset}$"):
+    with pytest.raises(
+        ValueError, match=rf"^to_kafka_records\(\) expected a base_offset .* records, got {base_offset}$"
+    ):
         write([[record()]], 2, "none", base_offset)
 
 
 def test_what_no_message_can_be_is_one_sentence() -> None:
-    with pytest.raises(ValueError, match=r"^to_kafka_message takes magic 0 or 1, got 2$"):
+    with pytest.raises(ValueError, match=r"^to_kafka_message\(\) expected magic 0 or 1, got 2$"):
         write_messages([b""], [b""], [1], [2])
 
 
 def test_other_fields_are_refused() -> None:
     with pytest.raises(
-        TypeError, match=r"^to_kafka_records takes records with the fields key, .*, headers, offset, got position$"
+        TypeError,
+        match=r"^to_kafka_records\(\) expected records with the fields key, .*, headers, offset, got position$",
     ):
         write_array(pa.array([[{"position": 1}]]), 2)
-    with pytest.raises(TypeError, match=r"^to_kafka_records takes records.key BINARY, got STRING$"):
+    with pytest.raises(TypeError, match=r"^to_kafka_records\(\) expected records.key BINARY, got STRING$"):
         write_array(pa.array([[{"key": "k"}]]), 2)
 
 
@@ -416,10 +419,10 @@ def test_log_append_time(magic: int, codec: str) -> None:
 )
 def test_offsets_that_do_not_ascend(offsets: list[int | None], got: str) -> None:
     rows = [record(value=b"v", offset=offset) for offset in offsets]
-    with pytest.raises(ValueError, match=rf"^to_kafka_records takes .*offset.*, got {got}$"):
+    with pytest.raises(ValueError, match=rf"^to_kafka_records\(\) expected .*offset.*, got {got}$"):
         write_array(pa.array([rows]), 2)
     with pytest.raises(
-        ValueError, match=r"^to_kafka_records takes timestamp_type CreateTime or LogAppendTime, got 'x'$"
+        ValueError, match=r"^to_kafka_records\(\) expected timestamp_type CreateTime or LogAppendTime, got 'x'$"
     ):
         FUNCTIONS["to_kafka_records"].decode(
             pa.array([[]], pa.list_(RECORD)), [0], ["none"], [2], pa.array([0], pa.int32()), ["x"]

@@ -182,7 +182,9 @@ def test_refusals(spark: SparkSession) -> None:
         avro.rows(df, "value", given)
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
         avro.register_function(spark, "f", "string", "int")
-    with pytest.raises(Exception, match="avro_json takes an Avro schema: an Avro schema is JSON, and this is not"):
+    with pytest.raises(
+        Exception, match=r"avro_json\(\) expected an Avro schema: an Avro schema is JSON, and this is not"
+    ):
         df.selectExpr("avro_json(value, '{')").collect()
     with pytest.raises(Exception, match="the column is STRING, and int is written from INT"):
         df.select(avro.encode(F.col("s"), "int")).collect()

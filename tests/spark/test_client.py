@@ -181,7 +181,7 @@ def test_in_foreach_batch(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "reason"),
     [
-        ({"consumer": 7}, TypeError, "consume takes a Consumer, or what makes one, got 7"),
+        ({"consumer": 7}, TypeError, "consumer must be a Consumer or a zero-argument callable returning one, got 7"),
         ({"group_size": 0}, ValueError, "consume takes group_size of at least 1, got 0"),
         ({"partitions": 0}, ValueError, "consume takes partitions of at least 1, got 0"),
         ({"order": []}, ValueError, "consume takes order: the columns that order a stream's events, got none in"),

@@ -39,7 +39,7 @@ def test_typed_payloads(seen: dict[str, Any]) -> None:
 
 
 def test_wrong_use_is_one_sentence(seen: dict[str, Any]) -> None:
-    assert seen["refusal"] == "TypeError: dbus_opcode takes (event BINARY), got (STRING)"
+    assert seen["refusal"] == "TypeError: dbus_opcode() expected (event BINARY), got (STRING)"
 
 
 def test_consumers(seen: dict[str, Any]) -> None:

@@ -83,11 +83,11 @@ def test_register_twice(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        ("dbus_opcode('text')", "dbus_opcode takes (event BINARY), got (STRING)"),
-        ("dbus_opcode(1)", "dbus_opcode takes (event BINARY), got (INT)"),
-        ("dbus_opcode()", "dbus_opcode takes (event BINARY), got no argument"),
-        ("dbus_opcode(event, 1)", "dbus_opcode takes (event BINARY), got (BINARY, INT)"),
-        ("dbus_opcode(evnt => event)", "dbus_opcode takes (event BINARY), got (evnt => BINARY)"),
+        ("dbus_opcode('text')", "dbus_opcode() expected (event BINARY), got (STRING)"),
+        ("dbus_opcode(1)", "dbus_opcode() expected (event BINARY), got (INT)"),
+        ("dbus_opcode()", "dbus_opcode() expected (event BINARY), got no argument"),
+        ("dbus_opcode(event, 1)", "dbus_opcode() expected (event BINARY), got (BINARY, INT)"),
+        ("dbus_opcode(evnt => event)", "dbus_opcode() expected (event BINARY), got (evnt => BINARY)"),
     ],
 )
 def test_wrong_arguments(spark: SparkSession, call: str, sentence: str) -> None:
@@ -165,7 +165,9 @@ def test_pandas_instants(spark: SparkSession) -> None:
 
 
 def test_timestamp_ntz_is_to_be_cast(spark: SparkSession) -> None:
-    with pytest.raises(PythonException, match=r"to_dbus_event takes event.timestamp TIMESTAMP, got TIMESTAMP_NTZ"):
+    with pytest.raises(
+        PythonException, match=r"to_dbus_event\(\) expected event.timestamp TIMESTAMP, got TIMESTAMP_NTZ"
+    ):
         one(spark.sql("SELECT to_dbus_event(named_struct('timestamp', TIMESTAMP_NTZ '2024-07-01 12:34:56'))"))
 
 

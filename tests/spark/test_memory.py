@@ -23,7 +23,8 @@ def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(Function, "decode", refuse)
     column = pa.array([b""]) if call is Call else pd.Series([b""])
     with pytest.raises(
-        MemoryError, match=r"^dbus_opcode was refused memory .*65536.*: raise spark\.executor\.pyspark\.memory"
+        MemoryError,
+        match=r"^out of memory while processing a batch in dbus_opcode .*65536.*: increase spark\.executor",
     ):
         call("dbus_opcode")(column)
 
@@ -68,4 +69,4 @@ except MemoryError as refused:
 def test_a_worker_with_little_memory() -> None:
     """A process of its own, whose address space is bounded as Spark bounds a worker's."""
     assert run_python("-c", LITTLE, "4000") == "60000\n"
-    assert run_python("-c", LITTLE, "1").startswith("kafka_records was refused memory for a batch")
+    assert run_python("-c", LITTLE, "1").startswith("out of memory while processing a batch in kafka_records")

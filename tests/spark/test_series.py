@@ -44,11 +44,11 @@ def test_integers_beside_nulls() -> None:
 @pytest.mark.parametrize("beyond", [BEYOND, -BEYOND, 2**53])
 def test_integers_that_floats_have_rounded_are_refused(beyond: int) -> None:
     with pytest.raises(
-        ValueError, match=r"to_dbus_event takes event\.sequence BIGINT, and .* -?9007199254740992 "
+        ValueError, match=r"to_dbus_event\(\) expected event\.sequence BIGINT, and .* -?9007199254740992 exactly"
     ) as refused:
         sequences([None, beyond])
     assert "\n" not in str(refused.value)
-    with pytest.raises(ValueError, match=r"to_kafka_message takes timestamp_ms BIGINT"):
+    with pytest.raises(ValueError, match=r"to_kafka_message\(\) expected timestamp_ms BIGINT"):
         ask("to_kafka_message", pd.Series([b"", b""]), pd.Series([b"", b""]), pd.Series([None, beyond], dtype=float))
 
 
@@ -118,13 +118,13 @@ def test_nested_arrays_by_declared_type() -> None:
 @pytest.mark.parametrize(
     ("records", "sentence"),
     [
-        ([{"key": "text"}], r"to_kafka_records takes records\.key BINARY, got STRING"),
+        ([{"key": "text"}], r"to_kafka_records\(\) expected records\.key BINARY, got STRING"),
         (
             [{"kex": b""}],
-            r"to_kafka_records takes records with the fields key, value, timestamp_ms, headers, offset, got kex",
+            r"to_kafka_records\(\) expected records with the fields key, value, timestamp_ms, headers, offset, got kex",
         ),
-        ([{"timestamp_ms": 1.5}], r"to_kafka_records takes records\.timestamp_ms BIGINT, got DOUBLE"),
-        ([{"headers": [{"key": 1}]}], r"to_kafka_records takes records\.headers\.key STRING, got BIGINT"),
+        ([{"timestamp_ms": 1.5}], r"to_kafka_records\(\) expected records\.timestamp_ms BIGINT, got DOUBLE"),
+        ([{"headers": [{"key": 1}]}], r"to_kafka_records\(\) expected records\.headers\.key STRING, got BIGINT"),
     ],
 )
 def test_wrong_items_are_one_sentence(records: list[Any], sentence: str) -> None:

@@ -101,7 +101,9 @@ def distinct(spark: SparkSession) -> dict[str, Any]:
 def test_an_ntz_literal_is_refused_in_a_sentence(spark: SparkSession, settings: dict[str, str]) -> None:
     """Under this setting a bare TIMESTAMP literal is TIMESTAMP_NTZ."""
     del settings
-    with pytest.raises(PythonException, match=r"to_dbus_event takes event\.timestamp TIMESTAMP, got TIMESTAMP_NTZ"):
+    with pytest.raises(
+        PythonException, match=r"to_dbus_event\(\) expected event\.timestamp TIMESTAMP, got TIMESTAMP_NTZ"
+    ):
         spark.sql("SELECT to_dbus_event(named_struct('timestamp', TIMESTAMP '2024-07-01 12:34:56'))").collect()
     cast = "CAST(TIMESTAMP '2024-07-01 12:34:56' AS TIMESTAMP_LTZ)"
     [row] = spark.sql(f"SELECT dbus_timestamp_nanos(to_dbus_event(named_struct('timestamp', {cast}))) AS n").collect()

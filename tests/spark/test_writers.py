@@ -66,12 +66,12 @@ def test_column_functions(spark: SparkSession) -> None:
     ("call", "sentence"),
     [
         ("to_kafka_records(array(), 0, 'brotli', 2)",
-         "ValueError: to_kafka_records takes compression none, gzip, snappy, lz4 or zstd, got 'brotli'"),
+         "ValueError: to_kafka_records() expected compression none, gzip, snappy, lz4 or zstd, got 'brotli'"),
         ("to_kafka_records(array(named_struct('key', 'text')), 0, 'none', 2)",
-         "TypeError: to_kafka_records takes records.key BINARY, got STRING"),
-        ("to_kafka_message(X'', X'', 1, 2)", "ValueError: to_kafka_message takes magic 0 or 1, got 2"),
+         "TypeError: to_kafka_records() expected records.key BINARY, got STRING"),
+        ("to_kafka_message(X'', X'', 1, 2)", "ValueError: to_kafka_message() expected magic 0 or 1, got 2"),
         ("to_datahub_blob(named_struct('before', '1'))",
-         "ValueError: to_datahub_blob takes before as the text of a JSON object, got '1'"),
+         "ValueError: to_datahub_blob() expected before as the text of a JSON object, got '1'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_the_last_line(spark: SparkSession, call: str, sentence: str) -> None:

@@ -40,7 +40,7 @@ def _of_schema(function: str, schema: str) -> SchemaProgram:
     try:
         return _program(schema)
     except SchemaError as e:
-        raise ValueError(f"{function} takes an Avro schema: {e}") from None
+        raise ValueError(f"{function}() expected an Avro schema: {e}") from None
 
 
 def avro_json(value: pa.Array, schema: str) -> pa.Array:

@@ -44,4 +44,4 @@ OK = -1
 
 def refusal(function: str, takes: str, got: object) -> ValueError:
     """A value that a function does not take, in one sentence."""
-    return ValueError(f"{function} takes {takes}, got {got}")
+    return ValueError(f"{function}() expected {takes}, got {got}")

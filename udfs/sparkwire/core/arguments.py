@@ -63,7 +63,7 @@ def column(value: Any, argument: Argument, function: str) -> pa.Array:
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
-        raise TypeError(f"{function} takes {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
+        raise TypeError(f"{function}() expected {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
     if pa.types.is_null(array.type) or argument.takes_text(array.type):
         return array
     return coerce(array, argument.type, function, argument.name)
@@ -77,7 +77,7 @@ def _array(value: Any, argument: Argument, function: str) -> pa.Array:
         return value if plain == value.type else value.cast(plain)
     if not (isinstance(value, list | tuple) or _is_series(value)):
         raise TypeError(
-            f"{function} takes {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
+            f"{function}() expected {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
         )
     try:
         array = pa.array(value, from_pandas=_is_series(value))
@@ -85,7 +85,7 @@ def _array(value: Any, argument: Argument, function: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         takes = f"{argument.name} {brief(argument.sql)}"
         raise TypeError(
-            f"{function} takes {takes}, got values of another type ({str(error).splitlines()[0]})"
+            f"{function}() expected {takes}, got values of another type ({str(error).splitlines()[0]})"
         ) from None
 
 
@@ -112,7 +112,7 @@ def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
     """Refuses columns of several lengths: a kernel walks them side by side."""
     if len({len(column) for column in columns.values()}) > 1:
         got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
-        raise TypeError(f"{function} takes columns of the same number of rows, got {got}")
+        raise TypeError(f"{function}() expected columns of the same number of rows, got {got}")
 
 
 def constant(value: Any, argument: Argument, function: str) -> Any:
@@ -125,7 +125,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
         if len(value) == 0:
             return argument.default
         if not argument.takes(value.type):
-            raise TypeError(f"{function} takes {argument.name} {argument.sql}, got {sql_name(value.type)}")
+            raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
         if len(pc.unique(value)) > 1:
             raise refusal(function, f"a constant for {argument.name}", "a column of several values")
         value = plain_value(value[0])
@@ -134,7 +134,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
             raise refusal(function, f"{argument.name} {argument.sql}", "NULL")
         return None
     if not _is_a(value, argument.type):
-        raise TypeError(f"{function} takes {argument.name} {argument.sql}, got {kind(value)}")
+        raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}")
     return value
 
 

@@ -205,7 +205,7 @@ class Function:
     def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
         got = [kind(value) for value in args] + [f"{name} => {kind(value)}" for name, value in named.items()]
         takes = declared(self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")"))
-        return f"{self.name} takes {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
+        return f"{self.name}() expected {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
 
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")

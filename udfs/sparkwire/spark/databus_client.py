@@ -40,7 +40,7 @@ def consume(
 ) -> DataFrame:
     """See ``sparkwire.databus.consume``."""
     if not (isinstance(consumer, Consumer) or callable(consumer)):
-        raise TypeError(f"consume takes a Consumer, or what makes one, got {consumer!r}")
+        raise TypeError(f"consumer must be a Consumer or a zero-argument callable returning one, got {consumer!r}")
     if isinstance(consumer, Consumer):
         check_callbacks(consumer)
     _check_count("group_size", group_size)

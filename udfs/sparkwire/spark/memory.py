@@ -36,6 +36,6 @@ def told_of_memory(name: str) -> Iterator[None]:
     except MemoryError as refused:
         why = f" ({refused})" if str(refused) else ""
         raise MemoryError(
-            f"{name} was refused memory for a batch{why}: raise spark.executor.pyspark.memory, or make batches smaller, "
+            f"out of memory while processing a batch in {name}{why}: increase spark.executor.pyspark.memory, or reduce "
             "spark.sql.execution.arrow.maxRecordsPerBatch"
         ) from refused

@@ -204,8 +204,8 @@ def _integers(floats: pa.Array, declared: pa.DataType, place: ArgumentPlace) -> 
     if (np.abs(values) >= _EXACT).any():
         [beyond, *_] = values[np.abs(values) >= _EXACT]
         raise ValueError(
-            f"{place.function} takes {place.path} BIGINT, and the pandas interface hands over integers with NULLs among them "
-            f"as DOUBLE, which does not tell {beyond:.0f} from its neighbours: coalesce() the NULLs"
+            f"{place.function}() expected {place.path} BIGINT, and the pandas interface passes integers and NULLs as DOUBLE, "
+            f"which cannot hold {beyond:.0f} exactly: coalesce() the NULLs"
         )
     return floats.cast(pa.int64()).cast(declared)
 
@@ -217,7 +217,7 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
         return pa.nulls(len(clock), utc)
     if place.zone is None:
         raise ValueError(
-            f"{place.function} takes {place.path} TIMESTAMP, and the pandas interface hands over a clock's reading without "
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface hands over a clock's reading without "
             "its time zone: set spark.sql.session.timeZone, or give the field in ms or ns instead"
         )
     read = clock.cast(pa.timestamp("us"), safe=False).to_pandas()
@@ -225,7 +225,7 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
     lost = pc.and_(clock.is_valid(), instants.is_null())
     if pc.any(lost).as_py():
         raise ValueError(
-            f"{place.function} takes {place.path} TIMESTAMP, and the pandas interface hands over "
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface hands over "
             f"{clock.filter(lost)[0].as_py()}, which clocks in {place.zone} show twice or never: "
             "set spark.sql.session.timeZone to UTC, or give the field in ms or ns instead"
         )

@@ -184,9 +184,7 @@ class Page:
         text = self._schemas.get(id)
         if text is None:
             name = "none" if id is None else id.hex()
-            raise LookupError(
-                f"typed takes the schema of the event, and no source has one with the id {name}: give sources"
-            )
+            raise LookupError(f"unknown schema id {name}: pass sources= with its schema")
         found = self._typed.get(id)
         if found is None:
             rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]
