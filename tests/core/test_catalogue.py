@@ -70,3 +70,10 @@ def test_layouts_have_no_gaps() -> None:
 def test_a_case_of_each_version() -> None:
     versions = {version for case in databus_cases.cases() for version in ask("dbus_version", [case.data])}
     assert versions == {0, 2}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_shown_in_one_line(name: str) -> None:
+    function = FUNCTIONS[name]
+    assert repr(function).startswith(f"<{function.signature}: ")
+    assert "\n" not in repr(function)

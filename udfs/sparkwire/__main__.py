@@ -93,6 +93,15 @@ def _warm(directory: str | None) -> int:
     return 0
 
 
+def _show_progress(done: int, all: int) -> None:
+    """A bar on a terminal; nothing in a log."""
+    if sys.stderr.isatty():
+        filled = 40 * done // all
+        bar = "#" * filled + "-" * (40 - filled)
+        sys.stderr.write(f"\r[{bar}] {done} of {all} calls" + ("\n" if done == all else ""))
+        sys.stderr.flush()
+
+
 def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     from sparkwire.spark.unity import statements
 

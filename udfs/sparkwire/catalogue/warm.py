@@ -10,7 +10,8 @@ where that can be written. What is kept is good for the same package, Python and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,16 +33,19 @@ _AVRO: Final = """{"type": "record", "name": "r", "fields": [
     {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
 
 
-def warm() -> int:
-    """Call every function on sample bytes, in each way in which Spark hands over columns; how many calls that were.
+def warm(progress: Callable[[int, int], None] = lambda done, steps: None) -> int:
+    """Call every function on sample bytes, in each way in which Spark passes columns, and return the number of calls.
 
-    A column of bytes may have 32-bit or 64-bit offsets, NULLs or none: each is a kernel of its own.
+    A column of bytes may have 32-bit or 64-bit offsets, with or without NULLs: each needs a separate kernel. ``progress`` is
+    called with the number of calls done and of all calls.
     """
-    calls = 0
-    for function, arguments in _calls():
-        function.decode(*arguments)
-        calls += 1
-    return calls + _read_files() + _decode_avro() + _dispatch()
+    steps: list[Callable[[], object]] = [partial(function.decode, *arguments) for function, arguments in _calls()]
+    steps += [_read_files, _decode_avro, _dispatch]
+    for done, step in enumerate(steps):
+        progress(done, len(steps))
+        step()
+    progress(len(steps), len(steps))
+    return len(steps)
 
 
 def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
@@ -60,7 +64,7 @@ def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
             yield writer, given
 
 
-def _read_files() -> int:
+def _read_files() -> None:
     """Read the example files as the data sources do, as batches and as streams begin."""
     files = Path(__file__).parents[1] / "data"
     options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
@@ -71,7 +75,6 @@ def _read_files() -> int:
     for events in sorted((files / "databus").glob("*.bin")):
         read = databus_table.query({"path": str(events)})
         _drain(databus_table.read(read, task) for task in databus_table.plan(read))
-    return len(options) + 1
 
 
 def _drain(tasks: Iterable[Iterable[pa.RecordBatch]]) -> None:
@@ -80,21 +83,19 @@ def _drain(tasks: Iterable[Iterable[pa.RecordBatch]]) -> None:
             pass
 
 
-def _decode_avro() -> int:
+def _decode_avro() -> None:
     """Read and write typed columns."""
     schema = json.loads(_AVRO)
     for type in (pa.binary(), pa.large_binary()):
         for rows in ([b"\2\0\0\0\0"], [b"\2\0\0\0\0", None]):
             encoded(typed(schema).decode(pa.array(rows, type)), json.dumps(schema))
-    return 4
 
 
-def _dispatch() -> int:
+def _dispatch() -> None:
     """Tell a consumer of the example events, whose corruption is looked for, too."""
     relay = (Path(__file__).parents[1] / "data" / "databus" / "relay_v1.bin").read_bytes()
     dispatch([relay], Consumer())
     explain(relay[:65] + b"!")
-    return 2
 
 
 def _records(records: pa.ListArray, magic: int) -> pa.ListArray:

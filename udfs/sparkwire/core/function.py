@@ -79,6 +79,10 @@ class Function:
     deprecated: str = ""
     replaced_by: str = ""
 
+    def __repr__(self) -> str:
+        """One line: the signature and the first sentence of the doc."""
+        return f"<{self.signature}: {self.doc.partition('. ')[0].removesuffix('.')}>"
+
     @cached_property
     def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
         match = _SIGNATURE.fullmatch(self.signature)

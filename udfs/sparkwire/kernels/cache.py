@@ -28,11 +28,13 @@ import contextlib
 import functools
 import hashlib
 import importlib.resources
+import logging
 import os
 import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -53,6 +55,10 @@ _IMPORT = re.compile(
     rf"^[ \t]*(?:from|import)[ \t]+({PACKAGE}[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*))?".encode(), re.MULTILINE
 )
 _USER = os.getuid() if hasattr(os, "getuid") else 0
+_LONG = 3.0
+"""compiling that takes longer is announced [s]"""
+COMPILING = "Compiling kernels, once per machine: up to two minutes in all. `python -m sparkwire warm` does it ahead."
+_log = logging.getLogger(PACKAGE)
 
 
 class CachedKernels(NamedTuple):
@@ -102,6 +108,31 @@ def _kept(directory: Path) -> CachedKernels:
     return CachedKernels(directory, len(sizes), sum(sizes), os.access(place, os.W_OK))
 
 
+class Announcement:
+    """Says once that kernels are being compiled, as soon as that takes long; workers of Spark leave it to the driver."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self.made = "pyspark.daemon" in sys.modules or "pyspark.worker" in sys.modules
+
+    def compiling(self, now: float) -> None:
+        """A kernel is about to be compiled; ``now``: by a clock that never goes back [s]."""
+        if self._since is None:
+            self._since = now
+        elif not self.made and now - self._since > _LONG:
+            self.made = True
+            _log.warning(COMPILING)
+
+
+announcement = Announcement()
+
+
+def is_cold() -> bool:
+    """Whether this machine has no kernels of this package, neither ready nor compiled."""
+    state = kept()
+    return not directories() and (state is None or not state.files)
+
+
 class KernelCache:
     """What a dispatcher asks before it compiles, and gives what it has compiled. Neither ever raises."""
 
@@ -123,11 +154,14 @@ class KernelCache:
 
     def load_overload(self, *asked: Any, **named: Any) -> Any:
         """The compile result for a dispatcher's argument types and target context, or None."""
+        loaded = None
         try:
-            return None if kernel_files.OFF else self._load(*asked, **named)
+            loaded = None if kernel_files.OFF else self._load(*asked, **named)
         except Exception as error:  # noqa: BLE001  # whatever numba has changed: compiling is always right
             go_without("kernels are not loaded from the cache", error)
-            return None
+        if loaded is None:
+            announcement.compiling(time.monotonic())
+        return loaded
 
     def save_overload(self, *asked: Any, **named: Any) -> None:
         """Keep a compile result, for the argument types, for other processes, if there is a place for it."""

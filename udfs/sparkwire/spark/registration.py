@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.kernels.cache import COMPILING, announcement, is_cold
 from sparkwire.spark.discovery import finds_sources
 from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
 
@@ -26,6 +28,7 @@ SAMPLES_VIEW = "sparkwire_samples"
 def register(spark: SparkSession, interface: Interface | None = None) -> None:
     """See ``sparkwire.register``."""
     _choose_workers_python(spark)
+    _announce_compiling(spark)
     chosen = interface or best_interface(spark)
     if chosen == "pandas":
         # Workers see what was set alone: without it they could not tell instants.
@@ -44,7 +47,7 @@ def _choose_workers_python(spark: SparkSession) -> None:
 
     A classic session lets us choose: its workers run this interpreter, unless the user has named another one.
     """
-    if not (spark.conf.get("spark.master", "") or "").startswith("local"):
+    if not _is_local(spark):
         return
     named = os.environ.get("PYSPARK_PYTHON") or spark.conf.get("spark.pyspark.python", None)
     if named is None and isinstance(spark, SparkSession):
@@ -62,6 +65,17 @@ def _choose_workers_python(spark: SparkSession) -> None:
             f"set PYSPARK_PYTHON to {sys.executable}",
             stacklevel=4,
         )
+
+
+def _is_local(spark: SparkSession) -> bool:
+    return (spark.conf.get("spark.master", "") or "").startswith("local")
+
+
+def _announce_compiling(spark: SparkSession) -> None:
+    """Say on the driver, once a process, what the first queries wait for where its workers share this machine's cache."""
+    if _is_local(spark) and not announcement.made and is_cold():
+        announcement.made = True
+        logging.getLogger("sparkwire").warning(COMPILING)
 
 
 def _create_views(spark: SparkSession) -> None:

@@ -1,0 +1,48 @@
+"""A user who waits for a compiler is told so, once."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparkwire.kernels import cache
+
+
+def told(caplog: pytest.LogCaptureFixture, *times: float) -> list[str]:
+    announcement = cache.Announcement()
+    with caplog.at_level(logging.WARNING, "sparkwire"):
+        for now in times:
+            announcement.compiling(now)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("times", "lines"), [((), 0), ((100.0,), 0), ((100.0, 102.9), 0), ((100.0, 103.1), 1), ((100.0, 104.0, 120.0), 1)]
+)
+def test_what_takes_longer_than_three_seconds_is_said_once(
+    caplog: pytest.LogCaptureFixture, times: tuple[float, ...], lines: int
+) -> None:
+    assert told(caplog, *times) == [cache.COMPILING] * lines
+
+
+def test_workers_of_spark_say_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.daemon", sys)
+    assert told(caplog, 0.0, 60.0) == []
+
+
+def test_the_sentence_names_a_command_that_there_is() -> None:
+    from sparkwire.__main__ import arguments
+
+    assert "`python -m sparkwire warm`" in cache.COMPILING
+    assert arguments().parse_args(["warm"]).command == "warm"
+
+
+def test_a_machine_is_cold_until_a_kernel_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "directories", lambda: ())
+    none, some = (cache.CachedKernels(Path(), files, files, True) for files in (0, 3))
+    for kept, cold in ((None, True), (none, True), (some, False)):
+        monkeypatch.setattr(cache, "kept", lambda kept=kept: kept)
+        assert cache.is_cold() is cold
