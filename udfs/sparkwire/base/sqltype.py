@@ -48,6 +48,8 @@ def sql_name(arrow: pa.DataType) -> str:
         return f"MAP<{sql_name(arrow.key_type)}, {sql_name(arrow.item_type)}>"
     if pa.types.is_timestamp(arrow):
         return "TIMESTAMP" if arrow.tz else "TIMESTAMP_NTZ"
+    if pa.types.is_decimal(arrow):
+        return f"DECIMAL({arrow.precision}, {arrow.scale})"
     return _NAMES.get(arrow, str(arrow).upper())
 
 
