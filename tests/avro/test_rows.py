@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.avro import payloads, to_python, typed_rows
-from sparkwire.avro.schema import parse
-from sparkwire.avro.schemas import combined, schemas_of
+from sparkwire.avro.schemas import schemas_of
 from sparkwire.databus import event_payloads as events_payloads
 from tests.support.databus_cases import golden_events, golden_lines
 
@@ -140,10 +139,6 @@ def test_refusals(tmp_path: Path) -> None:
     for given, sentence in refused:
         with pytest.raises(ValueError, match=sentence):
             schemas_of(given)
-    with pytest.raises(ValueError, match=r"^rows takes schemas of records, and one is int: give a reader_schema$"):
-        combined([parse("int")])
-    with pytest.raises(ValueError, match=r"^rows takes a record as reader_schema"):
-        typed_rows.reader(schemas_of({1: "int"}), "long")
 
 
 def test_sources(tmp_path: Path) -> None:

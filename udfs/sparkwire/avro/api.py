@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
     """Make ``name(value BINARY)`` a function in the SQL of this session: one Avro datum as typed columns.
 
-    Its answer is a STRUCT for a record, NULL where a datum cannot be read; ``avro_error`` says why.
+    It returns a STRUCT for a record. A field whose value cannot be read is NULL, and so is a corrupt datum; ``avro_error`` says
+    why.
 
     Parameters
     ----------
     schema
         that the data were written with
     reader_schema
-        what the answer is to be: Avro's schema resolution, with its defaults, promotions and aliases. By default ``schema``
+        what the result is to be: Avro's schema resolution, with its defaults, promotions and aliases. A decimal, date, time or
+        timestamp is converted from its writer's unit and scale, exactly; where that cannot be, it is NULL. By default ``schema``
 
     Raises
     ------
@@ -98,7 +100,8 @@ def rows(
           or CRC-32 of its text, or by a version (REPL_DBUS), which the name of a file tells: ``<name>.<version>.avsc``;
         - a mapping from numbers, or their texts, to schemas: the column has messages with Confluent's prefix.
     reader_schema
-        a record, whose fields the columns are. By default every field of all schemas, each as the last schema has it
+        a record, whose fields the columns are; of another type a column ``value``. By default every field of all schemas, of
+        the narrowest type that holds every version: the page "Avro payloads" has the rules
     by
         the name of a column that names the schema of bare Avro data: a key of the mapping, or with a folder or list a
         digest
@@ -115,14 +118,15 @@ def rows(
     -------
     DataFrame
         the columns of ``df``, the fields, with a ``Registry`` ``_schema_id_``, and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, the
-        code of the event's own error, ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. Every row stays.
+        code of the event's own error, ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. A value that
+        cannot be read is NULL, and ``_error_`` names its field: ``BAD_FIELD: lines[].price``. Every row stays.
 
     Raises
     ------
     ValueError
-        where a schema is none, or cannot be read by the reader's, or a column's name is there twice: one sentence.
+        where a schema or a default of the reader's is invalid, or two columns have one name.
     TypeError
-        where the column is not BINARY.
+        where the column is not BINARY, or ``schemas`` is none of these.
 
     The query fails with one sentence where the column has something else than it was taken for: events for messages, or the other
     way round, or a hundred rows at once none of which is either.
@@ -154,7 +158,8 @@ def rows_by_type(
     Returns
     -------
     dict
-        by the full name of a record: the other columns of ``df``, the fields of its last schema, and ``_error_``. Then
+        by the full name of a type, by its kind if it has none: the other columns of ``df``, the fields of its last schema, each
+        of the narrowest type that holds every version, and ``_error_``. A type that is no record has one field, ``value``. Then
         ``UNKNOWN_SCHEMA``: the messages that name no schema that is known, with ``_schema_id_`` and ``_error_``; and
         ``TOMBSTONE``: the other columns of rows without a message.
 

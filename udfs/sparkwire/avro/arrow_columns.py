@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.avro import ops
-from sparkwire.avro.column_machine import STACK, Memory, SchemaProgram, run
+from sparkwire.avro.column_machine import NOTE, STACK, Memory, SchemaProgram, run
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.schema import Schema
-from sparkwire.avro.targets import Slots, Target, target_of
-from sparkwire.base.errors import OK, TOO_LARGE
-from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty
+from sparkwire.avro.targets import Slots, Target, paths_of, target_of
+from sparkwire.avro.texts import decimal_texts, text_column
+from sparkwire.base.errors import BAD_FIELD, ERRORS, OK, TOO_LARGE
+from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty, from_codes
 from sparkwire.core.repeated_keys import without_repeats
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 
 _LEAST_ROOM: Final = 1024  # [bytes or items] that a buffer begins with
+_LEAST_NOTES: Final = 64
 _ALIGNED: Final = 64  # [bytes] as Arrow likes its buffers
 _SPARE: Final = 1 << 26  # [bytes] that buffers begin with at most, beyond what the data need
+
+
+_MOST_NAMED: Final = 5
+"""fields that a row's error names"""
 
 
 class ColumnPlan(NamedTuple):
@@ -33,44 +40,102 @@ class ColumnPlan(NamedTuple):
     slots: Slots
     program: SchemaProgram
     entries: NDArray[np.int32]
-    """where the program of each writer's schema begins"""
+    """where the program of each writer's schema begins; then that of a NULL"""
     nothing: int
     """where the program of a NULL begins"""
+    places: Mapping[int, Target]
+    """what each instruction reads"""
+    paths: Mapping[Target, str]
+    """the field of each target"""
 
 
 class Decoded(NamedTuple):
-    """A column, and what is wrong with the rows that could not be read."""
+    """A column, and what is wrong with the rows that could not be read, or not as a whole."""
 
     column: pa.Array
-    """NULL where the row is NULL or cannot be read"""
+    """NULL where the row is NULL or cannot be read, and where a value of it cannot"""
     errors: NDArray[np.int8]
-    """codes of `errors`"""
+    """codes of `errors`: the first of each row"""
+    bad_rows: NDArray[np.int64]
+    """the rows of the values that are BAD_FIELD, ascending"""
+    bad_fields: Sequence[str]
+    """their fields"""
+
+    @property
+    def reasons(self) -> pa.Array:
+        """STRING: the code of each row, and which fields are BAD_FIELD: ``BAD_FIELD: total, lines[].price``."""
+        codes = from_codes(self.errors, ERRORS)
+        named: dict[int, dict[str, None]] = {}
+        for row, field in zip(self.bad_rows.tolist(), self.bad_fields, strict=True):
+            if field:
+                named.setdefault(row, {})[field] = None
+        if not named:
+            return codes
+        texts = np.full(len(codes), None, object)
+        for row, fields in named.items():
+            more = ", …" if len(fields) > _MOST_NAMED else ""
+            texts[row] = f"{ERRORS[BAD_FIELD]}: {', '.join(list(fields)[:_MOST_NAMED])}{more}"
+        first = pa.array(self.errors == BAD_FIELD)
+        return pc.if_else(first, pc.coalesce(pa.array(texts, pa.string()), codes), codes)
 
 
-def plan(writers: Sequence[Schema], reader: Schema) -> ColumnPlan:
+def plan(
+    writers: Sequence[Schema], reader: Schema, *, strict: bool = True, names_as_written: bool = False
+) -> ColumnPlan:
     """A plan to read data of any of the writers' schemas by the reader's.
 
-    SchemaError where one cannot be read by the other, or no column can be made of the reader's.
+    Parameters
+    ----------
+    strict
+        whether it is a SchemaError that one cannot be read by the other; else the rows that have it are ``BAD_FIELD``
+    names_as_written
+        whether fields of a record keep names that differ in case alone
+
+    Raises
+    ------
+    SchemaError
+        where no column can be made of the reader's schema.
     """
-    slots = Slots()
+    slots = Slots(as_written=names_as_written)
     target = target_of(reader, slots)
-    resolver = Resolver(slots)
+    resolver = Resolver(slots, strict)
     entries = [resolver.datum(writer, target) for writer in writers]
     nothing = resolver.here
     resolver.nothing(target)
     resolver.emit(ops.END)
     program = resolver.program()
-    return ColumnPlan(target, slots, program, np.array(entries, np.int32), nothing)
+    entered = np.array([*entries, nothing], np.int32)
+    return ColumnPlan(target, slots, program, entered, nothing, resolver.places, dict(paths_of(target)))
+
+
+def check_defaults(reader: Schema) -> None:
+    """SchemaError where no column can be made of a reader's schema, or a default of its fields is none."""
+    slots = Slots()
+    resolver = Resolver(slots, True)
+    for target, _ in paths_of(target_of(reader, slots)):
+        if target.kind == "struct":
+            for field, child in zip(target.schema.fields, target.children, strict=True):
+                if field.has_default:
+                    resolver.default(field, child)
 
 
 def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
-    """Read every row, by the program of the schema of that number; by the first one where ``chosen`` is None."""
+    """Read every row, by the program of the schema of that number; by the first one where ``chosen`` is None.
+
+    A row of schema -1 is NULL.
+    """
     rows = len(spans.starts)
     errors = empty(rows, np.int8)
-    buffers = _Buffers(plan.slots, rows, int(np.maximum(spans.sizes, 0).sum()))
+    buffers = _Buffers(plan, rows, int(np.maximum(spans.sizes, 0).sum()))
     _fill(buffers, plan, spans, chosen, errors)
-    valid = (errors == OK) & (spans.sizes >= 0)
-    return Decoded(buffers.column(plan.target, rows, valid), errors)
+    notes = buffers.noted()
+    lost = (errors != OK) & (errors != BAD_FIELD)
+    lost[notes[notes[:, 2] < 0, 0]] = True
+    column = buffers.column(plan.target, rows, ~lost & (spans.sizes >= 0))
+    places = {place: plan.paths.get(plan.places[place], "") for place in np.unique(notes[:, 1]).tolist()}
+    found = [(row, places[place]) for row, place in notes[:, :2].tolist()] + buffers.too_long
+    errors[[row for row, _ in buffers.too_long if errors[row] == OK]] = BAD_FIELD
+    return Decoded(column, errors, np.array([row for row, _ in found], np.int64), [field for _, field in found])
 
 
 def _fill(
@@ -97,16 +162,28 @@ def _fill(
         errors[too_large] = TOO_LARGE
 
 
+RowOf = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+
+def _itself(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    return places
+
+
 class _Buffers:
     """The slots of one run: where the machine writes, made larger when it asks, and columns in the end."""
 
-    def __init__(self, slots: Slots, rows: int, size: int) -> None:
-        self.slots = slots.slots
+    def __init__(self, plan: ColumnPlan, rows: int, size: int) -> None:
+        slots = plan.slots
+        self.slots, self._plan = slots.slots, plan
+        self.too_long: list[tuple[int, str]] = []
+        """rows and fields of decimals that have more digits than their precision"""
         texts = sum(slot.level < 0 for slot in self.slots)
         # All texts together are no larger than the data, but for defaults and symbols; untouched pages cost nothing.
         each = max(size if size * texts <= _SPARE else size // max(texts, 1), _LEAST_ROOM)
         self.room = [each if slot.level < 0 else 0 for slot in self.slots]
-        self.room += [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1)
+        self.room += [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1) + [_LEAST_NOTES]
+        self.notes = np.empty(NOTE * _LEAST_NOTES, np.int64)
+        self._bad: dict[Target, NDArray[np.int64]] = {}
         self.used = np.zeros(len(self.room), np.int64)
         # One piece of memory for all: to ask for a dozen takes longer than to fill one.
         sizes = [self._size(k) for k in range(len(self.slots))]
@@ -127,45 +204,89 @@ class _Buffers:
         stack, wanted = np.empty(STACK, np.int64), np.zeros(2, np.int64)
         counters = np.array([k for k, room in enumerate(self.room) if room], np.int64)
         table, room = np.array(addresses, np.int64).reshape(-1), np.array(self.room, np.int64)
-        return Memory(table, self.used, room, counters, np.empty_like(counters), stack, wanted)
+        return Memory(table, self.notes, self.used, room, counters, np.empty_like(counters), stack, wanted)
 
     def grow(self, number: int, needed: int) -> None:
         """Twice the room, or what is needed if that is more."""
         self.room[number] = min(max(needed, 2 * self.room[number]), INT32_MAX)
+        if number == len(self.room) - 1:
+            self.notes = np.concatenate([self.notes, np.empty(NOTE * self.room[number] - len(self.notes), np.int64)])
+            return
         for k, old in enumerate(self.buffers):
             size = self._size(k)
             if size > old.size:
                 self.buffers[k] = pa.allocate_buffer(size)
                 np.frombuffer(self.buffers[k], np.uint8)[: old.size] = np.frombuffer(old, np.uint8)
 
-    def column(self, target: Target, rows: int, valid: Bools | None = None) -> pa.Array:
-        """What the machine has filled in."""
+    def noted(self) -> NDArray[np.int64]:
+        """Row, instruction and place of each value that is BAD_FIELD; the values are NULL from now on."""
+        notes = self.notes[: NOTE * int(self.used[-1])].reshape(-1, NOTE)
+        for place in np.unique(notes[:, 1]).tolist():
+            target = self._plan.places.get(place)
+            mine = notes[(notes[:, 1] == place) & (notes[:, 2] >= 0), 2]
+            if target is not None and len(mine):
+                self._bad[target] = np.concatenate([self._bad.get(target, mine[:0]), mine])
+        return notes
+
+    def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _itself) -> pa.Array:
+        """What the machine has filled in; ``row_of`` tells the rows of items of the target's level."""
         if target.valid >= 0:
             own = self._values(target.valid, rows, np.uint8) != 0
             valid = own if valid is None else valid & own
+        bad = self._bad.get(target)
+        if bad is not None:
+            valid = np.ones(rows, np.bool_) if valid is None else valid.copy()
+            valid[bad] = False
+        if target.kind == "digits":
+            return self._digits(target, rows, valid, row_of)
+        if target.kind == "mixed":
+            texts = [text_column(child.schema, self.column(child, rows, None, row_of)) for child in target.children]
+            return pc.if_else(pa.array(np.ones(rows, np.bool_) if valid is None else valid), pc.coalesce(*texts), None)
         validity = bitmap(valid)
         if target.kind == "null":
             return pa.nulls(rows)
         if target.kind in ("struct", "union"):
-            children = [self.column(child, rows) for child in target.children]
+            children = [self.column(child, rows, None, row_of) for child in target.children]
             return pa.Array.from_buffers(target.type, rows, [validity], children=children)
         if target.kind == "scalar":
             values = self.buffers[target.slot]
             if target.schema.kind == "boolean":
                 values = pa.py_buffer(np.packbits(self._values(target.slot, rows, np.uint8), bitorder="little"))
             return pa.Array.from_buffers(target.type, rows, [validity, values])
-        offsets = self.buffers[target.slot]
         if target.kind == "text":
-            data = self.buffers[target.slot + 1].slice(0, int(self.used[target.slot + 1]))
-            return pa.Array.from_buffers(target.type, rows, [validity, offsets, data])
-        return self._collection(target, rows, validity, offsets)
+            return self._text(target.type, target, rows, validity)
+        return self._collection(target, rows, valid, row_of)
 
-    def _collection(self, target: Target, rows: int, validity: pa.Buffer | None, offsets: pa.Buffer) -> pa.Array:
+    def _text(self, type: pa.DataType, target: Target, rows: int, validity: pa.Buffer | None) -> pa.Array:
+        data = self.buffers[target.slot + 1].slice(0, int(self.used[target.slot + 1]))
+        return pa.Array.from_buffers(type, rows, [validity, self.buffers[target.slot], data])
+
+    def _digits(self, target: Target, rows: int, valid: Bools | None, row_of: RowOf) -> pa.Array:
+        """Decimals of more digits than a DECIMAL has, as texts."""
+        numbers = self._text(pa.binary(), target, rows, bitmap(valid))
+        texts, too_long = decimal_texts(numbers, self._values(target.inner, rows, np.int32), target.schema.precision)
+        path = self._plan.paths[target]
+        self.too_long += [(row, path) for row in row_of(too_long).tolist()]
+        return texts
+
+    def _collection(self, target: Target, rows: int, valid: Bools | None, row_of: RowOf) -> pa.Array:
         items = int(self.used[len(self.slots) + target.inner])
-        columns = [self.column(child, items) for child in target.children]
+        ends = self._values(target.slot, rows + 1, np.int32)
+
+        def outer(places: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.searchsorted(ends, places, "right") - 1
+
+        bad_keys = self._bad.get(target.children[0]) if target.kind == "map" else None
+        if bad_keys is not None:
+            # A key cannot be NULL: the map is.
+            valid = np.ones(rows, np.bool_) if valid is None else valid.copy()
+            valid[outer(bad_keys)] = False
+            del self._bad[target.children[0]]
+        columns = [self.column(child, items, None, lambda places: row_of(outer(places))) for child in target.children]
+        validity = bitmap(valid)
         if target.kind == "list":
-            return pa.Array.from_buffers(target.type, rows, [validity, offsets], children=columns)
-        ends, columns = without_repeats(self._values(target.slot, rows + 1, np.int32), *columns)
+            return pa.Array.from_buffers(target.type, rows, [validity, self.buffers[target.slot]], children=columns)
+        ends, columns = without_repeats(ends, *columns)
         entries = pa.Array.from_buffers(target.type.field(0).type, len(columns[0]), [None], children=columns)
         return pa.Array.from_buffers(target.type, rows, [validity, pa.py_buffer(ends)], children=[entries])
 

@@ -1,8 +1,8 @@
 """The machine that fills columns: it runs a program over each row's datum and puts every value into its column.
 
 A *slot* is a buffer of one level. Level 0 has an item for each row; each array or map of the schema has a level of its
-own, with an item for each of its items in all rows. A row is read to its end or not at all: what a corrupt one, or one for
-which a buffer is too small, has left in the levels is taken back.
+own, with an item for each of its items in all rows. A value that its type does not allow is noted, and reading goes on after it.
+Where the data end too early, or nobody knows where they go on, what the row has left in the levels is taken back.
 
 `run` is one function, and a long one, on purpose: a call that hands on all these arrays costs more than reading a field.
 """
@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from sparkwire.avro import ops, readers
 from sparkwire.avro.ops import LAST_VARINT, STEP
-from sparkwire.avro.readers import clear, pushed_together, read_varint, store_decimal, store_item
+from sparkwire.avro.readers import (
+    clear,
+    is_double,
+    pushed_together,
+    read_varint,
+    store_decimal,
+    store_item,
+    store_scaled,
+)
 from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 from sparkwire.kernels.blocks import BLOCK, high_bytes, lowest
@@ -28,6 +36,9 @@ Ints = NDArray[np.int64]
 
 NO_ROOM: Final = 99
 """not an error of the data: a buffer has to grow"""
+_BAD_VALUE: Final = 98
+"""a value is BAD_FIELD, and it is known where the next one begins"""
+NOTE: Final = 3  # words: row, instruction, place in the level; the place is -1 where the row cannot be read at all
 STACK: Final = 4096  # words: 2048 arrays within each other, or calls
 _FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
 
@@ -49,8 +60,10 @@ class Memory(NamedTuple):
 
     table: Table
     """the slots"""
+    notes: Ints
+    """``NOTE`` words for each value that is BAD_FIELD"""
     used: Ints
-    """of each slot of bytes [bytes], then of each level [items]"""
+    """of each slot of bytes [bytes], then of each level [items], then how many notes there are"""
     room: Ints
     """the same: how many there may be"""
     counters: Ints
@@ -81,11 +94,11 @@ def run(
     code, jumps, spans, constants = program.code, program.jumps, program.spans, program.constants
     table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
     counters, saved = memory.counters, memory.saved
-    slots = table.size // 2
+    slots, notes = table.size // 2, used.size - 1
     for row in range(first, starts.size):
         for k in range(counters.size):
             saved[k] = used[counters[k]]
-        error, failed = OK, OK
+        error, failed, first_bad = OK, OK, int64(0)
         pos, end = starts[row], starts[row] + sizes[row]
         pc = int64(entries[row]) if sizes[row] >= 0 else nothing
         at, depth, free = int64(row), 0, readers.MOST_EMPTY_ITEMS
@@ -113,12 +126,12 @@ def run(
                 if code[pc + 2] <= value <= code[pc + 3]:
                     store_i64(slot(table, code[pc + 1]), at << 3, value * code[pc + 4], True)
                 else:
-                    error = BAD_FIELD
+                    error = _BAD_VALUE
             elif op == ops.INT:
                 if code[pc + 2] <= value <= code[pc + 3]:
                     store_i32(slot(table, code[pc + 1]), at << 2, value, True)
                 else:
-                    error = BAD_FIELD
+                    error = _BAD_VALUE
             elif op <= ops.BYTES and op >= ops.TEXT:
                 bytes_slot = code[pc + 1] + 1
                 place = used[bytes_slot]
@@ -135,7 +148,8 @@ def run(
                 elif value > end - pos:
                     error = TRUNCATED
                 elif ascii_size < value and not utf8_valid(data, pos + ascii_size, value - ascii_size):
-                    error = BAD_FIELD
+                    error = _BAD_VALUE
+                    pos += value
                 elif place + value > room[bytes_slot]:
                     memory.wanted[0], memory.wanted[1] = bytes_slot, place + value
                     error = NO_ROOM
@@ -158,10 +172,10 @@ def run(
             elif op == ops.BOOLEAN:
                 if pos >= end:
                     error = TRUNCATED
-                elif u8(data, pos) > 1:
-                    error = BAD_FIELD
                 else:
-                    store_u8(slot(table, code[pc + 1]), at, u8(data, pos))
+                    if u8(data, pos) > 1:
+                        error = _BAD_VALUE
+                    store_u8(slot(table, code[pc + 1]), at, u8(data, pos) & np.uint8(1))
                     pos += 1
             elif op == ops.UNION:
                 if 0 <= value < code[pc + 2]:
@@ -186,7 +200,7 @@ def run(
                 bytes_slot = code[pc + 1] + 1
                 place = used[bytes_slot]
                 if (op == ops.ENUM and (value < 0 or value >= code[pc + 3])) or spans[2 * span + 1] < 0:
-                    error = BAD_FIELD
+                    error = _BAD_VALUE
                 elif place + spans[2 * span + 1] > room[bytes_slot]:
                     memory.wanted[0], memory.wanted[1] = bytes_slot, place + spans[2 * span + 1]
                     error = NO_ROOM
@@ -258,7 +272,7 @@ def run(
                     depth += _FRAME
                     at = used[slots + level] if level >= 0 else at
             elif op == ops.FIXED:
-                size = code[pc + 2]
+                size = code[pc + 2] if code[pc + 2] >= 0 else end - pos
                 bytes_slot = code[pc + 1] + 1
                 place = used[bytes_slot]
                 if size > end - pos:
@@ -277,9 +291,10 @@ def run(
                     error = BAD_LENGTH
                 elif size > end - pos:
                     error = TRUNCATED
-                elif not store_decimal(slot(table, code[pc + 1]), at << 4, data, pos, size, code[pc + 2]):
-                    error = BAD_FIELD
                 else:
+                    out = slot(table, code[pc + 1])
+                    if not store_decimal(out, at << 4, data, pos, size, code[pc + 2], code[pc + 4]):
+                        error = _BAD_VALUE
                     pos += size
             elif op == ops.SKIP or op == ops.SKIP_BYTES:
                 size = value if op == ops.SKIP_BYTES else code[pc + 1]
@@ -291,11 +306,27 @@ def run(
                     pos += size
             elif op == ops.LONG_TO_DOUBLE or op == ops.LONG_TO_FLOAT:
                 if value < code[pc + 2] or value > code[pc + 3]:
-                    error = BAD_FIELD
+                    error = _BAD_VALUE
                 elif op == ops.LONG_TO_DOUBLE:
                     store_i64(slot(table, code[pc + 1]), at << 3, long_to_double(value), True)
+                    if code[pc + 4] == 1 and not is_double(value):
+                        error = _BAD_VALUE
                 else:
                     store_i32(slot(table, code[pc + 1]), at << 2, long_to_float(value), True)
+            elif op == ops.LONG_DIVIDED:
+                if value < code[pc + 2] or value > code[pc + 3] or value % code[pc + 4] != 0:
+                    error = _BAD_VALUE
+                else:
+                    store_i64(slot(table, code[pc + 1]), at << 3, value // code[pc + 4], True)
+            elif op == ops.LONG_TO_DECIMAL:
+                high = ~uint64(0) if value < 0 else uint64(0)
+                out = slot(table, code[pc + 1])
+                if (
+                    value < code[pc + 4]
+                    or value > code[pc + 5]
+                    or not store_scaled(out, at << 4, uint64(value), high, code[pc + 2], code[pc + 3])
+                ):
+                    error = _BAD_VALUE
             elif op == ops.EMPTY:
                 store_i32(slot(table, code[pc + 1]), (at + 1) << 2, used[code[pc + 2]], True)
             elif op == ops.ADD:
@@ -309,17 +340,46 @@ def run(
                 depth -= _FRAME
                 pc = stack[depth]
                 continue
-            elif op == ops.FAIL:
-                error = code[pc + 1]
+            elif op == ops.BAD:
+                error = _BAD_VALUE
             elif op == ops.END:
                 break
             if error == OK:
                 pc += STEP
                 continue
+            if error == _BAD_VALUE and used[notes] < room[notes]:
+                if op == ops.TEXT or op == ops.ENUM:
+                    store_i32(slot(table, code[pc + 1]), (at + 1) << 2, used[code[pc + 1] + 1], True)
+                elif op != ops.BAD and op != ops.BOOLEAN:
+                    narrow = op == ops.INT or op == ops.LONG_TO_FLOAT
+                    wide = op == ops.DECIMAL or op == ops.DECIMAL_FIXED or op == ops.LONG_TO_DECIMAL
+                    clear(slot(table, code[pc + 1]), at, 4 if narrow else 16 if wide else 8)
+                memory.notes[NOTE * used[notes]] = row
+                memory.notes[NOTE * used[notes] + 1] = pc
+                memory.notes[NOTE * used[notes] + 2] = at
+                used[notes] += 1
+                if failed == OK:
+                    failed, first_bad = BAD_FIELD, pc
+                pc += STEP
+                error = OK
+                continue
+            if error == _BAD_VALUE:
+                memory.wanted[0], memory.wanted[1] = notes, used[notes] + 1
+                error = NO_ROOM
             for k in range(counters.size):
                 used[counters[k]] = saved[k]
+            if error != NO_ROOM and (failed != OK or error == BAD_FIELD):
+                # The first error counts, and here it is one that leaves nothing of the row.
+                if used[notes] == room[notes]:
+                    memory.wanted[0], memory.wanted[1] = notes, used[notes] + 1
+                    error = NO_ROOM
+                else:
+                    memory.notes[NOTE * used[notes]] = row
+                    memory.notes[NOTE * used[notes] + 1] = pc if failed == OK else first_bad
+                    memory.notes[NOTE * used[notes] + 2] = -1
+                    used[notes] += 1
             if error == NO_ROOM:
                 return row
-            pc, at, depth, failed, error = nothing, int64(row), 0, error, OK
+            pc, at, depth, failed, error = nothing, int64(row), 0, error if failed == OK else failed, OK
         errors[row] = failed
     return int64(starts.size)

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-from sparkwire.avro.registered import Registered
+from sparkwire.avro.registered import AVRO, Registered
 from sparkwire.avro.schema import NAMED, PRIMITIVES, TOO_DEEP, SchemaError, full_name, loaded
+from sparkwire.avro.schemas import Schemas, ids_of, java_texts
+
+
+def schemas_of_registered(registered: Mapping[Hashable, Registered]) -> Schemas:
+    """Those that are Avro's, each with all that it refers to; one that cannot be read is told apart."""
+    texts: dict[Hashable, str] = {}
+    unreadable: dict[Hashable, str] = {}
+    for key, one in registered.items():
+        if one.type == AVRO:
+            try:
+                [texts[key]] = java_texts([(one.title, inlined(one))])
+            except SchemaError as e:
+                unreadable[key] = str(e)
+    with_texts = {key: unreadable[list(unreadable)[k]] for key, k in ids_of(unreadable).items()}
+    return Schemas(tuple(texts.values()), ids_of(texts), with_texts)
+
 
 Definitions = Mapping[str, Mapping[str, Any]]
 

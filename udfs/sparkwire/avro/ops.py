@@ -1,6 +1,7 @@
 """The instructions of the two machines: one word each, then five operands.
 
 The first ones begin with a varint in the data: it is read before they are looked at.
+In the machine that fills columns a value that is BAD_FIELD is noted, and reading goes on after it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ STEP: Final = 6  # words of an instruction
 (
     INT,  # slot, lowest, highest: an INT; beyond the bounds BAD_FIELD
     LONG,  # slot, lowest, highest, factor: a BIGINT, times factor
+    LONG_DIVIDED,  # slot, lowest, highest, divisor: a BIGINT; BAD_FIELD where something is left over
     LONG_TO_FLOAT,  # slot, lowest, highest
-    LONG_TO_DOUBLE,  # slot, lowest, highest
+    LONG_TO_DOUBLE,  # slot, lowest, highest, 1 where another number than the DOUBLE is BAD_FIELD
+    LONG_TO_DECIMAL,  # slot, digits, power of ten, lowest, highest
     TEXT,  # slot of the offsets; the bytes are the next slot. UTF-8, or BAD_FIELD
     BYTES,  # the same, any bytes
     ENUM,  # slot, first span, how many: the span by the number; BAD_FIELD beyond, or for a span that has no size
-    DECIMAL,  # slot, digits: bytes of a two's complement number, big-endian; more digits are BAD_FIELD
+    DECIMAL,  # slot, digits, -, power of ten: bytes of a two's complement number, big-endian; more digits are BAD_FIELD
     UNION,  # first jump, how many: go on where the branch's jump says
     OPTION,  # slot of the validity, branch of null (0 or 1), where to go on for null, slot to clear for null or -1, its width
     #          or 0 for a text: a union of null and one other
@@ -30,8 +33,8 @@ STEP: Final = 6  # words of an instruction
     FLOAT,  # slot
     DOUBLE,  # slot
     FLOAT_TO_DOUBLE,  # slot
-    FIXED,  # slot of the offsets, size [bytes]
-    DECIMAL_FIXED,  # slot, digits, size [bytes]
+    FIXED,  # slot of the offsets, size [bytes]; all bytes that are left where it is -1
+    DECIMAL_FIXED,  # slot, digits, size [bytes], power of ten
     SKIP,  # size [bytes]
     LIST,  # level: an array or map begins
     NEXT,  # instruction of the block: an item has been read
@@ -44,9 +47,9 @@ STEP: Final = 6  # words of an instruction
     JUMP,  # instruction
     CALL,  # instruction
     RETURN,
-    FAIL,  # error
+    BAD,  # the value is BAD_FIELD; what stands for it has been put in its place
     END,  # of the row
-) = range(33)
+) = range(35)
 LAST_VARINT: Final = SKIP_BYTES
 
 # ---- Machine that writes JSON (`json_machine`). `span` is text that is in the program.

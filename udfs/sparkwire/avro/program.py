@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sparkwire.avro import ops
-from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, bounds_of, deferred, least_size
+from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, deferred, least_size
+from sparkwire.avro.conversions import conversion
+from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
-from sparkwire.avro.schema import RecordField, Schema, SchemaError
+from sparkwire.avro.schema import UNFRAMED, RecordField, Schema, SchemaError
 from sparkwire.avro.targets import Slots, Target
-from sparkwire.base.errors import BAD_FIELD
+from sparkwire.avro.texts import NO_SCALE
 
 _FREE_DEFAULT: Final = 1024
 """[bytes] of defaults that an item without bytes may have and count once"""
@@ -23,9 +25,14 @@ _FREE_DEFAULT: Final = 1024
 class Resolver(Assembler):
     """Writes programs that fill one target."""
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, strict: bool) -> None:
+        """``strict``: what cannot be read so is a SchemaError, and not an error of the rows that have it."""
         super().__init__()
         self.slots = slots
+        self.places: dict[int, Target] = {}
+        """the target of each instruction"""
+        self._strict = strict
+        self._target: Target | None = None
         self._skipped: dict[Schema, list[int]] = {}
 
     def datum(self, writer: Schema, target: Target) -> int:
@@ -36,59 +43,99 @@ class Resolver(Assembler):
         self._skip_records()
         return entry
 
+    def emit(self, op: int, *operands: int) -> int:
+        place = super().emit(op, *operands)
+        if self._target is not None:
+            self.places[place] = self._target
+        return place
+
     def value(self, writer: Schema, target: Target, where: str) -> None:
         """Read a datum of the writer's schema into the target."""
+        outer, self._target = self._target, target
+        before = self._places()
+        try:
+            self._value(writer, target, where)
+        except SchemaError:
+            if self._strict:
+                raise
+            self._undo(*before)
+            self._unread(writer, target)
+        finally:
+            self._target = outer
+
+    def _value(self, writer: Schema, target: Target, where: str) -> None:
         if writer.kind == "union":
             self._branches(writer, target, where)
         elif writer.kind == "null":
             if target.valid < 0 and target.kind != "null":
                 raise SchemaError(f"{where} is null, which {_reader(target)} cannot be")
             self.nothing(target)
+        elif not matches(writer, target.schema):
+            raise SchemaError(f"{where} is {writer.title}, which cannot be read as {_reader(target)}")
         else:
-            reader = branch_for(writer, target.schema) if target.kind == "union" else 0
-            if reader is None or not (target.kind == "union" or matches(writer, target.schema)):
-                raise SchemaError(f"{where} is {writer.title}, which cannot be read as {_reader(target)}")
             self._valid(target)
-            if target.kind == "union":
-                for k, child in enumerate(target.children):
-                    if k != reader:
-                        self.nothing(child)
-                self.value(writer, target.children[reader], where)
+            if target.children and target.kind in ("union", "mixed"):
+                self.value(writer, self._member(writer, target), where)
             else:
                 self._plain(writer, target, where)
+
+    def _member(self, writer: Schema, target: Target) -> Target:
+        """The member of a union that a datum goes to; the others are NULL."""
+        chosen = branch_for(writer, target.schema)
+        assert chosen is not None
+        for k, child in enumerate(target.children):
+            if k != chosen:
+                self.nothing(child)
+        return target.children[chosen]
+
+    def _places(self) -> tuple[int, int, int, int]:
+        return self.here, len(self.jumps), len(self.spans), len(self.constants)
+
+    def _undo(self, code: int, jumps: int, spans: int, constants: int) -> None:
+        del self.code[code:], self.jumps[jumps:], self.spans[spans:], self.constants[constants:]
+        for schema, calls in self._skipped.items():
+            self._skipped[schema] = [call for call in calls if call < code]
+
+    def _unread(self, writer: Schema, target: Target) -> None:
+        """A value that the target cannot be: it is stepped over, and noted."""
+        self.skip(writer)
+        self.nothing(target)
+        self.emit(ops.BAD)
 
     def _valid(self, target: Target) -> None:
         if target.valid >= 0:
             self.emit(ops.SET, target.valid, 1, 1)
 
     def _branches(self, writer: Schema, target: Target, where: str) -> None:
-        failures: list[SchemaError] = []
-
-        def branch(schema: Schema) -> Callable[[], None]:
-            def code() -> None:
-                before = (self.here, len(self.jumps), len(self.spans), len(self.constants))
-                try:
-                    self.value(schema, target, where)
-                except SchemaError as e:
-                    # It is an error only where a datum is of this branch.
-                    failures.append(e)
-                    del (
-                        self.code[before[0] :],
-                        self.jumps[before[1] :],
-                        self.spans[before[2] :],
-                        self.constants[before[3] :],
-                    )
-                    self.emit(ops.FAIL, BAD_FIELD)
-
-            return code
-
         kinds = [schema.kind for schema in writer.branches]
-        if len(kinds) == 2 and kinds.count("null") == 1 and target.valid >= 0 and target.kind != "union":
-            self._option(writer, target, kinds.index("null"), where)
-            return
-        self.union(ops.UNION, [branch(schema) for schema in writer.branches])
+        plain = target.kind not in ("union", "mixed")
+        if len(kinds) == 2 and kinds.count("null") == 1 and target.valid >= 0 and plain:
+            before = self._places()
+            try:
+                return self._option(writer, target, kinds.index("null"), where)
+            except SchemaError:
+                if self._strict:
+                    raise
+                self._undo(*before)
+        failures: list[SchemaError] = []
+        self.union(ops.UNION, [self._branch(schema, target, where, failures) for schema in writer.branches])
         if len(failures) == len(writer.branches):
             raise failures[0]
+        return None
+
+    def _branch(self, schema: Schema, target: Target, where: str, failures: list[SchemaError]) -> Callable[[], None]:
+        """The code of one branch: that it cannot be read is an error only where a datum is of this branch."""
+
+        def code() -> None:
+            before = self._places()
+            try:
+                self._value(schema, target, where)
+            except SchemaError as e:
+                failures.append(e)
+                self._undo(*before)
+                self._unread(schema, target)
+
+        return code
 
     def _option(self, writer: Schema, target: Target, null: int, where: str) -> None:
         """A union of null and one other, which most unions are."""
@@ -114,13 +161,17 @@ class Resolver(Assembler):
             self._record(writer, target, where)
         elif reader.items is not None and writer.items is not None:
             self._collection(writer.items, target, where)
-        elif reader.kind == "enum":
+        elif target.kind == "digits":
+            self.emit(ops.SET, target.inner, 4, writer.scale if writer.logical == "decimal" else reader.scale)
+            self._bytes(writer, target)
+        elif writer.kind == "enum":
             self._enum(writer, target, where)
         elif reader.logical == "decimal":
-            sized = (ops.DECIMAL_FIXED, writer.size) if writer.kind == "fixed" else (ops.DECIMAL, 0)
-            self.emit(sized[0], target.slot, reader.precision, sized[1])
-        elif reader.kind == "fixed":
-            self.emit(ops.FIXED, target.slot, writer.size)
+            self._decimal(writer, target)
+        elif reader.kind in ("bytes", "fixed"):
+            self._bytes(writer, target)
+        elif writer.size == UNFRAMED:
+            raise SchemaError(f"{where} is bytes without their size, which cannot be read as {_reader(target)}")
         elif writer.kind in ("int", "long"):
             self._number(writer, target)
         else:
@@ -129,24 +180,45 @@ class Resolver(Assembler):
                 "float": ops.FLOAT,
                 "double": ops.DOUBLE,
                 "string": ops.TEXT,
-                "bytes": ops.BYTES,
             }
             wider = writer.kind == "float" and reader.kind == "double"
             self.emit(ops.FLOAT_TO_DOUBLE if wider else op[reader.kind], target.slot)
 
+    def _bytes(self, writer: Schema, target: Target) -> None:
+        if writer.kind == "fixed" or writer.size == UNFRAMED:
+            self.emit(ops.FIXED, target.slot, writer.size)
+        else:
+            self.emit(ops.BYTES, target.slot)
+
+    def _decimal(self, writer: Schema, target: Target) -> None:
+        """A decimal by its writer's precision and scale, or a number."""
+        reader = target.schema
+        if writer.kind in ("int", "long"):
+            bounds = INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS
+            self.emit(ops.LONG_TO_DECIMAL, target.slot, reader.precision - reader.scale, reader.scale, *bounds)
+            return
+        wrote = writer if writer.logical == "decimal" else reader
+        shift = reader.scale - wrote.scale
+        digits = max(min(wrote.precision, reader.precision - shift, DIGITS), 0)
+        if writer.kind == "fixed":
+            self.emit(ops.DECIMAL_FIXED, target.slot, digits, writer.size, shift)
+        else:
+            self.emit(ops.DECIMAL, target.slot, digits, 0, shift)
+
     def _number(self, writer: Schema, target: Target) -> None:
         reader = target.schema
         if reader.kind in ("float", "double"):
+            bounds = INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS
             op = ops.LONG_TO_DOUBLE if reader.kind == "double" else ops.LONG_TO_FLOAT
-            self.emit(op, target.slot, *(INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS))
+            self.emit(op, target.slot, *bounds, int(reader.combined))
             return
-        allowed = bounds_of(reader)
-        lowest, highest = max(allowed.lowest, INT_BOUNDS[0]), min(allowed.highest, INT_BOUNDS[1])
-        given = (lowest, highest) if writer.kind == "int" else allowed[:2]
+        lowest, highest, factor, divisor = conversion(writer, reader)
         if reader.kind == "int":
-            self.emit(ops.INT, target.slot, *given)
+            self.emit(ops.INT, target.slot, lowest, highest)
+        elif divisor > 1:
+            self.emit(ops.LONG_DIVIDED, target.slot, lowest, highest, divisor)
         else:
-            self.emit(ops.LONG, target.slot, *given, allowed.factor)
+            self.emit(ops.LONG, target.slot, lowest, highest, factor)
 
     def _record(self, writer: Schema, target: Target, where: str) -> None:
         named = dict(zip((f.name for f in target.schema.fields), target.children, strict=True))
@@ -163,21 +235,36 @@ class Resolver(Assembler):
                 self._missing(missing, named[missing.name], where)
 
     def _missing(self, missing: RecordField, target: Target, where: str) -> None:
-        if not missing.has_default:
-            raise SchemaError(f"{where} has no field {missing.name}, and the reader's schema has no default for it")
+        outer, self._target = self._target, target
+        before = self._places()
         try:
-            self.constant(missing.default, missing.schema, target)
+            if not missing.has_default:
+                raise SchemaError(f"{where} has no field {missing.name}, and the reader's schema has no default for it")
+            self.default(missing, target)
+        except SchemaError:
+            if self._strict:
+                raise
+            self._undo(*before)
+            self.nothing(target)
+            self.emit(ops.BAD)
+        finally:
+            self._target = outer
+
+    def default(self, field: RecordField, target: Target) -> None:
+        """A field's default; SchemaError where it is none."""
+        schema = field.default_schema or field.schema
+        try:
+            self.constant(field.default, schema, target)
         except (TypeError, ValueError, KeyError, AttributeError, struct.error, OverflowError):
-            raise SchemaError(
-                f"the default of {missing.name} is no {missing.schema.title}: {missing.default!r}"
-            ) from None
+            raise SchemaError(f"the default of {field.name} is no {schema.title}: {field.default!r}") from None
 
     def _collection(self, items: Schema, target: Target, where: str) -> None:
         self._loop(items, target.inner, target.slot, lambda: self._item(items, target, where), len(target.children) > 1)
 
     def _item(self, items: Schema, target: Target, where: str) -> None:
         if len(target.children) > 1:
-            self.emit(ops.TEXT, target.children[0].slot)
+            key = target.children[0]
+            self.places[self.emit(ops.TEXT, key.slot)] = key
         self.value(items, target.children[-1], f"an item of {where}")
 
     def _loop(self, items: Schema, level: int, slot: int, item: Callable[[], None], keyed: bool) -> None:
@@ -191,12 +278,11 @@ class Resolver(Assembler):
         self.patch(block, 4, self.here)
 
     def _enum(self, writer: Schema, target: Target, where: str) -> None:
-        known = target.schema.symbols
-        symbols = [symbol if symbol in known else target.schema.default for symbol in writer.symbols]
+        reader = target.schema
+        known = reader.symbols if reader.kind == "enum" else writer.symbols
+        symbols = [symbol if symbol in known else reader.default for symbol in writer.symbols]
         if symbols and not any(symbols):
-            raise SchemaError(
-                f"{where} is {writer.title}, none of whose symbols the reader's {target.schema.title} has"
-            )
+            raise SchemaError(f"{where} is {writer.title}, none of whose symbols the reader's {reader.title} has")
         spans = [self.span(None if symbol is None else symbol.encode()) for symbol in symbols]
         self.emit(ops.ENUM, target.slot, spans[0] if spans else 0, len(spans))
 
@@ -211,8 +297,10 @@ class Resolver(Assembler):
     def _placeholder(self, target: Target) -> None:
         if target.kind == "scalar":
             self.emit(ops.SET, target.slot, self.slots.slots[target.slot].width)
-        elif target.kind == "text":
+        elif target.kind in ("text", "digits"):
             self.emit(ops.EMPTY, target.slot, target.slot + 1)
+            if target.kind == "digits":
+                self.emit(ops.SET, target.inner, 4, NO_SCALE)
         elif target.kind in ("list", "map"):
             self.emit(ops.EMPTY, target.slot, len(self.slots.slots) + target.inner)
         else:
@@ -220,38 +308,46 @@ class Resolver(Assembler):
                 self.nothing(child)
 
     def constant(self, value: Any, schema: Schema, target: Target) -> None:
-        """A reader's default, as JSON has it: of a union that of one of its branches."""
+        """A default of a schema, as JSON has it: of a union that of one of its branches. ValueError where it is none."""
         if schema.kind == "union":
             fitting = [branch for branch in schema.branches if is_default(value, branch)]
-            if value is None and fitting:
-                return self.nothing(target)
             if not fitting:
                 raise ValueError(value)
-            if target.kind == "union":
-                self._valid(target)
-                chosen = target.schema.branches.index(fitting[0])
-                for k, child in enumerate(target.children):
-                    if k != chosen:
-                        self.nothing(child)
-                return self.constant(value, fitting[0], target.children[chosen])
-            return self.constant(value, target.schema if fitting[0].kind != "record" else fitting[0], target)
+            return self.nothing(target) if value is None else self.constant(value, fitting[0], target)
         if not is_default(value, schema):
             raise ValueError(value)
+        if schema.kind == "null":
+            return self.nothing(target)
         self._valid(target)
+        if target.kind in ("union", "mixed"):
+            return self.constant(value, schema, self._member(schema, target))
         if target.kind == "struct":
-            for f, child in zip(schema.fields, target.children, strict=True):
-                self.constant(value[f.name] if f.name in value or not f.has_default else f.default, f.schema, child)
+            self._constant_fields(value, schema, target)
         elif target.kind in ("list", "map"):
-            self._constant_items(value, target)
+            self._constant_items(value, schema, target)
+        elif target.kind == "digits":
+            self.emit(ops.SET, target.inner, 4, schema.scale)
+            self.emit(ops.SET_TEXT, target.slot, self.span(value.encode("latin-1")))
         elif target.kind == "text":
             text = value.encode("latin-1" if schema.kind in ("bytes", "fixed") else "utf-8")
             self.emit(ops.SET_TEXT, target.slot, self.span(text))
-        elif target.kind == "scalar":
-            self._constant_scalar(value, target)
+        else:
+            self._constant_scalar(value, schema, target)
         return None
 
-    def _constant_items(self, value: Any, target: Target) -> None:
-        items = target.schema.items
+    def _constant_fields(self, value: Any, schema: Schema, target: Target) -> None:
+        given = {f.name: f for f in schema.fields}
+        for f, child in zip(target.schema.fields, target.children, strict=True):
+            own = given.get(f.name, f)
+            if f.name in value and f.name in given:
+                self.constant(value[f.name], own.schema, child)
+            elif own.has_default:
+                self.constant(own.default, own.default_schema or own.schema, child)
+            else:
+                raise KeyError(f.name)
+
+    def _constant_items(self, value: Any, schema: Schema, target: Target) -> None:
+        items = schema.items
         assert items is not None
         self.emit(ops.OPEN, target.inner, len(value))
         for key in value:
@@ -261,29 +357,27 @@ class Resolver(Assembler):
             self.emit(ops.ADD)
         self.emit(ops.CLOSE, target.inner, target.slot)
 
-    def _constant_scalar(self, value: Any, target: Target) -> None:
-        schema = target.schema
-        if schema.logical == "decimal":
-            number = int.from_bytes(value.encode("latin-1"), "big", signed=True)
-            if not value or abs(number) >= 10**schema.precision:
+    def _constant_scalar(self, value: Any, schema: Schema, target: Target) -> None:
+        reader = target.schema
+        if reader.logical == "decimal":
+            written = int.from_bytes(value.encode("latin-1"), "big", signed=True) if isinstance(value, str) else value
+            shift = reader.scale - schema.scale
+            unscaled, left = divmod(written * 10 ** max(shift, 0), 10 ** max(-shift, 0))
+            if value == "" or left or abs(unscaled) >= 10**reader.precision:
                 raise ValueError(value)
-            low, high = struct.unpack("<qq", number.to_bytes(16, "little", signed=True))
+            low, high = struct.unpack("<qq", unscaled.to_bytes(16, "little", signed=True))
             self.emit(ops.SET, target.slot, 16, low, high)
-        elif schema.kind == "boolean":
+        elif reader.kind == "boolean":
             self.emit(ops.SET, target.slot, 1, int(value))
-        elif schema.kind in ("float", "double"):
-            wide = schema.kind == "double"
-            word = (
-                struct.unpack("<q", struct.pack("<d", value))[0]
-                if wide
-                else struct.unpack("<i", struct.pack("<f", value))[0]
-            )
-            self.emit(ops.SET, target.slot, 8 if wide else 4, word)
+        elif reader.kind in ("float", "double"):
+            wide = reader.kind == "double"
+            packed = struct.pack("<d" if wide else "<f", float(value))
+            self.emit(ops.SET, target.slot, len(packed), *struct.unpack("<q" if wide else "<i", packed))
         else:
-            allowed = bounds_of(schema)
-            if not allowed.lowest <= value <= allowed.highest:
+            lowest, highest, factor, divisor = conversion(schema, reader)
+            if not lowest <= value <= highest or value % divisor:
                 raise ValueError(value)
-            self.emit(ops.SET, target.slot, 4 if schema.kind == "int" else 8, value * allowed.factor)
+            self.emit(ops.SET, target.slot, 4 if reader.kind == "int" else 8, value * factor // divisor)
 
     # ---- what the reader does not ask for
 
@@ -292,7 +386,8 @@ class Resolver(Assembler):
         if schema.kind in ("int", "long", "enum"):
             self.emit(ops.SKIP_VARINT)
         elif schema.kind in ("string", "bytes"):
-            self.emit(ops.SKIP_BYTES)
+            if schema.size != UNFRAMED:
+                self.emit(ops.SKIP_BYTES)
         elif schema.kind in ("boolean", "float", "double", "fixed"):
             self.emit(ops.SKIP, {"boolean": 1, "float": 4, "double": 8}.get(schema.kind, schema.size))
         elif schema.kind == "union":
@@ -312,6 +407,7 @@ class Resolver(Assembler):
         done: dict[Schema, int] = {}
         while left := [schema for schema in self._skipped if schema not in done]:
             done[left[0]] = self.here
+            self._target = None
             for f in left[0].fields:
                 self.skip(f.schema)
             self.emit(ops.RETURN)
@@ -322,6 +418,6 @@ class Resolver(Assembler):
 
 
 def _reader(target: Target) -> str:
-    if target.kind != "union":
+    if target.kind not in ("union", "mixed"):
         return target.schema.title
     return f"union of {', '.join(branch.title for branch in target.schema.branches)}"

@@ -59,6 +59,13 @@ def pushed_together(word: int, size: int) -> int:
 
 
 @kernel
+def is_double(value: int) -> bool:
+    """Whether a DOUBLE has exactly this number: 53 bits between its first and its last one."""
+    word = uint64(value) if value >= 0 else ~uint64(value) + uint64(1)
+    return bool(word == uint64(0) or word // (word & (~word + uint64(1))) < uint64(1 << 53))
+
+
+@kernel
 def store_item(out: Bytes, at: int, width: int, low: int, high: int) -> None:
     """Store item ``at`` of a column of numbers; ``high`` only where they are 16 bytes wide."""
     if width == 1:
@@ -105,11 +112,55 @@ def fits_digits(low: int, high: int, digits: int) -> bool:
 
 
 @kernel
-def store_decimal(out: Bytes, at: int, data: Bytes, pos: int, size: int, digits: int) -> bool:
-    """Store a decimal as Arrow has it; False where it has more digits, or no bytes at all."""
-    low, high, whole = decimal_words(data, pos, size)
-    if not whole or not fits_digits(low, high, digits):
+def times_ten(low: int, high: int) -> tuple[int, int]:
+    """Ten times a number of two words."""
+    small = (low & uint64(0xFFFFFFFF)) * uint64(10)
+    large = (low >> uint64(32)) * uint64(10) + (small >> uint64(32))
+    word = (large << uint64(32)) | (small & uint64(0xFFFFFFFF))
+    return word, high * uint64(10) + (large >> uint64(32))
+
+
+@kernel
+def tenth(low: int, high: int) -> tuple[int, int, bool]:
+    """A tenth of a number of two words, and whether nothing is left over."""
+    negative = int64(high) < 0
+    if negative:
+        low = ~low + uint64(1)
+        high = ~high + uint64(1 if low == uint64(0) else 0)
+    left, words = high % uint64(10), high // uint64(10)
+    upper = (left << uint64(32)) | (low >> uint64(32))
+    lower = ((upper % uint64(10)) << uint64(32)) | (low & uint64(0xFFFFFFFF))
+    low, high = ((upper // uint64(10)) << uint64(32)) | (lower // uint64(10)), words
+    exact = lower % uint64(10) == uint64(0)
+    if negative:
+        low = ~low + uint64(1)
+        high = ~high + uint64(1 if low == uint64(0) else 0)
+    return low, high, exact
+
+
+@kernel
+def store_scaled(out: Bytes, at: int, low: int, high: int, digits: int, shift: int) -> bool:
+    """Store a number times ten to the power of ``shift``, as Arrow has decimals.
+
+    False where it has more than ``digits`` digits before, or is not whole after.
+    """
+    if not fits_digits(low, high, digits):
         return False
+    while shift > 0:
+        low, high = times_ten(low, high)
+        shift -= 1
+    while shift < 0:
+        low, high, exact = tenth(low, high)
+        if not exact:
+            return False
+        shift += 1
     store_i64(out, at, int64(low), True)
     store_i64(out, at + 8, int64(high), True)
     return True
+
+
+@kernel
+def store_decimal(out: Bytes, at: int, data: Bytes, pos: int, size: int, digits: int, shift: int) -> bool:
+    """Store a decimal as ``store_scaled`` does; False also where it has no bytes at all."""
+    low, high, whole = decimal_words(data, pos, size)
+    return whole and store_scaled(out, at, low, high, digits, shift)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sparkwire.avro.inline import inlined
+from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.registered import AVRO, Registered
-from sparkwire.avro.schemas import Schemas, ids_of, java_texts
+from sparkwire.avro.schema import SchemaError
+from sparkwire.avro.schemas import Schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +46,7 @@ class Registry:
         Raises
         ------
         ValueError
-            where one is no schema: it is named; or all are of another type.
+            where all are of another type, or none can be read: one of them is named.
         """
         found = self.registered(ids)
         some = {key: one for key, one in found.items() if one.type == AVRO}
@@ -54,7 +55,10 @@ class Registry:
             raise ValueError(
                 f"{one.title} is of type {one.type}, and rows reads {AVRO}: {_ADVICE.get(one.type, 'no other')}"
             )
-        return Schemas(java_texts((one.title, inlined(one)) for one in some.values()), ids_of(some))
+        schemas = schemas_of_registered(some)
+        if schemas.unreadable and not schemas.texts:
+            raise SchemaError(next(iter(schemas.unreadable.values())))
+        return schemas
 
     @staticmethod
     def of(schemas: Any) -> Registry:

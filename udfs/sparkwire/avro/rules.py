@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from sparkwire.avro.conversions import agree
 from sparkwire.avro.schema import RecordField, Schema
 
 _PROMOTIONS: Final = {
@@ -18,14 +19,35 @@ _PROMOTIONS: Final = {
     "bytes": ("bytes", "string"),
 }
 
+NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
+"""what JSON has no number for: as texts, they are defaults of a float or double"""
+
+
+_COMBINED: Final = {"fixed": ("bytes",), "enum": ("string",)}
+"""what is read so by the schema of several versions alone"""
+
 
 def matches(writer: Schema, reader: Schema) -> bool:
-    """Whether data of the one may be read as the other, as far as kinds, names and sizes tell."""
-    if reader.kind == "union":
+    """Whether data of the one may be read as the other, as far as kinds, names, sizes and units tell."""
+    if reader.kind in ("union", "mixed"):
         return branch_for(writer, reader) is not None
+    if "decimal" in (writer.logical, reader.logical):
+        return _matches_decimal(writer, reader)
+    if reader.combined and reader.kind in _COMBINED.get(writer.kind, ()):
+        return True
     if writer.name or reader.name:
         return writer.kind == reader.kind and writer.size == reader.size and _same_name(writer, reader)
-    return reader.kind in _PROMOTIONS.get(writer.kind, (writer.kind,))
+    return reader.kind in _PROMOTIONS.get(writer.kind, (writer.kind,)) and agree(writer, reader)
+
+
+def _matches_decimal(writer: Schema, reader: Schema) -> bool:
+    """A decimal is its number, however it is stored; without its logical type it is bytes."""
+    if writer.logical == reader.logical:
+        return True
+    if reader.logical == "decimal" and writer.kind in ("int", "long"):
+        return reader.combined and not writer.logical
+    same_kind = writer.kind == reader.kind and writer.size == reader.size and _same_name(writer, reader)
+    return same_kind and not reader.combined
 
 
 def _same_name(writer: Schema, reader: Schema) -> bool:
@@ -35,6 +57,7 @@ def _same_name(writer: Schema, reader: Schema) -> bool:
 def branch_for(writer: Schema, union: Schema) -> int | None:
     """The branch of a reader's union that reads a datum: the same type if it has it, else the first that takes it."""
     tests: Iterable[Callable[[Schema], bool]] = (
+        lambda branch: _key(branch) == _key(writer),
         lambda branch: (branch.kind, branch.name) == (writer.kind, writer.name),
         lambda branch: branch.kind == writer.kind and matches(writer, branch),
         lambda branch: matches(writer, branch),
@@ -44,6 +67,10 @@ def branch_for(writer: Schema, union: Schema) -> int | None:
             if test(branch):
                 return k
     return None
+
+
+def _key(schema: Schema) -> tuple[object, ...]:
+    return schema.kind, schema.name, schema.logical, schema.precision, schema.scale
 
 
 def sources_of(writer: Schema, reader: Schema) -> dict[str, RecordField]:
@@ -65,7 +92,7 @@ def is_default(value: Any, schema: Schema) -> bool:
     if kind in ("int", "long"):
         return type(value) is int
     if kind in ("float", "double"):
-        return type(value) in (int, float)
+        return type(value) in (int, float) or value in NO_NUMBERS
     types = {"null": type(None), "boolean": bool, "array": list, "map": dict, "record": dict}
     if kind in types:
         return isinstance(value, types[kind])

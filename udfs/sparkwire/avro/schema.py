@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,7 +15,6 @@ from typing import Any, Final
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 NAMED: Final = ("record", "enum", "fixed")
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
     "int": ("date", "time-millis"),
     "long": (
@@ -34,6 +32,7 @@ _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
 }
 MOST_LEVELS: Final = 64
 """types within each other: what walks a schema calls itself for each"""
+UNFRAMED: Final = -1
 _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
 TOO_DEEP: Final = (
     f"an Avro schema has at most {MOST_LEVELS} types within each other, and this has more: read a part of it"
@@ -49,7 +48,7 @@ class Schema:
     """A type; those of a recursive schema hold one another."""
 
     kind: str
-    """one of ``PRIMITIVES``, record, enum, fixed, array, map, union"""
+    """one of ``PRIMITIVES``, record, enum, fixed, array, map, union; mixed for versions of it that share a text alone"""
     name: str = ""
     """with its namespace; of record, enum and fixed"""
     aliases: tuple[str, ...] = ()
@@ -62,10 +61,12 @@ class Schema:
     """of an array its items, of a map its values"""
     branches: tuple[Schema, ...] = ()
     size: int = 0
-    """of a fixed [bytes]"""
+    """of a fixed [bytes]; ``UNFRAMED`` of bytes that are all of the datum, as Confluent writes them"""
     logical: str = ""
     precision: int = 0
     scale: int = 0
+    combined: bool = False
+    """made of several versions: it takes what any of them has, and numbers exactly"""
     levels: int = 0
     """types within each other, itself counted, once where it is inside of itself"""
 
@@ -95,6 +96,8 @@ class RecordField:
     has_default: bool = False
     default: Any = None
     """as JSON has it"""
+    default_schema: Schema | None = None
+    """what the default is of, where it is another version"""
 
 
 @dataclass
@@ -194,7 +197,7 @@ def full_name(name: str, namespace: str) -> str:
 
 def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names, where: str, level: int) -> Schema:
     name = declared.get("name")
-    if not isinstance(name, str) or not all(_NAME.fullmatch(part) for part in name.split(".")):
+    if not isinstance(name, str) or not all(map(_is_name, name.split("."))):
         raise SchemaError(f"{where} is {kind} with the name {name!r}: letters, digits and _ make one")
     full = full_name(name, declared.get("namespace", namespace) or "")
     if full in names.known:
@@ -213,6 +216,11 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
     return _with_logical(schema, declared)
 
 
+def _is_name(part: str) -> bool:
+    """Letters, digits and _, of any language, as in Avro's Java and in registries; the first is no digit."""
+    return bool(part) and all(c == "_" or c.isalpha() or (k > 0 and c.isdecimal()) for k, c in enumerate(part))
+
+
 def _fields(
     declared: Mapping[str, Any], namespace: str, names: _Names, record: str, level: int
 ) -> tuple[RecordField, ...]:
@@ -221,7 +229,7 @@ def _fields(
         raise SchemaError(f"{record} is record without a list of fields")
     for item in declared["fields"]:
         name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in found or "type" not in item:
+        if not isinstance(name, str) or not _is_name(name) or name in found or "type" not in item:
             raise SchemaError(
                 f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
             )

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
-from sparkwire.avro.schema import RecordField, Schema, SchemaError, parse
+from sparkwire.avro.schema import Schema, SchemaError, parse
+from sparkwire.base.errors import BAD_FIELD, ERRORS
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""
 
-_VERSIONED: Final = re.compile(r".*\.(\d+)\.avsc")
+_NUMBERED: Final = re.compile(r"(?:.*\.)?(\d+)\.avsc")
+"""a file that is named by an id or a version"""
 _MD5_SIZE: Final = 16  # [bytes]
 _OVERLAID: Final = bytes(_MD5_SIZE - 2)
 """REPL_DBUS stores a version in the first two bytes of the digest's place"""
@@ -37,6 +40,20 @@ class Schemas(NamedTuple):
     """as Java writes them"""
     keys: Mapping[Hashable, int]
     """the schema that a digest, a version or another key names"""
+    unreadable: Mapping[Hashable, str] = MappingProxyType({})
+    """the keys of schemas that cannot be read, and why"""
+
+    def with_more(self, more: Schemas) -> Schemas:
+        """These, then others."""
+        keys = {key: k + len(self.texts) for key, k in more.keys.items()}
+        unreadable = {**self.unreadable, **more.unreadable}
+        return Schemas((*self.texts, *more.texts), {**self.keys, **keys}, unreadable)
+
+    def why_unknown(self, ids: pa.Array) -> pa.Array:
+        """STRING: the error of a row with each of these ids, for those that are not known."""
+        encoded = pc.dictionary_encode(ids)
+        unread = pa.array([key in self.unreadable for key in encoded.dictionary.to_pylist()], pa.bool_())
+        return pc.if_else(unread.take(encoded.indices).fill_null(False), ERRORS[BAD_FIELD], UNKNOWN_SCHEMA)
 
     def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
         """The schema of each row by its id, -1 for one that is not known."""
@@ -58,17 +75,22 @@ class Schemas(NamedTuple):
 def schemas_of(schemas: Given) -> Schemas:
     """The schemas of a folder of ``.avsc`` files, of schemas, or of a mapping from ids to schemas.
 
-    In a folder a file ``<name>.<version>.avsc`` gives its schema a version, which names it where no other has the same. A
-    digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
+    In a folder a file ``<id>.avsc`` or ``<name>.<version>.avsc`` gives its schema a number, which names it where no other has
+    the same. A digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
 
-    SchemaError where a schema is none; it is named; ValueError where there is no schema.
+    SchemaError where a schema is none; it is named; ValueError where there is no schema; TypeError where it is none of these.
     """
+    if not isinstance(schemas, Iterable | Path):
+        raise TypeError(
+            "schemas is a Registry, a folder of .avsc files, a list of schemas or a mapping from ids to schemas, got "
+            f"{type(schemas).__name__}: {schemas!r}"
+        )
     if isinstance(schemas, Mapping):
         found = Schemas(java_texts((f"the schema {key!r}", schema) for key, schema in schemas.items()), ids_of(schemas))
     else:
         found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else _listed(schemas))
     if not found.texts:
-        raise ValueError(f"a registry has a schema at least, and there is none in {schemas!r}")
+        raise ValueError(f"no Avro schemas found in {schemas!r}: a registry has a schema at least")
     return found
 
 
@@ -103,7 +125,7 @@ def _files(folder: Path) -> list[_Given]:
         raise ValueError(
             f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
         )
-    named = [(path, _VERSIONED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
+    named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
     found = [(path.name, int(match[1]) if match else None, path) for path, match in named]
     found.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
     return [_Given(str(path), _text(path), version) for _, version, path in found]
@@ -164,28 +186,3 @@ def _java(schema: Any, where: str) -> str:
     except SchemaError as e:
         raise SchemaError(f"{where}: {e}") from None
     return java_text(schema)
-
-
-def combined(schemas: Sequence[Schema]) -> Schema:
-    """A reader's record with every field of these records, each as the last one has it; NULL where a record has it not.
-
-    SchemaError where one is no record.
-    """
-    fields: dict[str, RecordField] = {}
-    for schema in schemas:
-        if schema.kind != "record":
-            raise SchemaError(f"rows takes schemas of records, and one is {schema.title}: give a reader_schema")
-        for f in schema.fields:
-            fields[f.name] = RecordField(f.name, _or_null(f.schema), has_default=True)
-    return Schema("record", fields=tuple(fields.values()))
-
-
-def _or_null(schema: Schema) -> Schema:
-    null = Schema("null")
-    if schema.kind == "null":
-        return schema
-    if schema.kind != "union":
-        return Schema("union", branches=(null, schema))
-    return (
-        schema if any(b.kind == "null" for b in schema.branches) else Schema("union", branches=(null, *schema.branches))
-    )

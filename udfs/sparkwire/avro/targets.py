@@ -11,10 +11,13 @@ array, map                 ARRAY, MAP<STRING, …>
 union with null            what it is without null, which is NULL
 union of int and long      BIGINT; of float and double DOUBLE
 other unions               STRUCT<member0 …, member1 …>: all NULL but the one of the datum's branch
+decimal beyond 38 digits   STRING
+versions that are mixed    STRING, the text of each as JSON has it
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,6 +26,7 @@ import pyarrow as pa
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema, SchemaError
 from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.core.column_names import distinct_names
 
 MOST_COLUMNS: Final = 50_000
 """a schema of a few lines can name its records so often that no memory holds the columns"""
@@ -57,6 +61,8 @@ class Slots:
     slots: list[Slot] = field(default_factory=list)
     levels: int = 1
     columns: int = 0
+    as_written: bool = False
+    """whether fields keep names that differ in case alone"""
 
     def add_column(self) -> None:
         """One more column, or part of one."""
@@ -82,7 +88,7 @@ class Target:
     schema: Schema
     """the reader's; of a union with null what it is without"""
     kind: str
-    """null, scalar, text, struct, union, list, map"""
+    """null, scalar, text, digits (a decimal of any size), struct, union, mixed, list, map"""
     type: pa.DataType
     level: int
     valid: int = -1
@@ -90,14 +96,14 @@ class Target:
     slot: int = -1
     """of its values or of its offsets"""
     inner: int = -1
-    """of a list or map: the level of its items"""
+    """of a list or map: the level of its items; of digits: the slot of their scale"""
     children: tuple[Target, ...] = ()
 
 
 def target_of(schema: Schema, slots: Slots, nullable: bool = False) -> Target:
     """The column of a schema, its slots added to ``slots``.
 
-    SchemaError where the schema is recursive, or has a decimal that Spark does not have.
+    SchemaError where the schema is recursive.
     """
     return _target(schema, slots, 0, nullable, ())
 
@@ -106,23 +112,23 @@ def _target(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tup
     slots.add_column()
     if schema in outer:
         raise SchemaError(f"{schema.title} is recursive, which no column can be: read it as JSON, with avro_json")
-    if schema.kind == "union":
+    if schema.kind in ("union", "mixed"):
         return _union(schema, slots, level, nullable, outer)
     valid = slots.add(level, 1) if nullable and schema.kind != "null" else -1
     if schema.kind == "null":
         return Target(schema, "null", pa.null(), level)
     if schema.kind == "record":
         children = tuple(_target(f.schema, slots, level, False, (*outer, schema)) for f in schema.fields)
-        named = zip((f.name for f in schema.fields), children, strict=True)
+        names = [f.name for f in schema.fields]
+        named = zip(names if slots.as_written else distinct_names(names), children, strict=True)
         type = pa.struct([pa.field(name, child.type) for name, child in named])
         return Target(schema, "struct", type, level, valid, children=children)
     if schema.items is not None:
         return _collection(schema, schema.items, slots, level, valid, outer)
     if schema.logical == "decimal":
         if schema.precision > DIGITS:
-            raise SchemaError(
-                f"decimal({schema.precision}, {schema.scale}) has more than {DIGITS} digits: read it as JSON"
-            )
+            bytes, scale = _text(schema, slots, level, valid), slots.add(level, 4)
+            return Target(schema, "digits", pa.string(), level, valid, bytes.slot, scale)
         type = pa.decimal128(schema.precision, schema.scale)
         return Target(schema, "scalar", type, level, valid, slots.add(level, 16))
     scalar = _SCALARS.get(schema.logical) or _SCALARS.get(schema.kind)
@@ -152,12 +158,28 @@ def _collection(
 def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tuple[Schema, ...]) -> Target:
     others = tuple(branch for branch in schema.branches if branch.kind != "null")
     nullable = nullable or len(others) < len(schema.branches)
-    if len(others) == 1:
+    if len(others) == 1 and schema.kind == "union":
         return _target(others[0], slots, level, nullable, outer)
-    wide = _WIDE.get(frozenset(branch.kind for branch in others)) if len(others) == 2 else None
+    # Spark leaves the unit out; of several versions, whose units differ, it is kept.
+    kinds = frozenset(branch.kind for branch in others if not (schema.combined and branch.logical))
+    wide = _WIDE.get(kinds) if len(others) == 2 else None
     if wide is not None:
         return _target(Schema(wide), slots, level, nullable, outer)
     valid = slots.add(level, 1) if nullable else -1
     children = tuple(_target(branch, slots, level, True, outer) for branch in others)
     type = pa.struct([pa.field(f"member{k}", child.type) for k, child in enumerate(children)])
-    return Target(Schema("union", branches=others), "union", type, level, valid, children=children)
+    mixed = schema.kind == "mixed"
+    own = Schema(schema.kind, branches=others)
+    return Target(own, schema.kind, pa.string() if mixed else type, level, valid, children=children)
+
+
+def paths_of(target: Target, path: str = "") -> Iterator[tuple[Target, str]]:
+    """The column and what is inside of it, each with its field's path: ``lines[].total``."""
+    yield target, path
+    if target.kind == "struct":
+        for name, child in zip((f.name for f in target.schema.fields), target.children, strict=True):
+            yield from paths_of(child, f"{path}.{name}" if path else name)
+    else:
+        inner = f"{path}[]" if target.kind in ("list", "map") else path
+        for child in target.children:
+            yield from paths_of(child, inner)

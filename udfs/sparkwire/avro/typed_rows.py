@@ -11,14 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, decode, plan
+from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, check_defaults, decode, plan
+from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
-from sparkwire.avro.schema import SchemaError, parse, text_of
-from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, combined
-from sparkwire.base.errors import BAD_FIELD, ERRORS
-from sparkwire.core.column import from_codes, spans_of
+from sparkwire.avro.schema import Schema, parse, text_of
+from sparkwire.avro.schemas import Schemas
+from sparkwire.avro.versions import as_record, combined, without_frame
+from sparkwire.core.column import spans_of
+from sparkwire.core.column_names import distinct_names
 
 MOST_IDS: Final = 1000
 """that a registry is asked for at once; a column with more has something else than messages"""
@@ -28,21 +30,32 @@ class RowsReader(NamedTuple):
     """How payloads become rows; plain data, so that workers get it whole."""
 
     schemas: Schemas
-    reader_schema: Any
-    """JSON; None for a row with every field of the schemas"""
+    reader_schema: str | None = None
+    """JSON; None for a row that holds every version of the schemas"""
+    fields_of_last: bool = False
+    """whether the row has only the fields of the last version, with its defaults"""
+    framed: bool = True
+    """whether bytes that are no field have their size before them, as everywhere but in Confluent's messages"""
 
     @property
     def fields(self) -> list[pa.Field]:
         """The columns of the rows."""
-        return list(self._plan().target.type)
+        return self.fields_beside(())
+
+    def fields_beside(self, taken: Iterable[str]) -> list[pa.Field]:
+        """The same; none has one of the names that are taken."""
+        found = list(self._plan().target.type)
+        names = distinct_names([field.name for field in found], taken)
+        return [field.with_name(name) for field, name in zip(found, names, strict=True)]
 
     def check(self) -> None:
-        """SchemaError where these schemas cannot be read so."""
-        if not pa.types.is_struct(self._plan().target.type):
-            raise SchemaError("rows takes a record as reader_schema: its fields are the columns")
+        """SchemaError where no column can be made of a field, or a reader's default is none."""
+        self._plan()
+        if self.reader_schema is not None:
+            check_defaults(as_record(parse(self.reader_schema)))
 
     def _plan(self) -> ColumnPlan:
-        return _planned(self.schemas.texts, self.reader_schema)
+        return _planned(self.schemas.texts, *self[1:])
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """The columns, NULL in rows that cannot be read, and STRING: why."""
@@ -52,9 +65,8 @@ class RowsReader(NamedTuple):
         there = spans.sizes >= 0
         known = spans._replace(sizes=np.where(chosen >= 0, spans.sizes, -1))
         decoded: Decoded = decode(self._plan(), known, chosen)
-        unknown = pa.array(there & (chosen < 0))
-        own = pc.if_else(unknown, UNKNOWN_SCHEMA, from_codes(decoded.errors, ERRORS))
-        return decoded.column.flatten(), pc.coalesce(payloads.errors, own)
+        unknown = pc.if_else(pa.array(there & (chosen < 0)), self.schemas.why_unknown(payloads.ids), None)
+        return decoded.column.flatten(), pc.coalesce(payloads.errors, unknown, decoded.reasons)
 
 
 def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) -> Payloads:
@@ -71,9 +83,11 @@ def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) 
 
 
 @lru_cache(64)
-def _planned(texts: tuple[str, ...], reader_schema: str | None) -> ColumnPlan:
-    writers = [parse(text) for text in texts]
-    return plan(writers, combined(writers) if reader_schema is None else parse(reader_schema))
+def _planned(texts: tuple[str, ...], reader_schema: str | None, fields_of_last: bool, framed: bool) -> ColumnPlan:
+    parsed = [parse(text) for text in texts]
+    writers = [as_record(schema if framed else without_frame(schema)) for schema in parsed]
+    reader = as_record(parse(reader_schema)) if reader_schema is not None else None
+    return plan(writers, reader or combined(writers, fields_of_last=fields_of_last), strict=False)
 
 
 class LiveReader:
@@ -82,40 +96,30 @@ class LiveReader:
     A schema that cannot be read so is no reason to end a stream: its rows are ``BAD_FIELD``.
     """
 
-    def __init__(self, registry: Registry, reader_schema: str) -> None:
-        self._registry, self._reader_schema = registry, reader_schema
-        self._schemas = Schemas((), {})
-        self._unreadable: set[Hashable] = set()
-        without = RowsReader(self._schemas, reader_schema)
-        without.check()
-        self.fields = without.fields
+    def __init__(self, registry: Registry, reader_schema: str, framed: bool = True) -> None:
+        self._registry = registry
+        self._reader = RowsReader(Schemas((), {}), reader_schema, framed=framed)
+        self._reader.check()
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        """As of a ``RowsReader``."""
+        return self._reader.fields
+
+    def fields_beside(self, taken: Iterable[str]) -> list[pa.Field]:
+        """As of a ``RowsReader``."""
+        return self._reader.fields_beside(taken)
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """As a ``RowsReader``."""
-        keys = {key: as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()}
-        new = [id for id in keys.values() if id not in self._schemas.keys and id not in self._unreadable]
+        known = self._reader.schemas
+        ids = [as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()]
+        new = [id for id in ids if id not in known.keys and id not in known.unreadable]
         check_number(new)
-        self._learn(new)
-        columns, errors = RowsReader(self._schemas, self._reader_schema).rows(payloads)
-        unreadable = [key for key, id in keys.items() if id in self._unreadable]
-        if unreadable:
-            those = pc.is_in(payloads.ids, pa.array(unreadable, payloads.ids.type))
-            errors = pc.if_else(
-                pc.and_(those, pc.equal(errors, UNKNOWN_SCHEMA).fill_null(False)), ERRORS[BAD_FIELD], errors
-            )
-        return columns, errors
-
-    def _learn(self, ids: Iterable[Hashable]) -> None:
-        for id in ids:
-            found = self._registry.schemas([id])
-            try:
-                _planned(found.texts, self._reader_schema)
-            except SchemaError:
-                self._unreadable.add(id)
-                continue
-            if found.texts:
-                keys = {key: len(self._schemas.texts) for key in found.keys}
-                self._schemas = Schemas((*self._schemas.texts, *found.texts), {**self._schemas.keys, **keys})
+        for id in new:
+            known = known.with_more(schemas_of_registered(self._registry.registered([id])))
+        self._reader = self._reader._replace(schemas=known)
+        return self._reader.rows(payloads)
 
 
 def check_number(ids: Sequence[Hashable]) -> None:
@@ -132,22 +136,29 @@ def as_id(key: Any) -> Hashable:
     return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
 
 
-def reader(schemas: Schemas, reader_schema: Any = None) -> RowsReader:
+def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) -> RowsReader:
     """What ``rows`` are read with.
 
-    ValueError where one schema cannot be read by the other, or the reader's is no record: one sentence.
+    SchemaError where no column can be made of a field: one sentence.
     """
-    found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema))
+    found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
     found.check()
     return found
 
 
-def by_name(whole: Schemas) -> Mapping[str, RowsReader]:
-    """A reader for each name of a record, by its last schema; each knows the schemas of that name alone."""
-    names = [parse(text).name for text in whole.texts]
+def type_name(schema: Schema) -> str:
+    """What the table of a schema is called: its full name, or the kind of one without; of a record or null the record's."""
+    [first, *more] = [branch for branch in schema.branches if branch.kind != "null"] or [schema]
+    return schema.name or (first.name or first.kind if not more else schema.kind)
+
+
+def by_name(whole: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
+    """A reader for each type, with the fields of its last schema; each knows the schemas of that name alone."""
+    names = [type_name(parse(text)) for text in whole.texts]
     found: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):
         mine = [k for k, other in enumerate(names) if other == name]
         keys = {key: mine.index(k) for key, k in whole.keys.items() if k in mine}
-        found[name] = RowsReader(Schemas(tuple(whole.texts[k] for k in mine), keys), whole.texts[mine[-1]])
+        texts = tuple(whole.texts[k] for k in mine)
+        found[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
     return found

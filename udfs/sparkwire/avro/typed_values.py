@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.to_avro import encode
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.errors import OK
 from sparkwire.core.column import spans_of
 
 
@@ -34,8 +34,8 @@ class Typed(NamedTuple):
 
 
 @lru_cache(256)
-def _planned(schema: str, reader_schema: str) -> ColumnPlan:
-    return plan([parse(schema)], parse(reader_schema))
+def _planned(schema: str, reader_schema: str, names_as_written: bool = False) -> ColumnPlan:
+    return plan([parse(schema)], parse(reader_schema), names_as_written=names_as_written)
 
 
 def typed(schema: Any, reader_schema: Any = None) -> Typed:
@@ -54,9 +54,9 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
 
     ValueError where it cannot be read, with the code of the error.
     """
-    decoded = decode(_planned(*typed(schema, reader_schema)), spans_of(pa.array([payload], pa.binary())))
+    decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
-        raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {ERRORS[decoded.errors[0]]}")
+        raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}")
     return decoded.column.to_pylist(maps_as_pydicts="lossy")[0]
 
 

@@ -34,6 +34,8 @@ class WireFormat(NamedTuple):
     """where the headers of a Kafka record may name the schema: of messages, headers, and ``key`` or ``value``"""
     named_by_text: Callable[[Schemas], Schemas] | None = None
     """schemas also by what a message names them by, where that is a digest of the text; None where a registry gives it"""
+    bytes_without_size: bool = False
+    """whether a value of the schema ``bytes`` is all that comes after the prefix"""
 
     def prepared(self, schemas: Schemas) -> Schemas:
         """With all that names the schemas."""
@@ -65,7 +67,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "messages with Confluent's prefix",
         payloads.of_confluent,
         _have_prefix,
-        "give a Registry, or schemas as a mapping from ids",
+        "give a Registry, or schemas as a mapping from ids, or a folder of files named <id>.avsc",
+        bytes_without_size=True,
     ),
     "confluent_header": WireFormat(
         "messages with Confluent's header",
@@ -73,6 +76,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         lambda values: False,  # which the values alone do not show
         "give wire_format='confluent_header'",
         payloads.with_headers("confluent_header", payloads.of_confluent),
+        bytes_without_size=True,
     ),
     "apicurio": WireFormat(
         "messages with Apicurio's prefix",
@@ -102,7 +106,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "Databus events",
         of_events,
         _have_event,
-        "give schemas as a folder or a list",
+        "give schemas as a folder or a list, with wire_format='databus'",
         named_by_text=with_digests,
     ),
 }

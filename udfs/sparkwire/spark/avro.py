@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
-from pyspark.sql.types import BinaryType
+from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
-from sparkwire.avro.typed_rows import RowsReader, by_name
+from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_names, is_name_in
@@ -82,7 +82,7 @@ def rows(
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
     read = messages.reader(reader_schema)
     told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
-    own = from_arrow_schema(pa.schema([*read.fields, *told, _ERROR]))
+    own = _with_remarks(read, [], [*told, _ERROR])
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
@@ -106,9 +106,16 @@ def rows_by_type(
     """See ``sparkwire.avro.rows_by_type``."""
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
     known = messages.schemas()
-    of_types = {name: _of_type(messages, read, keep_payload) for name, read in by_name(known).items()}
+    readers = by_name(known, framed=messages.framed)
+    of_types = {name: _of_type(messages, read, keep_payload) for name, read in readers.items()}
     tombstones = df.where(F.col(column).isNull()).drop(column)
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
+
+
+def _with_remarks(read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]) -> StructType:
+    """The columns of a reader between others, whose names are taken."""
+    fields = read.fields_beside([field.name for field in (*before, *after)])
+    return from_arrow_schema(pa.schema([*before, *fields, *after]))
 
 
 def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> DataFrame:
@@ -121,7 +128,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
         fields, errors = read.rows(Payloads(*(part.filter(mine) for part in found)))
         return mine, [*fields, errors]
 
-    own = from_arrow_schema(pa.schema([*read.fields, _ERROR]))
+    own = _with_remarks(read, [], [_ERROR])
     keep_payload = keep_payload and not is_name_in(messages.column, own)
     return messages.map_rows(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
@@ -135,7 +142,7 @@ def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
     def take(columns: Arrays) -> Taken:
         found = payloads(columns)
         mine = pc.and_(pa.array(known.chosen(found.ids) < 0), columns[0].is_valid())
-        errors = pc.coalesce(found.errors, pa.scalar(UNKNOWN_SCHEMA))
+        errors = pc.coalesce(found.errors, known.why_unknown(found.ids))
         check(columns[0], pc.if_else(mine, errors, None))
         return mine, [ids_as_text(found.ids).filter(mine), errors.filter(mine)]
 
@@ -152,7 +159,6 @@ def events_by_source(df: DataFrame, column: str, schemas: Any) -> dict[str, Data
 
 def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     """The events of one source."""
-    check_names(from_arrow_schema(pa.schema(read.fields)), from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR])))
 
     def take(columns: Arrays) -> Taken:
         mine = pa.array(read.schemas.chosen(of_events(columns[0]).ids) >= 0)
@@ -160,7 +166,7 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
         fields, errors = read.rows(of_events(chosen))
         return mine, [*_described(chosen), *fields, errors]
 
-    own = from_arrow_schema(pa.schema([*_DESCRIPTION, *read.fields, _ERROR]))
+    own = _with_remarks(read, _DESCRIPTION, [_ERROR])
     return events.map_rows(own, take, keep_payload=False)
 
 

@@ -63,6 +63,13 @@ class PayloadColumn(NamedTuple):
                 f"in wire_format {wire} a message names its schema by a digest of the text, and a registry is asked by ids: "
                 "give it subjects=[…], whose schemas it then has"
             )
+        ids = registry.ids()
+        by_id = WIRE_FORMATS[wire].named_by_text is None and by is None
+        if by_id and ids and all(isinstance(id, bytes) for id in ids):
+            raise ValueError(
+                f"in wire_format {wire} a message names its schema by an id, and no schema has one: call the files of a "
+                "folder <id>.avsc, such as 1.avsc, or give a mapping from ids to schemas"
+            )
         return cls(df, column, registry, by, wire, headers)
 
     @property
@@ -125,7 +132,7 @@ class PayloadColumn(NamedTuple):
         return lambda values, errors: check_fit(wire, values, errors) if can_tell else None
 
     def schemas(self) -> Schemas:
-        """Those of Avro that the data may need. The errors are those of ``ids`` and of the registry."""
+        """Those of Avro that the data may need; none where the data name none yet."""
         return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self.ids()))
 
     def ids(self) -> Sequence[Hashable]:
@@ -146,8 +153,13 @@ class PayloadColumn(NamedTuple):
     def reader(self, reader_schema: Any) -> RowsReader | LiveReader:
         """With a reader's schema nothing need be known before."""
         if reader_schema is not None and self.registry.ids() is None:
-            return LiveReader(self.registry, text_of(reader_schema))
-        return reader(self.schemas(), reader_schema)
+            return LiveReader(self.registry, text_of(reader_schema), self.framed)
+        return reader(self.schemas(), reader_schema, framed=self.framed)
+
+    @property
+    def framed(self) -> bool:
+        """Whether bytes that are no field have their size before them: Confluent's serializers leave it out."""
+        return self.by is not None or not WIRE_FORMATS[self.wire_format].bytes_without_size
 
     def _ids_of_data(self) -> list[Hashable]:
         distinct = self._distinct_prefixes() if self._has_plain_prefix else self._distinct_ids()

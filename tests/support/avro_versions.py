@@ -1,0 +1,272 @@
+"""Random versions of a schema with logical types, and a judge: what fastavro reads by the writer's schema is what a column has.
+
+The judge compares by Python's own ``Decimal``, ``date``, ``time`` and ``datetime``, whatever type the column has.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import math
+import string
+import uuid
+from collections.abc import Callable
+from decimal import Context, Decimal
+from random import Random
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+UTC = datetime.UTC
+_WIDE = Context(prec=100)
+
+
+def decimal(precision: int, scale: int, size: int = 0) -> dict[str, Any]:
+    """A decimal of bytes, or of a fixed of that size."""
+    kind = {"type": "fixed", "name": f"Decimal{size}", "size": size} if size else {"type": "bytes"}
+    return {**kind, "logicalType": "decimal", "precision": precision, "scale": scale}
+
+
+def logical(kind: str, name: str) -> dict[str, Any]:
+    """A number with a unit."""
+    return {"type": kind, "logicalType": name}
+
+
+def _decimals(chance: Random) -> Any:
+    precision = chance.choice([1, 5, 10, 18, 30, 38, 50])
+    return decimal(precision, chance.randrange(precision + 1) if chance.random() < 0.8 else 0)
+
+
+FAMILIES: list[list[Callable[[Random], Any]]] = [
+    [
+        lambda chance: logical("int", "date"),
+        lambda chance: logical("long", "timestamp-millis"),
+        lambda chance: logical("long", "timestamp-micros"),
+    ],
+    [
+        lambda chance: logical("int", "date"),
+        lambda chance: logical("long", "local-timestamp-millis"),
+        lambda chance: logical("long", "local-timestamp-micros"),
+    ],
+    [lambda chance: logical("int", "time-millis"), lambda chance: logical("long", "time-micros")],
+    [_decimals],
+    [lambda chance: "int", lambda chance: "long", lambda chance: "float", lambda chance: "double"],
+    [lambda chance: "string", lambda chance: {"type": "string", "logicalType": "uuid"}, lambda chance: _enum(chance)],
+    [lambda chance: "bytes", lambda chance: {"type": "fixed", "name": "F", "size": chance.choice([2, 4])}],
+    [lambda chance: "boolean"],
+]
+
+
+def _enum(chance: Random) -> Any:
+    return {"type": "enum", "name": "E", "symbols": chance.sample("ABCD", chance.randrange(1, 5))}
+
+
+class Versions:
+    """Pairs of versions of one record; named types get names of their own in each version."""
+
+    def __init__(self, chance: Random, mixed: float) -> None:
+        """``mixed``: how often a field has a type of another family in the later version."""
+        self.chance, self._mixed, self._named = chance, mixed, 0
+
+    def pair(self) -> tuple[Any, Any]:
+        """Two versions."""
+        one, other = self.record(2, "R")
+        return self._own_names(one), self._own_names(other)
+
+    def record(self, depth: int, name: str) -> tuple[Any, Any]:
+        """Two records of nearly the same fields."""
+        fields: tuple[list[Any], list[Any]] = ([], [])
+        for k in range(self.chance.randrange(1, 5)):
+            one, other = self.types(depth - 1)
+            lacks = self.chance.random() if k else 0.5
+            if lacks > 0.1:
+                fields[0].append({"name": f"f{k}", "type": one})
+            if lacks < 0.9:
+                fields[1].append({"name": f"f{k}", "type": other})
+        self.chance.shuffle(fields[1])
+        return tuple({"type": "record", "name": name, "fields": some} for some in fields)  # type: ignore[return-value]
+
+    def types(self, depth: int) -> tuple[Any, Any]:
+        """A type of each version."""
+        one, other = self._types(depth)
+        chance = self.chance
+        if chance.random() < 0.2 and not isinstance(one, list):
+            one = ["null", one]
+        if chance.random() < 0.2 and not isinstance(other, list):
+            other = [other, "null"]
+        return one, other
+
+    def _types(self, depth: int) -> tuple[Any, Any]:
+        chance = self.chance
+        kind = chance.random()
+        if depth > 0 and kind < 0.15:
+            return self.record(depth, "Inner")
+        if depth > 0 and kind < 0.4:
+            part = chance.choice(["array", "map"])
+            items = self.types(depth - 1)
+            return tuple({"type": part, "items" if part == "array" else "values": item} for item in items)  # type: ignore[return-value]
+        if kind < 0.5:
+            return self._unions()
+        if chance.random() < self._mixed:
+            return tuple(chance.choice(chance.choice(FAMILIES))(chance) for _ in range(2))
+        family = chance.choice(FAMILIES)
+        return chance.choice(family)(chance), chance.choice(family)(chance)
+
+    def _unions(self) -> tuple[Any, Any]:
+        families = self.chance.sample([FAMILIES[k] for k in (0, 3, 5, 7)], 3)
+        versions = [[self.chance.choice(family)(self.chance) for family in families] for _ in range(2)]
+        if self.chance.random() < 0.5:
+            versions[1].pop()
+        return versions[0], versions[1]
+
+    def _own_names(self, schema: Any) -> Any:
+        """Avro defines a name once."""
+        if isinstance(schema, list):
+            return [self._own_names(branch) for branch in schema]
+        if not isinstance(schema, dict):
+            return schema
+        found = dict(schema)
+        if found.get("type") in ("fixed", "enum"):
+            self._named += 1
+            found["name"] = f"{found['name']}{self._named}"
+        if found.get("type") == "record":
+            found["fields"] = [field | {"type": self._own_names(field["type"])} for field in found["fields"]]
+            if found["name"] == "Inner":
+                self._named += 1
+                found["name"] = f"Inner{self._named}"
+        for part in ("items", "values"):
+            if part in found:
+                found[part] = self._own_names(found[part])
+        return found
+
+
+def random_value(chance: Random, schema: Any) -> Any:
+    """A value as fastavro writes it."""
+    if isinstance(schema, list):
+        branch = chance.choice(schema)
+        if branch == "null":
+            return None
+        value = random_value(chance, branch)
+        return (branch if isinstance(branch, str) else branch.get("name", branch["type"]), value)
+    if isinstance(schema, str):
+        schema = {"type": schema}
+    kind, unit = schema["type"], schema.get("logicalType", "")
+    if kind == "record":
+        return {field["name"]: random_value(chance, field["type"]) for field in schema["fields"]}
+    if kind in ("array", "map"):
+        items = [random_value(chance, schema.get("items", schema.get("values"))) for _ in range(chance.randrange(4))]
+        return items if kind == "array" else {f"k{k}": item for k, item in enumerate(items)}
+    if unit == "decimal":
+        most = 10 ** chance.randint(0, schema["precision"]) - 1
+        return Decimal(chance.randint(-most, most)).scaleb(-schema["scale"], _WIDE)
+    if unit:
+        return _random_time(chance, unit)
+    if kind == "enum":
+        return chance.choice(schema["symbols"])
+    if kind in ("int", "long"):
+        return chance.choice(
+            [0, -1, 12345, 2**31 - 1, -(2**31), *([2**53 + 1, 2**62 + 1, -(2**63)] * (kind == "long"))]
+        )
+    simple: dict[str, Callable[[], Any]] = {
+        "boolean": lambda: chance.random() < 0.5,
+        "float": lambda: chance.choice([0.0, -0.5, 1.5, 3.0e20, float("inf")]),
+        "double": lambda: chance.choice([0.1, -2.5e-10, 1e300, 123456.75]),
+        "string": lambda: "".join(chance.choices(string.ascii_letters + "äß😀", k=chance.randrange(6))),
+        "bytes": lambda: chance.randbytes(chance.randrange(6)),
+        "fixed": lambda: chance.randbytes(schema["size"]),
+    }
+    return simple[kind]()
+
+
+def _random_time(chance: Random, unit: str) -> Any:
+    if unit == "uuid":
+        return uuid.UUID(bytes=chance.randbytes(16))
+    micros = chance.randrange(86_400 * 10**6)
+    if unit.endswith("millis"):
+        micros -= micros % 1000
+    day = datetime.date(1, 1, 2) + datetime.timedelta(days=chance.randrange(3_652_000))
+    if unit == "date":
+        return day
+    at = datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(microseconds=micros)
+    if unit.startswith("time-"):
+        return at.time()
+    return at if unit.startswith("local-") else at.replace(tzinfo=UTC)
+
+
+def written(schema: Any, value: Any) -> bytes:
+    """The datum, by fastavro."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def read_by_fastavro(data: bytes, writer: Any, reader: Any = None) -> Any:
+    """The datum's value, by fastavro."""
+    parsed = None if reader is None else fastavro.parse_schema(reader)
+    return fastavro.schemaless_reader(io.BytesIO(data), fastavro.parse_schema(writer), parsed)
+
+
+def differences(expected: Any, found: Any, type: pa.DataType, path: str = "") -> list[str]:
+    """The paths of values that a column does not have as fastavro reads them; those that are NULL for no reason among them."""
+    if expected is None or found is None:
+        return [] if expected is None and found is None else [path]
+    if isinstance(expected, dict) and pa.types.is_struct(type):
+        names = [field.name for field in type]
+        return [
+            wrong
+            for name in names
+            for wrong in differences(
+                expected.get(name), found[name], type.field(name).type, f"{path}.{name}" if path else name
+            )
+        ]
+    if pa.types.is_struct(type):  # of a union
+        members = [name for name, value in found.items() if value is not None]
+        if len(members) != 1:
+            return [path]
+        return differences(expected, found[members[0]], type.field(members[0]).type, path)
+    if isinstance(expected, dict) and pa.types.is_map(type):
+        if set(expected) != set(found):
+            return [path]
+        return [w for key in expected for w in differences(expected[key], found[key], type.item_type, f"{path}[]")]
+    if isinstance(expected, list) and pa.types.is_list(type):
+        if len(expected) != len(found):
+            return [path]
+        pairs = zip(expected, found, strict=True)
+        return [w for one, other in pairs for w in differences(one, other, type.value_type, f"{path}[]")]
+    return [] if _same(expected, found, type) else [path]
+
+
+def _same(expected: Any, found: Any, type: pa.DataType) -> bool:
+    if isinstance(found, str) and not isinstance(expected, str):
+        return _same_text(expected, found)
+    if isinstance(expected, datetime.time):
+        micros = ((expected.hour * 60 + expected.minute) * 60 + expected.second) * 10**6 + expected.microsecond
+        return bool(found * (1000 if pa.types.is_int32(type) else 1) == micros)
+    is_date = isinstance(expected, datetime.date) and not isinstance(expected, datetime.datetime)
+    if is_date and isinstance(found, datetime.datetime):
+        return found.replace(tzinfo=None) == datetime.datetime.combine(expected, datetime.time())
+    if isinstance(expected, str | uuid.UUID) and isinstance(found, bytes):
+        return str(expected).encode() == found
+    if isinstance(expected, bytes) and isinstance(found, str):
+        return found.encode() == expected
+    if isinstance(expected, bool) != isinstance(found, bool):
+        return False
+    return bool(expected == found)
+
+
+def _same_text(expected: Any, found: str) -> bool:
+    if isinstance(expected, bytes):
+        return found.encode() == expected
+    if isinstance(expected, bool):
+        return found == str(expected).lower()
+    if isinstance(expected, Decimal):
+        return Decimal(found) == expected
+    if isinstance(expected, float):
+        narrow = float(found.replace("Infinity", "inf"))
+        return math.isclose(narrow, expected, rel_tol=1e-7) or narrow == expected
+    if isinstance(expected, datetime.datetime):
+        return datetime.datetime.fromisoformat(found) == expected
+    if isinstance(expected, datetime.time):
+        return datetime.time.fromisoformat(found) == expected
+    return found == str(expected)

@@ -1,0 +1,250 @@
+"""Several versions of a schema as one: the narrowest column that holds what any of them has.
+
+The rules are the table "Versions of one type" in docs/avro.md, which a test follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sparkwire.avro.conversions import family
+from sparkwire.avro.readers import DIGITS
+from sparkwire.avro.schema import UNFRAMED, RecordField, Schema, SchemaError
+
+VALUE: Final = "value"
+"""the column of a schema that is no record"""
+_NULL: Final = Schema("null")
+_INTEGERS: Final = {"int": 10, "long": 20}
+"""digits, as Spark counts them"""
+_FLOATS: Final = ("float", "double")
+_TEXTS: Final = ("string", "enum")
+_FINEST: Final = ("millis", "micros", "nanos")
+
+
+def as_record(schema: Schema) -> Schema:
+    """A schema whose fields are columns: itself, or a record of one field, whose data are the same bytes."""
+    others = [branch for branch in schema.branches if branch.kind != "null"]
+    if len(others) == 1 and others[0].kind == "record":
+        return schema
+    if schema.kind == "record":
+        return schema
+    return Schema("record", fields=(RecordField(VALUE, schema),), levels=schema.levels)
+
+
+def without_frame(schema: Schema) -> Schema:
+    """The schema of data as Confluent's serializers write them: bytes have no size before them."""
+    if schema.kind == "bytes" and not schema.logical:
+        return replace(schema, size=UNFRAMED)
+    return schema
+
+
+def combined(versions: Sequence[Schema], *, fields_of_last: bool = False) -> Schema:
+    """The record that holds data of all these records.
+
+    Parameters
+    ----------
+    fields_of_last
+        whether a record has only the fields of its last version, with its defaults for versions that lack one. By default it
+        has those of all, and NULL for what a version lacks.
+    """
+    records = [record for version in versions for record in _others(version)]
+    found = _Versions(fields_of_last).record(records, ()) if records else Schema("record", combined=True)
+    return found if len(records) == len(versions) and all(v.kind == "record" for v in versions) else _or_null(found)
+
+
+def _others(schema: Schema) -> tuple[Schema, ...]:
+    """The branches of a union that are not null; otherwise the schema, unless it is null."""
+    branches = schema.branches if schema.kind == "union" else (schema,)
+    return tuple(branch for branch in branches if branch.kind != "null")
+
+
+def _or_null(schema: Schema) -> Schema:
+    if schema.kind == "null":
+        return schema
+    if schema.kind == "union":
+        null = any(branch.kind == "null" for branch in schema.branches)
+        return schema if null else replace(schema, branches=(_NULL, *schema.branches))
+    return Schema("union", branches=(_NULL, schema))
+
+
+class _Versions:
+    """The rules, for versions with the oldest first."""
+
+    def __init__(self, fields_of_last: bool) -> None:
+        self._fields_of_last = fields_of_last
+
+    def type(self, versions: Sequence[Schema], outer: tuple[Schema, ...]) -> Schema:
+        """The type of a field, an item or a value."""
+        of_each = [_others(version) for version in versions]
+        last = next((others for others in reversed(of_each) if others), ())
+        if not last:
+            return _NULL
+        if all(len(others) <= 1 for others in of_each):
+            found = self.one([other for others in of_each for other in others], outer)
+        else:
+            found = self._union(of_each, last, outer)
+        null = any(branch.kind == "null" for version in versions for branch in (version, *version.branches))
+        return _or_null(found) if null else found
+
+    def _union(self, of_each: list[tuple[Schema, ...]], last: tuple[Schema, ...], outer: tuple[Schema, ...]) -> Schema:
+        """The members of the last version, then those that only others have."""
+        members: list[list[Schema]] = [[member] for member in last]
+        for others in of_each:
+            for other in others:
+                if all(other is not member for member in last):
+                    self._join(members, other)
+        found = [self.one(member[::-1], outer) for member in members]
+        differ = any([*map(_type, others)] != [*map(_type, last)] for others in of_each if others)
+        return found[0] if len(found) == 1 else Schema("union", branches=tuple(found), combined=differ)
+
+    def _join(self, members: list[list[Schema]], other: Schema) -> None:
+        tests: tuple[Callable[[Schema], bool], ...] = (
+            lambda member: (member.kind, member.name, member.logical) == (other.kind, other.name, other.logical),
+            lambda member: _is_one_member(member, other),
+        )
+        for test in tests:
+            for member in members:
+                if test(member[0]):
+                    member.append(other)
+                    return
+        members.append([other])
+
+    def one(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
+        """The type of versions without unions: those that cannot be combined with the last one do not count."""
+        last = versions[-1]
+        for kind in ("record", "array", "map"):
+            if last.kind == kind:
+                same = [version for version in versions if version.kind == kind]
+                if kind == "record":
+                    return self.record(same, outer)
+                items = self.type([version.items for version in same if version.items is not None], outer)
+                return Schema(kind, items=items, combined=True)
+        scalars = [version for version in versions if version.kind not in ("record", "array", "map")]
+        if _same(scalars) is not None:
+            return last
+        found = _bytes(scalars) or _scalar([scalar for scalar in scalars if not _is_bytes(scalar)])
+        return replace(found, combined=True)
+
+    def record(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
+        """Fields in the order in which they came; of a name that all have the record keeps it."""
+        if any(version in outer for version in versions):
+            raise SchemaError(
+                f"{versions[-1].title} is recursive, which no column can be: read it as JSON, with avro_json"
+            )
+        outer = (*outer, *versions)
+        names = dict.fromkeys(f.name for version in versions for f in version.fields)
+        if self._fields_of_last:
+            names = dict.fromkeys(f.name for f in versions[-1].fields)
+        fields = tuple(self._field(name, versions, outer) for name in names)
+        last = versions[-1]
+        aliases = dict.fromkeys(version.name for version in versions if version.name != last.name)
+        return Schema("record", last.name, tuple(aliases), fields, combined=True)
+
+    def _field(self, name: str, versions: list[Schema], outer: tuple[Schema, ...]) -> RecordField:
+        last = next(f for version in reversed(versions) for f in version.fields if f.name == name)
+        aliases = last.aliases if self._fields_of_last else ()
+        found = [f for version in versions for f in [_named((name, *aliases), version)] if f is not None]
+        schema = self.type([f.schema for f in found], outer)
+        if self._fields_of_last and last.has_default:
+            return replace(last, schema=schema, default_schema=last.schema)
+        if len(found) < len(versions):
+            schema = _or_null(schema)
+        return RecordField(name, schema, aliases, has_default=True, default_schema=_NULL)
+
+
+def _named(names: Sequence[str], record: Schema) -> RecordField | None:
+    """The field of the first of these names that a record has."""
+    fields = {f.name: f for f in record.fields}
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _type(schema: Schema) -> tuple[object, ...]:
+    symbols = schema.symbols if schema.kind == "enum" else ()
+    decimal = (schema.precision, schema.scale) if schema.logical == "decimal" else schema.size
+    return ("decimal" if schema.logical == "decimal" else schema.kind), schema.logical, decimal, symbols
+
+
+def _is_bytes(schema: Schema) -> bool:
+    return schema.kind in ("bytes", "fixed") and schema.logical not in ("decimal", "uuid")
+
+
+def _is_one_member(one: Schema, other: Schema) -> bool:
+    """Whether two types are one member of a union that versions share."""
+    if one.name and other.name and "decimal" not in (one.logical, other.logical):
+        return one.kind == other.kind and (one.kind != "record" or one.simple_name == other.simple_name)
+    if one.parts or other.parts:
+        return one.kind == other.kind
+    pairs = ({"int", "long"}, {"float", "double"})
+    if not one.logical and not other.logical:
+        return one.kind == other.kind or {one.kind, other.kind} in pairs
+    return bool(_times([one, other])) or one.logical == other.logical == "decimal"
+
+
+def _bytes(versions: list[Schema]) -> Schema | None:
+    """BINARY, where the last version is bytes, or all are that or strings."""
+    raw = [version for version in versions if _is_bytes(version) or (version.kind == "fixed" and not version.precision)]
+    texts = [version for version in versions if version.kind == "string"]
+    if not any(map(_is_bytes, versions)) or not (_is_bytes(versions[-1]) or len(raw) + len(texts) == len(versions)):
+        return None
+    sizes = {version.size for version in versions if version.kind == "fixed"}
+    if len(raw) == len(versions) and len(sizes) == 1 and all(version.kind == "fixed" for version in versions):
+        return Schema("fixed", size=sizes.pop(), combined=True)
+    return Schema("bytes", combined=True)
+
+
+def _scalar(versions: list[Schema]) -> Schema:
+    """A number, a time or a text: the narrowest that holds them all."""
+    return _same(versions) or _numbers(versions) or _times(versions) or _text(versions)
+
+
+def _same(versions: list[Schema]) -> Schema | None:
+    """The type that all have."""
+    return versions[-1] if len({_type(version) for version in versions}) == 1 else None
+
+
+def _numbers(versions: list[Schema]) -> Schema | None:
+    decimals = [version for version in versions if version.logical == "decimal"]
+    plain = {version.kind for version in versions if not version.logical}
+    if len(decimals) + sum(not version.logical for version in versions) < len(versions):
+        return None
+    if plain <= set(_INTEGERS):
+        return _decimal(decimals, plain) if decimals else Schema("long", combined=True)
+    if not decimals and plain <= {*_INTEGERS, *_FLOATS}:
+        return Schema("double", combined=True)
+    return None
+
+
+def _decimal(decimals: list[Schema], integers: Iterable[str]) -> Schema | None:
+    """As many digits before and after the point as any has; None for integers where a DECIMAL has fewer."""
+    scale = max(decimal.scale for decimal in decimals)
+    before = max([*(d.precision - d.scale for d in decimals), *(_INTEGERS[kind] for kind in integers)])
+    if before + scale > DIGITS and integers:
+        return None
+    return Schema("bytes", logical="decimal", precision=before + scale, scale=scale, combined=True)
+
+
+def _times(versions: list[Schema]) -> Schema | None:
+    """Times of one family in the finest unit; a date is a midnight."""
+    if any(version.kind not in ("int", "long") for version in versions):
+        return None
+    families = {family(version.logical) for version in versions}
+    if families not in ({"time"}, {"instant"}, {"local"}, {"date", "instant"}, {"date", "local"}):
+        return None
+    finest = max(
+        (version.logical for version in versions if version.logical != "date"),
+        key=lambda logical: _FINEST.index(logical.rpartition("-")[2]),
+    )
+    return Schema("int" if finest == "time-millis" else "long", logical=finest, combined=True)
+
+
+def _text(versions: list[Schema]) -> Schema:
+    """STRING: of texts and enums as they are, of anything else as in JSON."""
+    text = Schema("string", combined=True)
+    branches: dict[tuple[object, ...], Schema] = {}
+    for version in versions:
+        branch = text if version.kind in _TEXTS else version
+        branches.setdefault((branch.kind, branch.name, *_type(branch)), branch)
+    found = tuple(branches.values())
+    return text if found == (text,) else Schema("mixed", branches=found, combined=True)

@@ -1,0 +1,25 @@
+"""Names that Spark tells apart: it reads `id` and `ID` as one column, and Parquet takes no two such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """The names, where one differs from an earlier one in case alone, or is taken, with ``_2``, ``_3`` … after it.
+
+    Examples
+    --------
+    >>> distinct_names(["id", "ID", "_error_"], taken=["_error_"])
+    ['id', 'ID_2', '_error__2']
+    """
+    used, own = {name.lower() for name in taken}, {name.lower() for name in names}
+    found: list[str] = []
+    for name in names:
+        free, k = name, 1
+        while free.lower() in used or (k > 1 and free.lower() in own):
+            k += 1
+            free = f"{name}_{k}"
+        used.add(free.lower())
+        found.append(free)
+    return found
