@@ -52,6 +52,9 @@ Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storag
 
 from __future__ import annotations
 
+# Packages that share a name with a function are loaded first: a later import would put the package in its place.
+from sparkwire.kafka import cluster as _cluster  # noqa: F401
+from sparkwire.kafka import write as _write  # noqa: F401
 from sparkwire.kafka.api import check, cluster, picture, write
 
 __all__ = ["check", "cluster", "picture", "write"]
