@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 _MODES = ("errorifexists", "append", "overwrite")
 
@@ -28,7 +28,13 @@ def write(
     writer = ordered.write.format("kafka_log").options(**options)
     if mode == "errorifexists":
         writer = writer.option("ifExists", "error")
+    _be_active(df.sparkSession)
     writer.mode("overwrite" if mode == "overwrite" else "append").save(path)
+
+
+def _be_active(spark: SparkSession) -> None:
+    """Make a session this thread's: Spark looks a source up in that one, whatever session the rows are of."""
+    spark.createDataFrame([], "nothing INT")
 
 
 def _time_of(df: DataFrame) -> str:
