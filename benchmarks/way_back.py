@@ -105,7 +105,8 @@ def without_spark(size: int, path: Path) -> Timing:
 
     def run() -> None:
         shutil.rmtree(path, ignore_errors=True)
-        write_log.write_rows(asked, batches, "bench-0", 0)
+        write_log.begin(asked, "bench")
+        write_log.write_rows(asked, batches, "bench", "0", 0)
 
     timing = interleave({"ours": run}, rounds=5)["ours"]
     return Timing(tuple(len(batches) * per * size / taken / 1e9 for taken in timing.samples))

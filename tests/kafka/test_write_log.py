@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sparkwire.core.sources.staging import Folder
+from sparkwire.core.sources.folder import Folder
 from sparkwire.kafka.files import kafka_log
-from sparkwire.kafka.write import write_log
+from sparkwire.kafka.write import segment_writer, write_log
 from sparkwire.kafka.write.write_rows import HEADERS
 from tests.support import kafka_cases as golden
 from tests.support import log_files
@@ -53,13 +53,13 @@ def write(path: Path | str, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: b
     given = {"path": str(path)} | {name: str(value) for name, value in options.items()}
     job = uuid.uuid4().hex[:12]
     query = write_log.write_of(given, parts[0].schema, overwrite)
-    write_log.begin(query)
+    write_log.begin(query, job)
     try:
         staged = [
             one
             for task, rows in enumerate(parts)
             for one in write_log.write_rows(
-                query, [rows.slice(k, 7) for k in range(0, len(rows), 7)], f"{job}-{task}", task
+                query, [rows.slice(k, 7) for k in range(0, len(rows), 7)], job, f"{task}", task
             )
         ]
         write_log.commit(query, job, staged)
@@ -438,6 +438,19 @@ def test_what_a_broker_knows_of_producers_stays(tmp_path: Path) -> None:
     (folder / f"{1000:020}.snapshot").write_bytes(golden.archive("segments_v2")[name][:30])
     write(tmp_path / "b", rows_of(10, first=2000))
     assert [path.stem.lstrip("0") for path in folder.glob("*.snapshot")] == ["1000"]
+
+
+def test_rows_that_one_batch_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 2 GiB of values Arrow joins the rows that wait to some batches, not one: they are written in their order."""
+    monkeypatch.setattr(segment_writer, "_joined", list)
+    monkeypatch.setattr(write_log, "_WAITING", 1)
+    write(tmp_path, rows_of(100), batchBytes=10_000)
+    assert [row["offset"] for row in read(tmp_path)] == list(range(100))
+    assert [batch["record_count"] for batch in read_batches(tmp_path)] != [100]
+
+
+def read_batches(path: Path) -> list[Row]:
+    return [row for log in sorted(path.rglob("*.log")) for row in ask("kafka_batches", [log.read_bytes()])[0]]
 
 
 def test_segments_follow_each_other(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,57 @@ def test_wrong_arguments(spark: SparkSession, tmp_path: Path, options: dict[str,
         sparkwire.kafka.write(records(spark), str(tmp_path), **options)
 
 
+def test_two_writers_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
+    """Both at once: one of them fails in a sentence, or comes after the other; no row of one that succeeds is lost."""
+    df = records(spark).drop("offset")
+    said: list[str] = []
+
+    def append() -> None:
+        try:
+            sparkwire.kafka.write(df, str(tmp_path), mode="append", offsets="assign", tasks=2)
+            said.append("")
+        except Exception as error:  # noqa: BLE001  Spark's own, of several kinds
+            said.append(str(error))
+
+    writers = [threading.Thread(target=append) for _ in range(2)]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+    assert "" in said
+    assert all(not one or "one job writes to a partition" in one for one in said), said
+    assert read(spark, tmp_path).count() == 3000 * said.count("")
+
+
+def test_a_job_with_an_id_is_done_once(spark: SparkSession, tmp_path: Path) -> None:
+    df = records(spark, 0, 30).drop("offset")
+    for _ in range(2):
+        sparkwire.kafka.write(df, str(tmp_path), mode="append", offsets="assign", jobId="nightly-2026-11-25")
+    assert read(spark, tmp_path).count() == 30
+    with pytest.raises(
+        Exception, match="kafka_log takes jobId up to 128 letters, digits, dots, underscores and hyphens"
+    ):
+        sparkwire.kafka.write(df, str(tmp_path), mode="append", offsets="assign", jobId="a/b")
+
+
+def test_a_write_from_another_thread(spark: SparkSession, tmp_path: Path) -> None:
+    other = spark.newSession()
+    sparkwire.register(other)
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            sparkwire.kafka.write(records(other, 0, 30), str(tmp_path))
+        except Exception as error:  # noqa: BLE001  it is told below
+            failed.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    assert failed == []
+    assert read(spark, tmp_path).count() == 30
+
+
 def test_a_stream_writes_each_batch_once(spark: SparkSession, tmp_path: Path) -> None:
     df = records(spark).coalesce(1)
     source, target, checkpoint = (tmp_path / name for name in ("source", "target", "checkpoint"))
@@ -112,17 +165,12 @@ def test_a_stream_writes_each_batch_once(spark: SparkSession, tmp_path: Path) ->
     run()
     assert sorted(path.name for path in target.rglob("*.log")) == before
     assert same(df.where("offset < 6000"), target)
-    # A batch that was interrupted in its end is undone, and written again.
-    for name in ("1", ".1.crc"):
-        (checkpoint / "commits" / name).unlink()
-    [journal] = target.glob(".sparkwire-*.journal")
-    last = sorted((target / "orders-0").glob("*.log"))[-1]
-    journal.write_text(f'{{"named": {{"orders-0/x.deleted": "orders-0/{last.name}"}}, "replaced": {{}}}}')
-    last_of_other = sorted((target / "orders-1").glob("*.log"))[-1].stem
-    for path in (target / "orders-1").glob(f"{last_of_other}.*"):
-        path.unlink()
-    run()
-    assert same(df.where("offset < 6000"), target)
+    assert [path.name for path in target.glob(".sparkwire-*")] == [f".sparkwire-{query_id(checkpoint)}.done"]
+
+
+def query_id(checkpoint: Path) -> str:
+    found: str = json.loads((checkpoint / "metadata").read_text())["id"]
+    return found
 
 
 def test_a_stream_of_rows_alone() -> None:

@@ -1,4 +1,4 @@
-"""``python -m sparkwire dump | doctor | warm | publish``."""
+"""``python -m sparkwire dump | doctor | warm | publish | recover``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def arguments() -> argparse.ArgumentParser:
     publish.add_argument("schema", help="catalog.schema")
     publish.add_argument("wheel", help="/Volumes/…/sparkwire-….whl, or a requirement such as sparkwire==0.1.0")
     publish.add_argument("--environment-version", default="5", help="Databricks' serverless environment")
+    recover = commands.add_parser("recover", help="finish or undo what an interrupted write has left in a directory")
+    recover.add_argument("path", help="the directory that was written to, local or a URI")
+    recover.add_argument(
+        "--job",
+        action="append",
+        default=[],
+        metavar="JOB",
+        help="a job, named by what refused, whose process you know to be gone",
+    )
     return parser
 
 
@@ -54,6 +63,8 @@ def main() -> int:
         return dump_command.run(given)
     if given.command == "doctor":
         return _doctor()
+    if given.command == "recover":
+        return _recover(given.path, given.job)
     return _warm(given.directory) if given.command == "warm" else _publish(parser, given)
 
 
@@ -100,6 +111,18 @@ def _show_progress(done: int, all: int) -> None:
         bar = "#" * filled + "-" * (40 - filled)
         sys.stderr.write(f"\r[{bar}] {done} of {all} calls" + ("\n" if done == all else ""))
         sys.stderr.flush()
+
+
+def _recover(path: str, dead: list[str]) -> int:
+    from sparkwire.core.sources.job import recover
+
+    try:
+        lines = recover(path, dead)
+    except (OSError, ValueError) as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 1
+    sys.stdout.write("".join(f"{line}\n" for line in lines or [f"{path} has no unfinished job"]))
+    return 0
 
 
 def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from sparkwire.core.sources.format import Sink, Staged
+from sparkwire.core.sources.process import process_above
 
 
 @dataclass
@@ -32,12 +33,12 @@ class _Writer:
         self.sink: Sink = sink
         self.options = write
         self.job: str = uuid.uuid4().hex[:12]
-        self.sink.begin(write)
+        self.sink.begin(write, self.job, process_above("java"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         task = TaskContext.get()
-        attempt = f"{self.job}-{task.taskAttemptId()}-{os.getpid()}"
-        staged = self.sink.write_rows(self.options, iterator, attempt, task.partitionId())
+        attempt = f"{task.taskAttemptId()}-{os.getpid()}"
+        staged = self.sink.write_rows(self.options, iterator, self.job, attempt, task.partitionId())
         return Written(staged, task.getLocalProperty("sql.streaming.queryId"))
 
     def _staged(self, messages: Sequence[Any]) -> Staged:
@@ -48,7 +49,8 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[mi
     """One job."""
 
     def commit(self, messages: Sequence[Any]) -> None:
-        self.sink.commit(self.options, self.job, self._staged(messages))
+        once = (self.options.job_id, 0) if self.options.job_id else None
+        self.sink.commit(self.options, self.job, self._staged(messages), once)
 
     def abort(self, messages: Sequence[Any]) -> None:
         self.sink.abort(self.options, self.job)

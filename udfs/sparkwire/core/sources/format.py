@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from sparkwire.core.sources.job_file import Once
 from sparkwire.core.sources.options import Comparison
+from sparkwire.core.sources.process import Process
 
 Staged = Sequence[Any]
 """files that have been written and do not have their names yet"""
@@ -51,14 +53,14 @@ class Sink(Protocol):
     def write_of(self, given: Mapping[str, str], schema: pa.Schema, overwrite: bool, /) -> Any:
         """Raises ValueError where an option or a column is unknown or wrong."""
 
-    def begin(self, write: Any, /) -> None:
+    def begin(self, write: Any, job: str, owner: Process, /) -> None:
         """Before any task; raises ValueError where nothing can be written."""
 
-    def write_rows(self, write: Any, batches: Iterator[pa.RecordBatch], attempt: str, task: int, /) -> Staged:
+    def write_rows(self, write: Any, batches: Iterator[pa.RecordBatch], job: str, attempt: str, task: int, /) -> Staged:
         """The files of a task, none of which has its name yet."""
 
-    def commit(self, write: Any, job: str, staged: Staged, stream: tuple[str, int] | None = None, /) -> None:
-        """Give the files of all tasks their names; ``stream`` is a streaming query's id and the number of its batch."""
+    def commit(self, write: Any, job: str, staged: Staged, once: Once | None = None, /) -> None:
+        """Give the files of all tasks their names; ``once`` is the id of a job, or of a stream, and the number of its batch."""
 
     def abort(self, write: Any, job: str, /) -> None:
         """Remove what a job that failed has left."""

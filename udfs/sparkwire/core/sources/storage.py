@@ -83,6 +83,11 @@ class File(NamedTuple):
         return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None)
 
 
+def is_glob(path: str) -> bool:
+    """Whether a path is a pattern for names."""
+    return bool(_WILDCARD.search(path))
+
+
 def file_at(path: str) -> File:
     """The file that a path names, without a look at it."""
     place = place_of(path)
@@ -129,7 +134,7 @@ def listed(path: str) -> tuple[list[File], bool]:
     FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed.
     """
     place = place_of(path)
-    if _WILDCARD.search(place.path):
+    if is_glob(place.path):
         files = [file for found in sorted(_matches(place)) for file in _below(place, found)]
         if not files:
             raise FileNotFoundError(f"path {path} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}")

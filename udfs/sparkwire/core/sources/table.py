@@ -8,8 +8,11 @@ from typing import Any, Final, NoReturn, TypeVar
 import pyarrow as pa
 
 from sparkwire.core.sources import options
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job import refuse_unfinished
+from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.storage import File, listed, place_of
+from sparkwire.core.sources.storage import File, PathParts, is_glob, listed, place_of
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
@@ -71,16 +74,31 @@ def found_at(
     ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
     makes nothing of them, with places for ``{path}`` and how many ``{files}``.
 
-    OSError where there is nothing, or it must not be read; ValueError where there are files, but nothing is made of them.
+    OSError where there is nothing, or it must not be read; ValueError where there are files, but nothing is made of them, and
+    where a job that writes there has been interrupted.
     """
     found: dict[str, Found] = {}
     for path in paths:
         files, single = listed(path)
-        new = chosen(files, single, place_of(path).path)
+        place = place_of(path)
+        for top in _tops(place, files):
+            refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
+        files = [file for file in files if f"/{SIDE}/" not in file.path.removeprefix(place.path)]
+        new = chosen(files, single, place.path)
         if not new:
             raise ValueError(nothing.format(path=path, files=len(files)))
         found |= new
     return list(found.values())
+
+
+def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
+    """The directories that these files may have been written to as partitions, or streams."""
+    if not place.root:
+        folders = {file.folder for file in files}
+        return folders | {folder.rpartition("/")[0] or "/" for folder in folders}
+    found = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
+    above = place.path.rpartition("/")[0]
+    return found | ({above} if above.strip("/") and not is_glob(above) else set())
 
 
 def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:

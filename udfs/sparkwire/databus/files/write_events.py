@@ -20,9 +20,14 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import binary_of
+from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import options
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import Once
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish, joined
+from sparkwire.core.sources.process import Process
+from sparkwire.core.sources.staging import JOB_ID, Staging
+from sparkwire.core.sources.versions import Change
 from sparkwire.databus import layout
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files.databus_table import COLUMNS, NAME
@@ -32,7 +37,10 @@ from sparkwire.databus.scan import Events
 __all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
 
 _SUFFIX: Final = ".bin"
-_NUMBERED: Final = re.compile(rf"^(\d{{10}}){re.escape(_SUFFIX)}$")
+_DIGITS: Final = 10
+_NUMBERED: Final = re.compile(rf"(.*?)(\d{{{_DIGITS}}}){re.escape(_SUFFIX)}", re.DOTALL)
+_LONGEST_NAME: Final = 255
+"""[bytes]"""
 _TO_EVENT: Final = next(function for function in FUNCTIONS if function.name == "to_dbus_event")
 _FIELDS: Final = frozenset(column.name for column in FIELDS)
 
@@ -53,6 +61,7 @@ WRITE_OPTIONS: Final = (
     ),
     Option("fileBytes", options.size, 128 << 20, "from which on a file ends with its window [bytes]"),
     Option("wholeWindows", options.boolean, True, "whether a window without its end of period is refused"),
+    JOB_ID,
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
 )
 
@@ -65,6 +74,7 @@ class EventsWrite(NamedTuple):
     file_bytes: int
     whole_windows: bool
     overwrite: bool
+    job_id: str | None
 
 
 class StagedEvents(NamedTuple):
@@ -90,27 +100,33 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Ev
             raise ValueError(
                 f"{NAME} has no column {field.name!r} to write: it takes event, or the fields of dbus_event"
             )
-    return EventsWrite(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite)
+    return EventsWrite(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite, o["jobId"])
 
 
-def begin(write: EventsWrite) -> None:
-    """Nothing that is there can be in the way."""
+def begin(write: EventsWrite, job: str, owner: Process | None = None) -> None:
+    """Begin a job, before any task runs; errors as `jobs.begin`."""
+    jobs.begin(Folder(write.path), job, "", write.overwrite, owner)
 
 
-def write_rows(write: EventsWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedEvents]:
+def write_rows(
+    write: EventsWrite, batches: Iterable[pa.RecordBatch], job: str, attempt: str, task: int
+) -> list[StagedEvents]:
     """The files that one try of a task writes, none of them under its name yet.
 
-    ValueError where a row is no valid event, or a window has no end.
+    ValueError where a row is no valid event, or a window has no end, or another job writes to its stream.
     """
-    staging = Staging(Folder(write.path), attempt)
+    staging = Staging(Folder(write.path), job, attempt)
     streams: dict[str, _StreamWriter] = {}
     try:
         for batch in batches:
             for stream, events in _by_stream(write, batch):
                 if stream not in streams:
+                    staging.lock(stream)
                     streams[stream] = _StreamWriter(write, staging, stream, task)
                 streams[stream].add(events)
-        return [staged for writer in streams.values() for staged in writer.close()]
+        found = [staged for writer in streams.values() for staged in writer.close()]
+        staging.finish()
+        return found
     except BaseException:
         staging.discard()
         raise
@@ -186,7 +202,7 @@ class _StreamWriter:
 
     def _append(self, data: Any, is_end: bool) -> None:
         if self._output is None:
-            name, self._output = self._staging.create(self._stream, f"{len(self._done):010}{_SUFFIX}", _hidden)
+            name, self._output = self._staging.create(f"{len(self._done):0{_DIGITS}}{_SUFFIX}")
             self._done.append(StagedEvents(self._stream, self._task, len(self._done), name))
             self._size = 0
         self._output.write(data)
@@ -214,29 +230,41 @@ class _StreamWriter:
         raise ValueError(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}")
 
 
-def _hidden(name: str, mark: str) -> str:
-    return f".{name}.{mark}.tmp"
+def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: Once | None = None) -> None:
+    """Give the files of a job their names, behind those that are there; ``once`` as `jobs.commit`.
 
-
-def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], stream: tuple[str, int] | None = None) -> None:
-    """Give the files of a job their names; ``stream``: the query's id and its batch, which is not written twice."""
+    ValueError where what is there leaves no name to come after it.
+    """
     folder = Folder(write.path)
     streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
 
-    def change() -> JobChange:
-        named, replaced = dict[str, str](), dict[str, str]()
+    def changes() -> list[Change]:
+        found = []
         for name, some in streams.items():
             there = [file for file in folder.names(name) if not file.startswith((".", "_"))]
-            numbers = [int(match[1]) for file in there if (match := _NUMBERED.match(file))]
-            first = 0 if write.overwrite else max(numbers, default=-1) + 1
-            named |= {one.file: joined(name, f"{first + k:010}{_SUFFIX}") for k, one in enumerate(some)}
-            if write.overwrite:
-                replaced |= {joined(name, file): joined(name, _hidden(file, f"{job}-r")) for file in there}
-        return JobChange(named, replaced)
+            names = _names_after(None if write.overwrite else max(there, default=None), len(some))
+            placed = dict(zip((one.file for one in some), names, strict=True))
+            found.append(Change(name, placed, there if write.overwrite else ()))
+        return found
 
-    finish(folder, job, stream, list(streams), change)
+    jobs.commit(folder, job, changes, once)
+
+
+def _names_after(last: str | None, count: int) -> list[str]:
+    """Names of files, each after the one before, and all after ``last``: a reader takes files in the order of their names."""
+    if last is None:
+        prefix, first = "", 0
+    else:
+        found = _NUMBERED.fullmatch(last)
+        prefix, first = (found[1], int(found[2]) + 1) if found else (f"{last}.", 0)
+        if first + count > 10**_DIGITS:
+            prefix, first = f"{last}.", 0
+    names = [f"{prefix}{first + k:0{_DIGITS}}{_SUFFIX}" for k in range(count)]
+    if names and len(names[-1].encode()) > _LONGEST_NAME:
+        raise ValueError(f"{NAME} finds no name to come after {last}: rename that file, or write elsewhere")
+    return names
 
 
 def abort(write: EventsWrite, job: str) -> None:
     """Delete all that a job's tasks have written."""
-    discard_job(Folder(write.path), job)
+    jobs.abort(Folder(write.path), job)

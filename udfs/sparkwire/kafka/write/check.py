@@ -15,7 +15,10 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from sparkwire.base.errors import ERRORS, OK
-from sparkwire.core.sources.staging import Folder, joined
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job import unfinished
+from sparkwire.core.sources.job_file import SIDE
+from sparkwire.core.sources.staging import joined
 from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
@@ -29,7 +32,7 @@ Action = Literal["refuse", "stray", "truncate", "delete", "rebuild", "serve"]
 
 _CLEAN: Final = ".kafka_cleanshutdown"
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-_OTHER_FOLDERS: Final = ("remote-log-index-cache", "__cluster_metadata-0")
+_OTHER_FOLDERS: Final = ("remote-log-index-cache", "__cluster_metadata-0", SIDE)
 _GOING: Final = (".deleted", ".cleaned")
 _INDEXES: Final = {".index": OFFSET_INDEX.size, ".timeindex": TIME_INDEX.size}
 _METADATA: Final = re.compile(rb"\s*version: 0\s*\n\s*topic_id: [A-Za-z0-9_-]{22}\s*")
@@ -114,6 +117,8 @@ def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
     """What is wrong beside the partitions."""
     if is_locked(folder):
         yield Finding("", ".lock", "refuse", "a broker is running on this directory")
+    for what in unfinished(folder):
+        yield Finding(SIDE, "", "serve", what)
     for name in sorted({file.partition("/")[0] for file in files if "/" in file} - set(_OTHER_FOLDERS)):
         if partition_of(name) == (None, None):
             yield Finding(name, "", "refuse", "a directory here is named <topic>-<partition>")

@@ -118,10 +118,10 @@ class PartitionWriter:
 
     def encode(self, is_last: bool) -> None:
         """Write the rows that wait, but for those of a batch that has room for more."""
-        [*whole] = pa.Table.from_batches(self._waiting).combine_chunks().to_batches() if self._waiting else []
+        whole = _joined(self._waiting)
         self._waiting.clear()
         self.bytes = 0
-        for rows in whole:
+        for k, rows in enumerate(whole):
             offset, time, epochs = (np.asarray(rows.column(name)) for name in ("offset", "timestamp", "epoch"))
             if self._epoch is not None:
                 epochs = np.full(len(epochs), self._epoch)
@@ -132,7 +132,7 @@ class PartitionWriter:
             most = min(self._write.batch_bytes, self._write.max_message_bytes - BATCH_SIZE)
             count = int(cut_batches(sizes, offset, _apart(records, stamped, epochs), most, ends[1:]))
             ends[0] = 0
-            if not is_last:
+            if not is_last and k == len(whole) - 1:
                 count -= 1
                 rest = np.arange(ends[count], rows.num_rows)
                 self._waiting.append(rows.take(pa.array(rest)))  # a slice would keep all of them
@@ -184,6 +184,11 @@ class PartitionWriter:
     def _refuse(self, offset: int, what: str) -> NoReturn:
         topic, partition, _ = self._names
         raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+
+
+def _joined(waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows as one batch, or as some where one cannot hold them: 2 GiB of keys or values."""
+    return pa.Table.from_batches(waiting).combine_chunks().to_batches() if waiting else []
 
 
 def _sizes(records: RecordsToWrite) -> Ints:
@@ -250,8 +255,7 @@ class _Segment:
         self._stream = self._create(".log")
 
     def _create(self, suffix: str) -> Any:
-        topic, partition, _ = self._names
-        self._files[suffix], stream = self._staging.create(f"{topic}-{partition}", f"{self._base:020}{suffix}", hidden)
+        self._files[suffix], stream = self._staging.create(f"{self._base:020}{suffix}")
         return stream
 
     def room(self, places: Ints, last: Ints) -> int:
@@ -290,8 +294,3 @@ class _Segment:
         with self._create(SNAPSHOT) as stream:
             stream.write(NO_PRODUCERS)
         return StagedSegment(*self._names, self._base, self._last, self._files, tuple(self._epochs))
-
-
-def hidden(name: str, mark: str) -> str:
-    """A name that no reader takes, and that a broker deletes at its start."""
-    return f"{name}.{mark}.deleted"

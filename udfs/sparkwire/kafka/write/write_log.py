@@ -1,4 +1,4 @@
-"""What a write to `kafka_log` does, on the tasks and on the driver: it writes segments, and gives them their names at its end."""
+"""What a write to `kafka_log` does, on the tasks and on the driver: segments, and versions of partitions made of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.core.sources.staging import Folder, JobChange, Staging, discard_job, finish, joined
+from sparkwire.core.sources import job as jobs
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import Once
+from sparkwire.core.sources.process import Process
+from sparkwire.core.sources.staging import Staging, joined
 from sparkwire.core.sources.storage import File, OpenFile
+from sparkwire.core.sources.versions import Change
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
@@ -22,7 +27,7 @@ from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA
-from sparkwire.kafka.write.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment, hidden
+from sparkwire.kafka.write.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment
 from sparkwire.kafka.write.write_options import ERROR, LogWrite, write_of
 from sparkwire.kafka.write.write_rows import by_partition, rows_of
 
@@ -43,7 +48,8 @@ __all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
 class PartitionEnd(NamedTuple):
     """What a partition's directory has."""
 
-    files: list[str]
+    gone: frozenset[str]
+    """those of its files that do not stay"""
     next: int | None = None
     """the offset after its last one; None where it has no segment"""
     epochs: Epochs = ()
@@ -51,9 +57,14 @@ class PartitionEnd(NamedTuple):
     """whether a broker knows of producers at its end, as far as its newest snapshot and what follows that tell"""
 
 
-def begin(write: LogWrite) -> None:
-    """Refuse, before any task runs, what cannot be written to; ValueError where a broker is running on the directory."""
+def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
+    """Begin a job, before any task runs; ValueError where a broker is running on the directory, and as `jobs.begin`."""
     folder = Folder(write.path)
+    _refuse_broker(write, folder)
+    jobs.begin(folder, job, ".log", write.overwrite, owner)
+
+
+def _refuse_broker(write: LogWrite, folder: Folder) -> None:
     if is_locked(folder):
         raise ValueError(
             f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
@@ -75,16 +86,23 @@ def is_locked(folder: Folder) -> bool:
     return False
 
 
-def write_rows(write: LogWrite, batches: Iterable[pa.RecordBatch], attempt: str, task: int) -> list[StagedSegment]:
-    """The segments that one try of a task writes, none of them under its name yet; ValueError where a row cannot be written."""
-    staging = Staging(Folder(write.path), attempt)
+def write_rows(
+    write: LogWrite, batches: Iterable[pa.RecordBatch], job: str, attempt: str, task: int
+) -> list[StagedSegment]:
+    """The segments that one try of a task writes, none of them under its name yet.
+
+    ValueError where a row cannot be written, or another job writes to its partition.
+    """
+    staging = Staging(Folder(write.path), job, attempt)
     writers = _Writers(write, staging, task)
     try:
         for batch in batches:
             for topic, partition, rows in by_partition(rows_of(write, batch)):
                 writers.of(topic, partition).add(rows)
             writers.encode()
-        return writers.close()
+        found = writers.close()
+        staging.finish()
+        return found
     except BaseException:
         staging.discard()
         raise
@@ -103,6 +121,7 @@ class _Writers:
     def of(self, topic: str, partition: int) -> PartitionWriter:
         name = f"{topic}-{partition}"
         if name not in self._all:
+            self._staging.lock(name)
             epoch = None if self._write.has_epochs else _epoch(self._write, self._staging.folder, name)
             self._all[name] = PartitionWriter(self._write, self._staging, topic, partition, self._task, epoch)
         self._open.pop(name, None)
@@ -143,8 +162,8 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     return found
 
 
-def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], stream: tuple[str, int] | None = None) -> None:
-    """Give the segments of a job their names; ``stream``: the query's id and its batch, which is not written twice.
+def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Once | None = None) -> None:
+    """Make the new versions of partitions out of a job's segments; ``once`` as `jobs.commit`.
 
     ValueError where offsets are there twice, among the rows or in what was there before; nothing has changed then.
     """
@@ -154,24 +173,23 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], stream: t
         for name, some in groupby(sorted(staged, key=_order), key=lambda one: f"{one.topic}-{one.partition}")
     }
 
-    def change() -> JobChange:
-        begin(write)
-        changes = [_change(write, folder, job, name, some) for name, some in partitions.items()]
-        return JobChange(*(dict(chain.from_iterable(one[k].items() for one in changes)) for k in (0, 1)))
+    def changes() -> list[Change]:
+        _refuse_broker(write, folder)
+        return [_change(write, folder, job, name, some) for name, some in partitions.items()]
 
-    finish(folder, job, stream, list(partitions), change)
+    jobs.commit(folder, job, changes, once)
 
 
 def abort(write: LogWrite, job: str) -> None:
     """Delete all that a job's tasks have written."""
-    discard_job(Folder(write.path), job)
+    jobs.abort(Folder(write.path), job)
 
 
 def _order(staged: StagedSegment) -> tuple[Any, ...]:
     return staged.topic, staged.partition, staged.task, staged.first
 
 
-def _change(write: LogWrite, folder: Folder, job: str, name: str, staged: list[StagedSegment]) -> JobChange:
+def _change(write: LogWrite, folder: Folder, job: str, name: str, staged: list[StagedSegment]) -> Change:
     standing = _standing(write, folder, name)
     if write.assign:
         first = write.starting_offset if standing.next is None else standing.next
@@ -180,34 +198,34 @@ def _change(write: LogWrite, folder: Folder, job: str, name: str, staged: list[S
         staged = sorted(staged, key=lambda one: one.first)
         _check_offsets(folder, name, standing, staged)
     staged = _without_gaps(folder, staged, standing.next)
-    named = {
-        file: joined(name, f"{one.first:020}{suffix}")
+    placed = {
+        file: f"{one.first:020}{suffix}"
         for one in staged
         for suffix, file in sorted(one.files.items())
         if suffix != SNAPSHOT or not standing.has_producers
     }
     epochs = _joined_epochs(folder, name, [*standing.epochs, *chain.from_iterable(one.epochs for one in staged)])
-    replaced = set(standing.files)
+    gone = set(standing.gone)
     if epochs and list(epochs) != list(standing.epochs):
-        file = joined(name, hidden(EPOCHS, f"{job}-c"))
-        folder.write(file, checkpoint(epochs))
-        named[file] = joined(name, EPOCHS)
-        replaced |= {joined(name, EPOCHS)} if joined(name, EPOCHS) in _paths(folder, name) else set()
-    return JobChange(named, {file: hidden(file, f"{job}-r") for file in sorted(replaced)})
-
-
-def _paths(folder: Folder, name: str) -> list[str]:
-    return [joined(name, file) for file in folder.names(name)]
+        staging = Staging(folder, job, f"epochs-{name}")
+        file, stream = staging.create(EPOCHS)
+        with stream:
+            stream.write(checkpoint(epochs))
+        staging.finish()
+        placed[file] = EPOCHS
+        gone.add(EPOCHS)
+    return Change(name, placed, gone)
 
 
 def _standing(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
     """What stays of a partition, and the files that do not: all of it, or those of a last segment that has nothing in it."""
-    paths = _paths(folder, name)
+    files = folder.names(name)
     if write.overwrite:
-        return PartitionEnd([path for path in paths if not path.endswith((METADATA, ".deleted"))])
+        return PartitionEnd(frozenset(files) - {METADATA})
+    paths = [joined(name, file) for file in files]
     logs = sorted(path for path in paths if path.endswith(".log") and _base(path) is not None)
     if not logs:
-        return PartitionEnd([], epochs=_epochs(folder, name))
+        return PartitionEnd(frozenset(), epochs=_epochs(folder, name))
     last = _base(logs[-1]) or 0
     with _opened(folder, logs[-1]) as source:
         entry = Seeker(Log(source), Segment(source.file, None, None, last)).last()
@@ -220,7 +238,7 @@ def _standing(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
     if write.if_exists == ERROR and (entry or len(logs) > 1):
         raise ValueError(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
     stem = logs[-1].removesuffix("log")
-    gone = [path for path in paths if entry is None and path.startswith(stem) and not path.endswith(".deleted")]
+    gone = frozenset(file for file, path in zip(files, paths, strict=True) if entry is None and path.startswith(stem))
     after = entry.last + 1 if entry else last
     return PartitionEnd(gone, after, _epochs(folder, name), _has_producers(folder, paths, logs))
 
@@ -316,6 +334,7 @@ def _shift_index(folder: Folder, name: str, layout: np.dtype[Any], by: int) -> N
     entries["offset"] += by
     with folder.create(name) as stream:
         stream.write(entries.tobytes())
+    folder.sync(name)
 
 
 def _shift(folder: Folder, name: str, shift: int) -> None:
@@ -323,6 +342,7 @@ def _shift(folder: Folder, name: str, shift: int) -> None:
     if folder.is_local:
         with Path(folder.full(name)).open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
             _shift_batches(mapped, shift)
+        folder.sync(name)
         return
     data = bytearray(folder.read(name) or b"")
     _shift_batches(data, shift)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
+from sparkwire.core.sources.staging import JOB_ID
 from sparkwire.kafka import codecs
 from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, RECORDS
 from sparkwire.kafka.layout import TIMESTAMP_TYPES
@@ -76,6 +77,7 @@ WRITE_OPTIONS: Final = (
         APPEND,
         "`error` refuses partitions that have records; Spark's mode `overwrite` replaces them",
     ),
+    JOB_ID,
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
 )  # fmt: skip
 
@@ -99,6 +101,7 @@ class LogWrite(NamedTuple):
     max_message_bytes: int
     if_exists: str
     overwrite: bool
+    job_id: str | None
 
 
 def is_topic(name: str) -> bool:
@@ -126,7 +129,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     return LogWrite(
         o["path"], o["topic"], o["partition"], codecs.BY_NAME[o["compression"]].id, o["batchBytes"], o["segmentBytes"],
         o["indexIntervalBytes"], epoch, has_epochs, kept == ASSIGN, o["startingOffset"],
-        None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite,
+        None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite, o["jobId"],
     )  # fmt: skip
 
 

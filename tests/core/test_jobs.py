@@ -1,0 +1,386 @@
+"""Each partition is all of the old or all of the new: each change of the file system is, in turn, the last one or refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources import job as jobs
+from sparkwire.core.sources import process
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import SIDE
+from sparkwire.core.sources.staging import Staging
+from sparkwire.core.sources.versions import Change
+from tests.support.faults import EXIT, Kind, fault, in_child, quick_path
+
+__all__ = ["quick_path"]
+
+Files = dict[str, bytes]
+"""what a reader sees of a partition"""
+
+
+def job(
+    top: Path, name: str, parts: Mapping[str, Files], overwrite: bool = False, once: tuple[str, int] | None = None
+) -> None:
+    """Write files to partitions, and commit, as a sink does."""
+    folder = Folder(str(top))
+    jobs.begin(folder, name, "", overwrite)
+    try:
+        staging = Staging(folder, name, "0")
+        changes = []
+        for part, files in parts.items():
+            staging.lock(part)
+            placed = {}
+            for file, data in files.items():
+                staged, output = staging.create(file)
+                with output:
+                    output.write(data)
+                placed[staged] = file
+            changes.append(Change(part, placed, ()))
+        staging.finish()
+
+        def with_dropped() -> list[Change]:
+            return [one._replace(dropped=folder.names(one.name) if overwrite else ()) for one in changes]
+
+        jobs.commit(folder, name, with_dropped, once)
+    except BaseException:
+        jobs.abort(folder, name)
+        raise
+
+
+def seen(top: Path, part: str) -> Files:
+    found = (top / part).iterdir() if (top / part).exists() else []
+    return {file.name: file.read_bytes() for file in found if file.is_file() and not file.name.startswith(".")}
+
+
+OLD: Mapping[str, Files] = {"a": {"1": b"old a", "2": b"old"}, "b": {"1": b"old b"}}
+OVERWRITE: Mapping[str, Files] = {"a": {"1": b"new a"}, "b": {"1": b"new b", "3": b"new"}, "c": {"1": b"new c"}}
+APPEND: Mapping[str, Files] = {"a": {"3": b"more a"}, "b": {"2": b"more b", "3": b"more"}, "c": {"1": b"new c"}}
+WHOLE_OLD: Mapping[str, Files] = {"": {"1": b"old", "2": b"old"}}
+WHOLE_NEW: Mapping[str, Files] = {"": {"1": b"new", "3": b"new"}}
+WHOLE_MORE: Mapping[str, Files] = {"": {"3": b"more", "4": b"more"}}
+
+CASES = {
+    "overwrite": (OLD, OVERWRITE, True),
+    "append": (OLD, APPEND, False),
+    "overwrite files in the path": (WHOLE_OLD, WHOLE_NEW, True),
+    "append files in the path": (WHOLE_OLD, WHOLE_MORE, False),
+}
+
+
+def after(old: Mapping[str, Files], new: Mapping[str, Files], overwrite: bool) -> dict[str, Files]:
+    return {part: files if overwrite else {**old.get(part, {}), **files} for part, files in new.items()}
+
+
+def check_one_version(top: Path, old: Mapping[str, Files], whole: Mapping[str, Files], step: int) -> bool:
+    """Whether all of it is the new one; a partition that is replaced in one step is always of one version."""
+    is_new = {part: seen(top, part) == files for part, files in whole.items()}
+    for part in whole:
+        if part:
+            assert is_new[part] or seen(top, part) == old.get(part, {}), (step, part)
+    return all(is_new.values())
+
+
+def refusal(top: Path) -> str:
+    """What a reader is told, nothing where it may read."""
+    try:
+        jobs.refuse_unfinished(Folder(str(top)))
+    except ValueError as refused:
+        return str(refused)
+    return ""
+
+
+@pytest.mark.parametrize("exchanges", [True, False], ids=["exchange", "renames"])
+@pytest.mark.parametrize("case", CASES)
+def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool) -> None:
+    old, new, overwrite = CASES[case]
+    whole, step, lost = after(old, new, overwrite), 0, 0
+    while True:
+        top = quick_path / f"{step}"
+        job(top, "first", old)
+
+        def second(top: Path = top, step: int = step) -> None:
+            with fault("killed", step, exchanges=exchanges):
+                job(top, "second", new, overwrite, ("id", 1))
+
+        code = in_child(second)
+        if exchanges and "" not in whole:
+            check_one_version(top, old, whole, step)
+        refused = refusal(top)
+        if refused:
+            lost += 1
+            assert "job second (since 20" in refused
+            assert "was interrupted while it replaced" in refused
+            assert refused.endswith(f"Run: python -m sparkwire recover {top}")
+        else:  # all of one version
+            assert check_one_version(top, old, whole, step) or {part: seen(top, part) for part in old} == old, step
+        if code == 0:
+            break
+        assert code == EXIT
+        if step % 2:
+            jobs.recover(str(top))
+            all_new = check_one_version(top, old, whole, step)
+            assert all_new or {part: seen(top, part) for part in old} == old, step
+        # It is tried again, as another job of the same id.
+        job(top, "third", new, overwrite, ("id", 1))
+        assert {part: seen(top, part) for part in whole} == whole, step
+        left = {str(file.relative_to(top)) for file in top.rglob("*") if file.name.startswith(".") or SIDE in str(file)}
+        assert left == {".sparkwire-id.done"}, step
+        step += 1
+    assert step > 30
+    assert lost > 0
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from there on"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["EACCES", "ENOSPC"])
+def test_each_step_is_refused(quick_path: Path, case: str, kind: Kind, lasting: bool) -> None:
+    old, new, overwrite = CASES[case]
+    whole, step, stuck = after(old, new, overwrite), 0, 0
+    while True:
+        top = quick_path / f"{step}"
+        job(top, "first", old)
+        failed = None
+        with fault(kind, step, lasting) as done:
+            try:
+                job(top, "second", new, overwrite)
+            except (OSError, ValueError) as error:
+                failed = error
+        all_new = all(seen(top, part) == files for part, files in whole.items())
+        if isinstance(failed, ValueError):
+            stuck += 1
+            assert f"Nothing is lost: once what is in the way is away, run: python -m sparkwire recover {top}" in str(
+                failed
+            )
+            assert "while it replaced" in refusal(top)
+            jobs.recover(str(top))
+            all_new = check_one_version(top, old, whole, step)
+            assert all_new or {part: seen(top, part) for part in old} == old
+        elif failed is None:
+            assert all_new, step  # what is left to be cleared away is no failure
+        else:
+            assert {part: seen(top, part) for part in old} == old, step
+            assert seen(top, "c") == {}
+        if failed is None and len(done) <= step:
+            break
+        jobs.recover(str(top), ["second"])  # whose process, this one, is there
+        assert not (top / SIDE).exists(), step
+        if not all_new:
+            job(top, "third", new, overwrite)
+        assert {part: seen(top, part) for part in whole} == whole, step
+        step += 1
+    assert step > 30
+    assert (stuck > 0) == lasting
+
+
+def test_a_partition_has_one_writer(tmp_path: Path) -> None:
+    job(tmp_path, "first", OLD)
+    folder = Folder(str(tmp_path))
+    jobs.begin(folder, "one", "", False)
+    jobs.begin(folder, "two", "", False)
+    jobs.lock(folder, "one", "a")
+    jobs.lock(folder, "one", "a")
+    jobs.lock(folder, "two", "b")
+    with pytest.raises(
+        ValueError, match=r"/a is being written to by job one \(since 20.*, process \d+ on .*\): one job writes"
+    ) as caught:
+        jobs.lock(folder, "two", "a")
+    assert str(caught.value).endswith(
+        f"Wait for it or, if you know that it is gone, run: python -m sparkwire recover {tmp_path} --job one"
+    )
+    jobs.abort(folder, "one")
+    jobs.lock(folder, "two", "a")
+    with pytest.raises(ValueError, match=r"job one in .* has ended, or was taken for dead: run it again"):
+        jobs.lock(folder, "one", "c")
+    jobs.abort(folder, "two")
+    assert not (tmp_path / SIDE).exists()
+
+
+def test_a_lock_of_the_dead_is_void(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+
+    def killed() -> None:
+        jobs.begin(folder, "one", "", False)
+        jobs.lock(folder, "one", "a")
+        os._exit(EXIT)
+
+    assert in_child(killed) == EXIT
+    assert (tmp_path / SIDE / "locks" / "a" / "one").exists()
+    job(tmp_path, "two", OLD)
+    assert {part: seen(tmp_path, part) for part in OLD} == OLD
+    assert not (tmp_path / SIDE).exists()
+
+
+def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
+    """Nobody here can know whether its process is gone."""
+    folder = Folder(str(tmp_path))
+    elsewhere = process.this_process()._replace(host="elsewhere", pid=1)
+    jobs.begin(folder, "one", "", False, elsewhere)
+    jobs.lock(folder, "one", "a")
+    with pytest.raises(ValueError, match=r"/a is being written to by job one \(since .*, process 1 on elsewhere\)"):
+        job(tmp_path, "two", OLD)
+    [line] = jobs.recover(str(tmp_path))
+    assert line.endswith("is left alone: it may be at work. If you know that it is gone, add --job one")
+    [line] = jobs.recover(str(tmp_path), ["one"])
+    assert line.endswith("had changed nothing: it is cleared away")
+    job(tmp_path, "two", OLD)
+
+
+def test_a_process_that_is_gone() -> None:
+    here = process.this_process()
+    assert not process.is_gone(here)
+    assert process.is_gone(here._replace(born="1"))  # its number has been given again
+    assert process.is_gone(here._replace(pid=2**22 + 1))
+    assert not process.is_gone(here._replace(pid=None))
+    assert not process.is_gone(here._replace(machine="another"))
+    assert process.process_above("no such program").pid is None
+
+
+def test_a_partition_that_has_changed_since(tmp_path: Path) -> None:
+    """Since the job began, where it replaces what it may have read; since it took the partition, in any case."""
+    job(tmp_path, "first", OLD)
+    folder = Folder(str(tmp_path))
+    jobs.begin(folder, "one", "", True)
+    job(tmp_path, "two", APPEND)
+    with pytest.raises(ValueError, match="/a has changed since this job began: run it again, so that it reads what is"):
+        jobs.lock(folder, "one", "a")
+    jobs.abort(folder, "one")
+    jobs.begin(folder, "three", "", False)
+    jobs.lock(folder, "three", "a")
+    with (tmp_path / "a" / "1").open("ab") as file:
+        file.write(b"a broker was here")
+    with pytest.raises(ValueError, match="/a has changed since this job took it: a broker was there, or somebody else"):
+        jobs.commit(folder, "three", lambda: [Change("a", {}, ())])
+    assert seen(tmp_path, "a")["1"] == b"old aa broker was here"
+    assert not (tmp_path / SIDE).exists()
+
+
+def test_what_a_broker_has_written_meanwhile_stays(tmp_path: Path) -> None:
+    """Between the kill and the recovery it appended to a partition that had not been replaced yet."""
+    for step in range(200):
+        top = tmp_path / f"{step}"
+        job(top, "first", OLD)
+
+        def second(top: Path = top, step: int = step) -> None:
+            with fault("killed", step):
+                job(top, "second", OVERWRITE, True)
+
+        in_child(second)
+        if seen(top, "a") == OVERWRITE["a"]:
+            break
+    assert seen(top, "b") == OLD["b"]
+    with (top / "b" / "1").open("ab") as file:
+        file.write(b", and more")
+    with pytest.raises(
+        ValueError, match=r"/b has changed since job second .* was interrupted: run python -m sparkwire recover"
+    ):
+        job(top, "third", APPEND)
+    [line] = jobs.recover(str(top))
+    assert line.endswith("is finished, but for b, which changed meanwhile and stay as they are")
+    assert seen(top, "a") == OVERWRITE["a"]
+    assert seen(top, "b") == {"1": b"old b, and more"}
+    assert seen(top, "c") == OVERWRITE["c"]
+    assert not (top / SIDE).exists()
+
+
+def test_a_job_with_an_id_is_done_once(tmp_path: Path) -> None:
+    job(tmp_path, "first", {"a": {"1": b"1"}}, once=("query", 0))
+    job(tmp_path, "again", {"a": {"2": b"1"}}, once=("query", 0))
+    job(tmp_path, "next", {"a": {"3": b"2"}}, once=("query", 1))
+    job(tmp_path, "other", {"a": {"4": b"3"}}, once=("other", 0))
+    assert seen(tmp_path, "a") == {"1": b"1", "3": b"2", "4": b"3"}
+    (tmp_path / ".sparkwire-query.done").write_text("{")
+    with pytest.raises(
+        ValueError, match=r"\.sparkwire-query\.done is damaged \(.*\), so that it does not say whether the job"
+    ):
+        job(tmp_path, "again", {"a": {"2": b"1"}}, once=("query", 0))
+    assert "2" not in seen(tmp_path, "a")
+
+
+def files_of(top: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(top)): file.read_bytes() for file in sorted(top.rglob("*")) if file.is_file()}
+
+
+def write_job_file(top: Path, **changed: Any) -> None:
+    """The file of a job that is dead and had decided."""
+    (top / SIDE / "evil" / "new" / "t-0").mkdir(parents=True)
+    (top / SIDE / "evil" / "0-0.log").write_text("staged")
+    said = {
+        "job": "evil", "since": "now", "data": "", "seen": None, "once": None,
+        "owner": process.this_process()._replace(born="gone")._asdict(),
+        "plan": {"swaps": {}, "moves": {}, "dropped": []},
+    } | changed  # fmt: skip
+    (top / SIDE / "evil" / "job.json").write_text(json.dumps(said))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"swaps": {"../victim": None}},
+        {"swaps": {"t-0/../../victim": None}},
+        {"swaps": {"/tmp": None}},
+        {"swaps": {"": None}},
+        {"swaps": {"link": {}}},
+        {"swaps": {SIDE: {}}},
+        {"moves": {f"{SIDE}/evil/0-0.log": "t-0/../../victim"}},
+        {"moves": {f"{SIDE}/evil/0-0.log": "/victim"}},
+        {"moves": {f"{SIDE}/evil/0-0.log": "link/file"}},
+        {"moves": {f"{SIDE}/evil/0-0.log": "t-0/deep/er"}},
+        {"moves": {"t-0/mine": "t-0/other"}},
+        {"moves": {f"{SIDE}/evil/../../../victim/file": "t-0/other"}},
+        {"dropped": ["t-0/../../victim/file"]},
+        {"dropped": ["link/file"]},
+        {"dropped": ["t-0/\0"]},
+        {"dropped": "t"},
+        {"swaps": []},
+        {"swaps": {"t-0": {"x": "y"}}},
+    ],
+)  # fmt: skip
+def test_nothing_leads_outside(tmp_path: Path, plan: dict[str, Any]) -> None:
+    top, victim = tmp_path / "top", tmp_path / "victim"
+    for folder in (top / "t-0", victim):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("mine")
+    (top / "link").symlink_to(victim)
+    write_job_file(top, plan={"swaps": {}, "moves": {}, "dropped": []} | plan)
+    before = files_of(tmp_path)
+    for attempt in (lambda: jobs.recover(str(top)), lambda: job(top, "next", {"a": {"1": b""}})):
+        with pytest.raises(
+            ValueError, match=r"evil/job\.json is damaged \(.*\), so that nobody knows what the job was"
+        ):
+            attempt()
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"job": "evil"}'])
+def test_a_damaged_job_file_is_a_sentence(tmp_path: Path, text: bytes) -> None:
+    write_job_file(tmp_path)
+    (tmp_path / SIDE / "evil" / "job.json").write_bytes(text)
+    for attempt in (
+        jobs.recover,
+        lambda path: jobs.refuse_unfinished(Folder(path)),
+        lambda path: job(Path(path), "x", OLD),
+    ):
+        with pytest.raises(ValueError, match=r"evil/job\.json is damaged"):
+            attempt(str(tmp_path))
+
+
+@pytest.mark.parametrize("at", [SIDE, f"{SIDE}/locks", f"{SIDE}/evil", f"{SIDE}/evil/new", "t-0"])
+def test_links_are_not_followed(tmp_path: Path, at: str) -> None:
+    top, victim = tmp_path / "top", tmp_path / "victim"
+    write_job_file(top, plan={"swaps": {"t-0": {}}, "moves": {}, "dropped": []})
+    (top / SIDE / "locks" / "t-0").mkdir(parents=True)
+    (top / "t-0").mkdir()
+    (top / at).rename(victim)
+    (top / at).symlink_to(victim)
+    (victim / "evil").mkdir(exist_ok=True)
+    (victim / "mine").write_text("mine")
+    before = files_of(victim)
+    with pytest.raises(ValueError, match=r"is a symbolic link|is damaged|is not there, which"):
+        jobs.recover(str(top))
+    assert files_of(victim) == before

@@ -1,0 +1,31 @@
+"""Jobs with an id: which of them have been done."""
+
+from __future__ import annotations
+
+import json
+
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import Once, id_of
+
+
+def is_done(folder: Folder, once: Once) -> bool:
+    """Whether a job of this id has been done, with this number or a higher one."""
+    text = folder.read(_done_name(once))
+    if text is None:
+        return False
+    try:
+        return int(json.loads(text)["number"]) >= once[1]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{folder.shown(_done_name(once))} is damaged ({error}), so that it does not say whether the job is done: look, and "
+            "delete it if it is not"
+        ) from None
+
+
+def _done_name(once: Once) -> str:
+    return f".sparkwire-{id_of(once[0])}.done"
+
+
+def note_done(folder: Folder, once: Once, job: str, first: str) -> None:
+    """Note that it has been; ``first`` as `Folder.write`."""
+    folder.write_to_disk(_done_name(once), json.dumps({"number": once[1], "job": job}).encode(), first)

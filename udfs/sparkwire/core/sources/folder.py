@@ -1,0 +1,261 @@
+"""A directory that is written to, local or by URI: each method is one change of a file system, or one look at it.
+
+Local files go by Python's own ``os``, since a commit needs what ``pyarrow.fs`` does not have: `Folder.sync`, `Folder.link` and
+`Folder.exchange`. Where paths are mere keys, a directory is there as soon as something is in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any, Final
+
+from pyarrow import fs
+
+from sparkwire.core.sources.storage import PathParts, filesystem, place_of
+
+_AT_CWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
+_SYNCED_AT_ONCE: Final = 8
+_NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+"""how a kernel or a file system says that it does not exchange"""
+
+
+class Folder:
+    """A directory that is written to; names are relative to it."""
+
+    def __init__(self, path: str) -> None:
+        self.place: PathParts = place_of(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"place": self.place}
+
+    @cached_property
+    def _opened(self) -> tuple[Any, str]:
+        return filesystem(self.place.root, self.place.path or "/", self.place.query)
+
+    @property
+    def is_local(self) -> bool:
+        return not self.place.root
+
+    def full(self, name: str) -> str:
+        """The path in its filesystem."""
+        return f"{self._opened[1].rstrip('/')}/{name}" if name else self._opened[1]
+
+    def shown(self, name: str) -> str:
+        """The path as users see it."""
+        return f"{self.place.root}{self.place.path}/{name}".rstrip("/")
+
+    # -- looks
+
+    def read(self, name: str) -> bytes | None:
+        """A file, None where there is none."""
+        try:
+            if self.is_local:
+                with open(self.full(name), "rb") as file:  # noqa: PTH123
+                    return file.read()
+            with self._opened[0].open_input_stream(self.full(name)) as stream:
+                return bytes(stream.read())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def names(self, name: str = "") -> list[str]:
+        """The files in a directory, none where it is not there."""
+        return sorted(self.sizes(name))
+
+    def sizes(self, name: str = "") -> dict[str, int]:
+        """The files in a directory, each with its size [bytes]."""
+        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
+        return {info.base_name: info.size for info in found if info.type == fs.FileType.File}
+
+    def folders(self, name: str = "") -> list[str]:
+        """The directories in a directory, none where it is not there."""
+        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
+        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
+
+    def tree(self, name: str = "") -> list[str]:
+        """The files in a directory and below, by their names in this one."""
+        top = self.full("").rstrip("/") + "/"
+        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), recursive=True, allow_not_found=True))
+        return sorted(info.path.removeprefix(top) for info in found if info.type == fs.FileType.File)
+
+    def has(self, name: str) -> bool:
+        """Whether a file or a directory is there."""
+        if self.is_local:
+            return os.path.lexists(self.full(name))
+        return bool(self._opened[0].get_file_info(self.full(name)).type != fs.FileType.NotFound)
+
+    def version(self, name: str) -> list[int] | None:
+        """What changes when a local directory is replaced, or something in it; None where it is not there."""
+        try:
+            state = os.stat(self.full(name))  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+        return [state.st_ino, state.st_mtime_ns]
+
+    def check_inside(self, name: str) -> None:
+        """ValueError where a name leads, or a symbolic link on its way may lead, out of the directory."""
+        parts = name.split("/")
+        if any(part in ("", ".", "..") or "\0" in part for part in parts):
+            raise ValueError(f"{name!r} is no name in {self.shown('')}")
+        for k in range(len(parts)) if self.is_local else ():
+            path = "/".join(parts[: k + 1])
+            if os.path.islink(self.full(path)):  # noqa: PTH114
+                raise ValueError(
+                    f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
+                )
+
+    # -- changes
+
+    def make(self, name: str) -> None:
+        """A directory in it, with those above; where paths are mere keys there is nothing to make."""
+        if self.is_local:
+            os.makedirs(self.full(name), exist_ok=True)  # noqa: PTH103
+        elif isinstance(self._opened[0], fs.HadoopFileSystem):
+            self._opened[0].create_dir(self.full(name))
+
+    def create(self, name: str) -> Any:
+        """A stream into a new file; an object is there once the stream is closed."""
+        if self.is_local:
+            return open(self.full(name), "wb")  # noqa: PTH123
+        return self._opened[0].open_output_stream(self.full(name))
+
+    def write(self, name: str, data: bytes, first: str) -> None:
+        """A small file, whole or not at all: ``first`` is its name until it is whole."""
+        with self.create(first if self.is_local else name) as stream:
+            stream.write(data)
+        if self.is_local:
+            self.move(first, name)
+
+    def write_to_disk(self, name: str, data: bytes, first: str) -> None:
+        """The same, and it is on disk."""
+        with self.create(first if self.is_local else name) as stream:
+            stream.write(data)
+        if self.is_local:
+            self.sync(first)
+            self.move(first, name)
+            self.sync(name.rpartition("/")[0])
+
+    def move(self, name: str, to: str) -> None:
+        """Rename; a file replaces one of that name."""
+        if self.is_local:
+            os.replace(self.full(name), self.full(to))  # noqa: PTH105
+            return
+        if isinstance(self._opened[0], fs.HadoopFileSystem) and self.has(to):
+            self.remove(to)
+        self._opened[0].move(self.full(name), self.full(to))
+
+    def exchange(self, name: str, to: str) -> bool:
+        """Give two local directories each other's names in one step; False where this system cannot."""
+        return _exchange(self.full(name), self.full(to))
+
+    def link(self, name: str, to: str) -> None:
+        """Another name for a local file; where the file system has no such links, a copy."""
+        try:
+            os.link(self.full(name), self.full(to), follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+                raise
+            shutil.copy2(self.full(name), self.full(to), follow_symlinks=False)
+            self.sync(to)
+
+    def link_tree(self, name: str, to: str) -> None:
+        """The same for all files of a directory and below."""
+        os.mkdir(self.full(to))  # noqa: PTH102
+        with os.scandir(self.full(name)) as entries:
+            for entry in entries:
+                one = self.link_tree if entry.is_dir(follow_symlinks=False) else self.link
+                one(f"{name}/{entry.name}", f"{to}/{entry.name}")
+        self.sync(to)
+
+    def as_mode_of(self, name: str, of: str) -> None:
+        """Give a local directory the permissions of another."""
+        os.chmod(self.full(name), stat.S_IMODE(os.stat(self.full(of)).st_mode))  # noqa: PTH101, PTH116
+
+    def sync(self, name: str) -> None:
+        """See to it that a local file, or which names a local directory has, is on disk."""
+        if self.is_local and os.name == "posix":  # others open no directory
+            opened = os.open(self.full(name), os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+
+    def sync_all(self, names: Iterable[str]) -> None:
+        """The same for many: a disk takes those that come at once together."""
+        if self.is_local:
+            with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
+                for _ in pool.map(self.sync, names):
+                    pass
+
+    def remove(self, name: str) -> None:
+        """Delete a file, if it is there."""
+        with suppress(FileNotFoundError):
+            if self.is_local:
+                os.unlink(self.full(name))  # noqa: PTH108
+            else:
+                self._opened[0].delete_file(self.full(name))
+
+    def remove_tree(self, name: str) -> None:
+        """Delete a directory with all that is in it, if it is there; symbolic links are not followed."""
+        if not self.is_local:
+            self._opened[0].delete_dir_contents(self.full(name), missing_dir_ok=True)
+            with suppress(FileNotFoundError):
+                self._opened[0].delete_dir(self.full(name))
+            return
+        try:
+            with os.scandir(self.full(name)) as entries:
+                found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except FileNotFoundError:
+            return
+        for one, is_folder in found:
+            (self.remove_tree if is_folder else self.remove)(f"{name}/{one}")
+        with suppress(FileNotFoundError):
+            os.rmdir(self.full(name))  # noqa: PTH106
+
+    def remove_empty(self, name: str) -> None:
+        """Delete a local directory that has nothing in it."""
+        if self.is_local:
+            try:
+                os.rmdir(self.full(name))  # noqa: PTH106
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """While no other process is in here with the same directory; False where its file system has no such locks."""
+        if not self.is_local or os.name != "posix":
+            yield False
+            return
+        import fcntl  # which other systems do not have
+
+        opened = os.open(self.full(""), os.O_RDONLY)
+        try:
+            is_alone = True
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX)
+            except OSError:  # NFS locks no directory
+                is_alone = False
+            yield is_alone
+        finally:
+            os.close(opened)
+
+
+def _exchange(one: str, other: str) -> bool:
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
+    if call is None:
+        return False
+    if call(_AT_CWD, os.fsencode(one), _AT_CWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NO_EXCHANGE:
+        return False
+    raise OSError(code, os.strerror(code), one, None, other)

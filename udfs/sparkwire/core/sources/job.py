@@ -1,0 +1,229 @@
+"""A job that writes to partitions: each of them is all of the old or all of the new, whatever is interrupted.
+
+    path/orders-0/…                                   a partition, as readers and brokers see it
+    path/__cluster_metadata-0.sparkwire-future/       what jobs have here, by a name that a broker leaves alone
+        locks/orders-0/<job>                          who writes to a partition
+        <job>/job.json                                whose it is, and what it is about to do; without it the rest is rubbish
+        <job>/<attempt>-….log                         what its tasks have written
+        <job>/new/orders-0/                           the new version; after the exchange the old one
+        <job>/old/orders-0/                           the old one where a system cannot exchange
+    path/.sparkwire-<id>.done                         a job with an id that has been done
+
+A job takes a lock on each partition before it writes to it. At its end it makes of each partition a new version beside it: links
+to the files that stay, and its own. Once all of them are on disk its file says so; from then on it will be finished. Each
+version takes its partition's place in one step, and carries a mark by which that is known. Then the job's file goes: it is
+done.
+
+Where a partition is no directory of its own (object stores; event files right in the path), its files are moved one by one, those
+that they replace are put aside first, and readers wait or refuse until all is done.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from sparkwire.core.sources.done import is_done
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
+from sparkwire.core.sources.process import Process, is_gone, is_here, this_process
+from sparkwire.core.sources.versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
+
+_PATIENCE: Final = 30.0
+"""with a job that is at work [s]"""
+_PAUSE: Final = 0.05  # [s]
+_log: Final = logging.getLogger("sparkwire")
+
+
+# -- a job from its begin to its end
+
+
+def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | None = None) -> None:
+    """Begin a job, once what is left of those that have died is finished or undone.
+
+    ``data``: with what the names of data files end. ``replaces``: whether it replaces partitions, which it may have read.
+
+    ValueError where the file of another job is damaged, or a partition of it has changed since it was interrupted.
+    """
+    folder.make("")
+    with folder.alone() as is_alone:
+        for line in _recover(folder, (), is_alone, keeps_changed=False):
+            _log.warning("%s", line)
+        seen = None
+        if replaces and folder.is_local:
+            seen = {name: found for name in folder.folders() if name != SIDE and (found := folder.version(name))}
+        save(
+            folder, JobState(job, owner or this_process(), datetime.now(UTC).isoformat(timespec="seconds"), data, seen)
+        )
+
+
+def lock(folder: Folder, job: str, partition: str) -> None:
+    """Take a partition for a job, or see that it has it; ValueError where another one has it, or it has changed."""
+    name = partition or WHOLE
+    mine = f"{LOCKS}/{name}/{job}"
+    if folder.has(mine):
+        return
+    folder.check_inside(name)
+    with folder.alone():
+        its = opened(folder, job)
+        if folder.has(mine):
+            return
+        if its.seen is not None and partition and folder.version(partition) != its.seen.get(partition):
+            raise ValueError(
+                f"{folder.shown(partition)} has changed since this job began: run it again, so that it reads what is there now"
+            )
+        folder.make(f"{LOCKS}/{name}")
+        was = json.dumps(data_files(folder, its.data, partition)).encode()
+        folder.write(mine, was, f"{SIDE}/{job}/lock-{name}")
+        for other in folder.names(f"{LOCKS}/{name}"):
+            holder = None if other == job else state_of(folder, other)
+            if holder is not None:
+                folder.remove(mine)
+                raise ValueError(
+                    f"{folder.shown(partition)} is being written to by {holder}: one job writes to a partition. "
+                    f"{_what_to_do(folder, holder)}"
+                )
+
+
+def _what_to_do(folder: Folder, holder: JobState) -> str:
+    if is_gone(holder.owner):
+        return "Its process is gone: run this again, and what it has left is cleared away first"
+    recover = f"python -m sparkwire recover {folder.shown('')} --job {holder.job}"
+    return f"Wait for it or, if you know that it is gone, run: {recover}"
+
+
+def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], once: Once | None = None) -> None:
+    """End a job: all of its changes or none.
+
+    ``once``: an id and a number; a job of this id and this number, or a lower one, that has been done is not done again.
+
+    ValueError or OSError where it cannot be: nothing has changed then, or the sentence says how to go on.
+    """
+    try:
+        its = opened(folder, job)
+        if once and is_done(folder, once):
+            _closed(folder, job)
+            return
+        decided = its._replace(plan=prepared(folder, its, changes()), once=once)
+        with folder.alone():
+            opened(folder, job)
+            carry_out(folder, decided)
+            _cleared(folder, job)
+    except Unfinished:
+        raise
+    except BaseException:
+        _closed(folder, job)
+        raise
+
+
+def abort(folder: Folder, job: str) -> None:
+    """Forget a job with all that it has written, unless it has decided: then `recover` goes on with it."""
+    with folder.alone():
+        its = state_of(folder, job)
+        if its is None or its.plan is None:
+            _close(folder, job)
+
+
+def _closed(folder: Folder, job: str) -> None:
+    """Forget a job that has changed nothing, or is done."""
+    with folder.alone():
+        _cleared(folder, job)
+
+
+def _cleared(folder: Folder, job: str) -> None:
+    """The same; what is left where that is refused is rubbish."""
+    try:
+        _close(folder, job)
+    except OSError as error:
+        _log.warning("%s is left, and may be deleted: %s", folder.shown(f"{SIDE}/{job}"), error)
+
+
+def _close(folder: Folder, job: str) -> None:
+    its = state_of(folder, job)
+    folder.remove(f"{SIDE}/{job}/{JOB}")
+    names = {name for which in ("new", "old") for name in folder.folders(f"{SIDE}/{job}/{which}")}
+    for name in names.union(its.plan.swaps if its and its.plan else ()):
+        folder.check_inside(name)
+        folder.remove(f"{name}/{mark(job)}")
+    for name in folder.folders(LOCKS):
+        folder.check_inside(f"{LOCKS}/{name}")
+        folder.remove(f"{LOCKS}/{name}/{job}")
+        folder.remove_empty(f"{LOCKS}/{name}")
+    folder.remove_tree(f"{SIDE}/{job}")
+    for name in (LOCKS, SIDE):
+        folder.remove_empty(name)
+
+
+# -- what others find
+
+
+def recover(path: str, dead: Collection[str] = ()) -> list[str]:
+    """Finish or undo what interrupted jobs have left in a directory; a line for each job that was found.
+
+    ``dead``: jobs of other machines that are known to be gone.
+    """
+    folder = Folder(path)
+    if not folder.has(""):
+        raise FileNotFoundError(f"path {path} does not exist: name the directory that was written to")
+    with folder.alone() as is_alone:
+        return list(_recover(folder, dead, is_alone, keeps_changed=True))
+
+
+def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_changed: bool) -> Iterator[str]:
+    for job in jobs_in(folder):
+        its = state_of(folder, job)
+        if its is None:
+            _close(folder, job)
+        elif not (is_gone(its.owner) or job in dead or (is_alone and its.plan and is_here(its.owner))):
+            if keeps_changed:
+                yield f"{its} is left alone: it may be at work. If you know that it is gone, add --job {job}"
+        elif its.plan is None:
+            _close(folder, job)
+            yield f"{its} had changed nothing: it is cleared away"
+        else:
+            changed = finish(folder, its, keeps_changed)
+            _close(folder, job)
+            but = f", but for {', '.join(changed)}, which changed meanwhile and stay as they are" if changed else ""
+            yield f"{its} is finished{but}"
+    for name in folder.folders(LOCKS):
+        folder.check_inside(f"{LOCKS}/{name}")
+        for job in folder.names(f"{LOCKS}/{name}"):
+            if state_of(folder, job) is None:
+                folder.remove(f"{LOCKS}/{name}/{job}")
+        folder.remove_empty(f"{LOCKS}/{name}")
+    for name in (LOCKS, SIDE):
+        folder.remove_empty(name)
+
+
+def unfinished(folder: Folder) -> list[str]:
+    """Of each job whose versions are taking their places now, or were when it died, what is to be done about it."""
+    return [_told(folder, its) for its in _deciding(folder)]
+
+
+def refuse_unfinished(folder: Folder) -> None:
+    """ValueError where versions are taking their places, or were when their job died; one that is at work is waited for."""
+    deadline = time.monotonic() + _PATIENCE
+    while found := _deciding(folder):
+        gone = [its for its in found if is_gone(its.owner)]
+        if gone or time.monotonic() > deadline:
+            raise ValueError(_told(folder, (gone or found)[0]))
+        time.sleep(_PAUSE)
+
+
+def _deciding(folder: Folder) -> list[JobState]:
+    states = [state_of(folder, job) for job in jobs_in(folder)]
+    return [its for its in states if its is not None and its.plan is not None]
+
+
+def _told(folder: Folder, its: JobState) -> str:
+    plan = its.decided
+    names = sorted({*plan.swaps, *(name.partition("/")[0] for name in plan.moves.values())})
+    how = "was interrupted" if is_gone(its.owner) else "is at work, or was interrupted,"
+    return (
+        f"{folder.shown('')}: {its} {how} while it replaced {', '.join(names[:5])}{', …' * (len(names) > 5)}. Run: "
+        f"python -m sparkwire recover {folder.shown('')}"
+    )

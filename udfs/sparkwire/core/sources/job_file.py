@@ -1,0 +1,143 @@
+"""The files that say which jobs write to a directory, and what each of them is about to do; nothing in them leads out of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.process import Process
+
+SIDE: Final = "__cluster_metadata-0.sparkwire-future"
+"""of the directories in ``log.dirs`` a broker leaves those of its metadata alone, and takes their names apart: this is one"""
+LOCKS: Final = f"{SIDE}/locks"
+WHOLE: Final = "_"
+"""the lock of files right in the path"""
+JOB: Final = "job.json"
+_NAME: Final = re.compile(r"[\w-]{1,64}")
+_ID: Final = re.compile(r"[\w.-]{1,128}")
+
+Once = tuple[str, int]
+"""of a job that is done once: an id, and a number that grows"""
+
+
+class Plan(NamedTuple):
+    """What a job that has decided is about to do."""
+
+    swaps: Mapping[str, Mapping[str, int] | None]
+    """partitions that are replaced, each with the data files that it has, and their sizes; None where it is not there yet"""
+    moves: Mapping[str, str]
+    """staged files that are moved, each with its name in the path"""
+    dropped: Sequence[str]
+    """files that go"""
+
+
+class JobState(NamedTuple):
+    """What the file of a job says."""
+
+    job: str
+    owner: Process
+    since: str
+    data: str
+    """with what the names of data files end"""
+    seen: Mapping[str, list[int]] | None = None
+    """the versions of all partitions when the job began, where it replaces what it may have read"""
+    plan: Plan | None = None
+    """once the job has decided"""
+    once: Once | None = None
+
+    @property
+    def decided(self) -> Plan:
+        """What it is about to do, nothing before it has decided."""
+        return self.plan or Plan({}, {}, ())
+
+    def __str__(self) -> str:
+        return f"job {self.job} (since {self.since}, {self.owner})"
+
+
+def id_of(text: str) -> str:
+    """The id of a job; ValueError where it cannot be one."""
+    if not _ID.fullmatch(text):
+        raise ValueError("up to 128 letters, digits, dots, underscores and hyphens")
+    return text
+
+
+def save(folder: Folder, its: JobState, to_disk: bool = False) -> None:
+    folder.make(f"{SIDE}/{its.job}")
+    said = {
+        **its._asdict(),
+        "owner": its.owner._asdict(),
+        "plan": its.plan and its.plan._asdict(),
+    }
+    write = folder.write_to_disk if to_disk else folder.write
+    write(f"{SIDE}/{its.job}/{JOB}", json.dumps(said).encode(), f"{SIDE}/{its.job}/next")
+
+
+def opened(folder: Folder, job: str) -> JobState:
+    its = state_of(folder, job)
+    if its is None:
+        raise ValueError(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again")
+    return its
+
+
+def state_of(folder: Folder, job: str) -> JobState | None:
+    """What the file of a job says, None where there is none; ValueError where it is damaged, or leads out of the directory."""
+    name = f"{SIDE}/{job}/{JOB}"
+    if not _NAME.fullmatch(job) or job == "locks":
+        raise ValueError(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away")
+    folder.check_inside(name)
+    text = folder.read(name)
+    if text is None:
+        return None
+    try:
+        return _parsed(folder, job, json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{folder.shown(name)} is damaged ({type(error).__name__}: {error}), so that nobody knows what the job was about to "
+            f"do. Nothing has been done about it: look at what is in {folder.shown(f'{SIDE}/{job}')}, then move that away"
+        ) from None
+
+
+def _parsed(folder: Folder, job: str, said: Any) -> JobState:
+    owner, plan, once = said["owner"], said["plan"], said["once"]
+    if said["job"] != job or not all(isinstance(owner[field], str) for field in ("host", "machine", "born")):
+        raise ValueError("it is of another job")
+    return JobState(
+        job,
+        Process(owner["host"], owner["machine"], None if owner["pid"] is None else int(owner["pid"]), owner["born"]),
+        str(said["since"]),
+        str(said["data"]),
+        None if said["seen"] is None else dict(said["seen"]),
+        None if plan is None else _parsed_plan(folder, job, plan),
+        None if once is None else (id_of(once[0]), int(once[1])),
+    )
+
+
+def _parsed_plan(folder: Folder, job: str, plan: Any) -> Plan:
+    def checked(name: str, most: int) -> str:
+        folder.check_inside(name)
+        if name.count("/") >= most or name.startswith(f"{SIDE}/") or name == SIDE:
+            raise ValueError(f"{name!r} is no name of a partition, or of a file in one")
+        return name
+
+    def staged(name: str) -> str:
+        folder.check_inside(name)
+        if not name.startswith(f"{SIDE}/{job}/") or name.count("/") != 2:
+            raise ValueError(f"{name!r} is not what the job has written")
+        return name
+
+    swaps = {
+        checked(name, 1): None if was is None else {str(file): int(size) for file, size in was.items()}
+        for name, was in plan["swaps"].items()
+    }
+    moves = {staged(one): checked(name, 2) for one, name in plan["moves"].items()}
+    return Plan(swaps, moves, [checked(name, 2) for name in plan["dropped"]])
+
+
+def jobs_in(folder: Folder) -> list[str]:
+    if not folder.has(SIDE):
+        return []
+    folder.check_inside(SIDE)
+    return [name for name in folder.folders(SIDE) if f"{SIDE}/{name}" != LOCKS]

@@ -1,0 +1,229 @@
+"""New versions of partitions: built beside the old ones, put in their places, and, where that is refused, out of them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sparkwire.core.sources.done import is_done, note_done
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
+
+
+class Change(NamedTuple):
+    """What becomes of a partition."""
+
+    name: str
+    """its directory, empty where its files are right in the path"""
+    placed: Mapping[str, str]
+    """staged files, each with the name that it gets in there"""
+    dropped: Collection[str]
+    """files in there that go"""
+
+
+class Unfinished(ValueError):
+    """A partition whose job has been interrupted while versions were taking their places."""
+
+
+def prepared(folder: Folder, its: JobState, changes: Sequence[Change]) -> Plan:
+    """New versions, whole and on disk, and what is left to do; ValueError where a partition is not as it was."""
+    swaps, moves, dropped = dict[str, Any](), dict[str, str](), list[str]()
+    for change in changes:
+        was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{its.job}") or b"false")
+        if was is False or was != data_files(folder, its.data, change.name):
+            raise ValueError(
+                f"{folder.shown(change.name)} has changed since this job took it: a broker was there, or somebody else. Run the "
+                "job again"
+            )
+        if folder.is_local and change.name:
+            _build(folder, its.job, change)
+            swaps[change.name] = was
+        else:
+            prefix = f"{change.name}/" if change.name else ""
+            _check_free(folder, change)
+            moves |= {staged: prefix + name for staged, name in change.placed.items()}
+            dropped += [prefix + name for name in sorted(change.dropped)]
+    if folder.is_local:
+        for name in ("new", ""):
+            if folder.has(f"{SIDE}/{its.job}/{name}".rstrip("/")):
+                folder.sync(f"{SIDE}/{its.job}/{name}".rstrip("/"))
+    return Plan(swaps, moves, dropped)
+
+
+def _build(folder: Folder, job: str, change: Change) -> None:
+    """A version of a partition: what stays of it by links, and what is new."""
+    new = f"{SIDE}/{job}/new/{change.name}"
+    folder.check_inside(change.name)
+    folder.make(new)
+    if folder.has(change.name):
+        folder.create(f"{new}/{mark(job)}").close()
+        folder.as_mode_of(new, change.name)
+        for name in folder.names(change.name):
+            if name not in change.dropped and not name.startswith(".sparkwire-"):
+                folder.link(f"{change.name}/{name}", f"{new}/{name}")
+        for name in folder.folders(change.name):
+            folder.link_tree(f"{change.name}/{name}", f"{new}/{name}")
+    _check_free(folder, change)
+    for staged, name in change.placed.items():
+        folder.move(staged, f"{new}/{name}")
+    folder.sync(new)
+
+
+def _check_free(folder: Folder, change: Change) -> None:
+    stay = set(folder.names(change.name)).difference(change.dropped)
+    for name in change.placed.values():
+        if name in stay:
+            raise ValueError(f"{folder.shown(change.name)} has {name} already: overwrite it, or write elsewhere")
+
+
+def mark(job: str) -> str:
+    """The file by which a version is known that replaces another, until its job is done."""
+    return f".sparkwire-{job}"
+
+
+def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | None:
+    """The files of records that a partition has, with their sizes; None where it is not there."""
+    if partition and not folder.has(partition):
+        return None
+    found = folder.sizes(partition).items()
+    return {name: size for name, size in found if size and name.endswith(data) and not name.startswith(".")}
+
+
+def carry_out(folder: Folder, its: JobState) -> None:
+    """Decide, and do all of a plan or nothing; `Unfinished` where neither can be."""
+    try:
+        save(folder, its, to_disk=True)
+        finish(folder, its, keeps_changed=False)
+    except BaseException as error:
+        try:
+            _undo(folder, its)
+            folder.remove(f"{SIDE}/{its.job}/{JOB}")
+        except BaseException as refused:  # noqa: BLE001  whatever it is, the job is left for others
+            raise Unfinished(
+                f"{folder.shown('')}: {its} cannot be finished ({error}) nor undone ({refused}). Nothing is lost: once what is "
+                f"in the way is away, run: python -m sparkwire recover {folder.shown('')}"
+            ) from error
+        raise
+
+
+def finish(folder: Folder, its: JobState, keeps_changed: bool) -> list[str]:
+    """Carry out what is left of a plan; the partitions that have changed meanwhile, and are kept."""
+    plan = its.decided
+    changed = [name for name in plan.swaps if not _swap(folder, its, name, keeps_changed)]
+    _move(folder, its)
+    folder.sync("")
+    if its.once and not is_done(folder, its.once) and not changed:
+        note_done(folder, its.once, its.job, f"{SIDE}/{its.job}/done")
+    return changed
+
+
+def _swap(folder: Folder, its: JobState, name: str, keeps_changed: bool) -> bool:
+    """See to it that a partition has its new version; False where it is kept, since it has changed meanwhile."""
+    new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
+    was = its.decided.swaps[name]
+    for one in (name, new, old):
+        folder.check_inside(one)
+    if _is_swapped(folder, its, name):
+        return True
+    if was is not None and not folder.has(f"{new}/{mark(its.job)}"):
+        raise ValueError(
+            f"{folder.shown(new)} is not there, which {its} was about to put in its place: {folder.shown(name)} stays as it is; "
+            f"delete {folder.shown(f'{SIDE}/{its.job}')} if nobody needs it"
+        )
+    if folder.has(old):  # between two renames
+        if folder.has(name):
+            if data_files(folder, its.data, name):
+                raise ValueError(
+                    f"{folder.shown(name)} has records that came while {its} was interrupted; what it was before is "
+                    f"{folder.shown(old)}, and what it was to be {folder.shown(new)}: move one of them away"
+                )
+            folder.move(name, f"{SIDE}/{its.job}/empty-{name}")
+        folder.move(new, name)
+        return True
+    if data_files(folder, its.data, name) != was:
+        if keeps_changed:
+            return False
+        raise ValueError(
+            f"{folder.shown(name)} has changed since {its} was interrupted: run python -m sparkwire recover {folder.shown('')}, "
+            "which keeps what is there, and then that job again"
+        )
+    if was is not None and not folder.exchange(new, name):
+        folder.make(f"{SIDE}/{its.job}/old")
+        folder.move(name, old)
+        folder.move(new, name)
+    elif was is None:
+        folder.move(new, name)
+    return True
+
+
+def _is_swapped(folder: Folder, its: JobState, name: str) -> bool:
+    """By the mark that its version carries; the first version of a partition is either here or there."""
+    if its.decided.swaps[name] is None:
+        return not folder.has(f"{SIDE}/{its.job}/new/{name}")
+    return folder.has(f"{name}/{mark(its.job)}")
+
+
+def _undo(folder: Folder, its: JobState) -> None:
+    """Give each partition its old version again."""
+    plan = its.decided
+    for name, was in plan.swaps.items():
+        new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
+        for one in (name, new, old):
+            folder.check_inside(one)
+        is_swapped = _is_swapped(folder, its, name)
+        if is_swapped and was is not None and not folder.has(old):
+            folder.exchange(new, name)
+        elif is_swapped:
+            folder.move(name, new)
+        if folder.has(old):
+            folder.move(old, name)
+    _move_back(folder, its)
+    folder.sync("")
+
+
+def _move(folder: Folder, its: JobState) -> None:
+    """Put aside what goes, and give staged files their names."""
+    plan = its.decided
+    folder.check_inside(f"{SIDE}/{its.job}/old")
+    there, staged_of = _there(folder, its), {name: staged for staged, name in plan.moves.items()}
+    for name in plan.dropped:
+        if (aside := _aside(its, name)) not in there:
+            if name in there:
+                folder.make(aside.rpartition("/")[0])
+                folder.move(name, aside)
+        elif name in there and (name not in staged_of or staged_of[name] in there):
+            folder.remove(name)  # what was interrupted was a copy
+    for staged, name in plan.moves.items():
+        if staged in there:
+            folder.make(name.rpartition("/")[0])
+            folder.move(staged, name)
+
+
+def _move_back(folder: Folder, its: JobState) -> None:
+    plan = its.decided
+    there = _there(folder, its)
+    for staged, name in plan.moves.items():
+        if name in there and (name not in plan.dropped or _aside(its, name) in there):
+            if staged in there:
+                folder.remove(name)
+            else:
+                folder.move(name, staged)
+    for name in plan.dropped:
+        if _aside(its, name) in there:
+            folder.move(_aside(its, name), name)
+
+
+def _aside(its: JobState, name: str) -> str:
+    """The name of a file that goes until the job is done."""
+    return f"{SIDE}/{its.job}/old/{name}"
+
+
+def _there(folder: Folder, its: JobState) -> set[str]:
+    """The files that a plan moves, as far as they are there."""
+    plan = its.decided
+    if not plan.moves and not plan.dropped:
+        return set()
+    folders = {name.rpartition("/")[0] for name in (*plan.moves.values(), *plan.dropped)}
+    direct = {f"{at}/{name}" if at else name for at in folders for name in folder.names(at)}
+    return direct | set(folder.tree(f"{SIDE}/{its.job}"))
