@@ -29,6 +29,7 @@ from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.sources.storage import File
 from sparkwire.kafka.files import kafka_log, plan, remote
+from sparkwire.kafka.files.copies import in_bucket
 from sparkwire.kafka.tiered.encryption_keys import Keys
 from tests.integration.object_store import running_store
 
@@ -169,7 +170,7 @@ def _undone(bucket: Path, key: RSA.RsaKey) -> None:
     from sparkwire.kafka.tiered.manifest import parsed
 
     for path in bucket.rglob("*.rsm-manifest"):
-        manifest = parsed(path.read_bytes(), path.name)
+        manifest = parsed(path.read_bytes(), path.name, path.with_suffix(".log").stat().st_size)
         layer = ChunkLayer(manifest.chunks, manifest.encryption, Keys(f"{bucket.parent}/keys.json"))
         data, begin = path.with_suffix(".log").read_bytes(), 0
         for k, end in enumerate(manifest.chunks.ends.tolist()):
@@ -252,7 +253,7 @@ def plan_names() -> tuple[float, float]:
             ]
             files[-1] = _newest(folder, each - 1, files[-1])
         began = time.perf_counter()
-        segments = remote.bucket_segments(remote.in_bucket(files), Keys(""), by_names=True)
+        segments = remote.bucket_segments(in_bucket(files), Keys(""), by_names=True)
         parts = plan.parts(segments, plan.LogBounds(), plan.WantedRows(), plan.NOT_TRANSACTED, True, TASK)
         found = plan.tasks(parts, TASK)
         taken = time.perf_counter() - began

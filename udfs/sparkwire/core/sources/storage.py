@@ -10,7 +10,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,13 +19,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from sparkwire.core.column import read_only
+from sparkwire.core.sources.globs import Glob
 
 Bytes = npt.NDArray[np.uint8]
 
 GZIP = ".gz"
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _WILDCARD = re.compile(r"[*?\[{]")
-_TOKENS = re.compile(r"\[!?[^\]]+\]|[{},*?]|[^\[{},*?]+|\[")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000
 
@@ -44,8 +44,11 @@ class PathParts(NamedTuple):
 class Layer(Protocol):
     """What makes other bytes of an open file's, range by range."""
 
-    def opened(self, raw: Any) -> Any:
-        """A file that is open for reading, as ``pyarrow.fs`` has them: ``seek``, ``readinto``, ``read_at``, ``close``."""
+    def opened(self, raw: Callable[[], Any]) -> Any:
+        """A file that is open for reading, as ``pyarrow.fs`` has them: ``seek``, ``readinto``, ``read_at``, ``close``.
+
+        ``raw`` opens the file whose bytes they are made of.
+        """
 
 
 class File(NamedTuple):
@@ -200,7 +203,7 @@ def _matches(place: PathParts) -> Iterator[str]:
         found = [first]
         for part in parts:
             if _WILDCARD.search(part):
-                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, _regex(part))]
+                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, Glob(part))]
             else:
                 found = [f"{folder}/{part}" for folder in found]
         yield from (path for path in found if _exists(place, path))
@@ -220,34 +223,10 @@ def _without_slashes_in_braces(path: str) -> list[str]:
     return patterns
 
 
-def _regex(pattern: str) -> re.Pattern[str]:
-    """What a name has to match: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, one in the other."""
-    out, depth = "", 0
-    for token in _TOKENS.findall(pattern):
-        match token:
-            case "{":
-                out, depth = f"{out}(?:", depth + 1
-            case "}" if depth:
-                out, depth = f"{out})", depth - 1
-            case "," if depth:
-                out += "|"
-            case "*" | "?":
-                out += f".{token}" if token == "*" else "."
-            case _ if token[0] == "[" and token[-1] == "]":
-                inside = re.sub(r"([\\^\[])", r"\\\1", token[1:-1])
-                out += f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
-            case _:
-                out += re.escape(token)
-    try:
-        return re.compile(out, re.DOTALL)
-    except re.error:  # a brace that is not closed, a range that goes backward
-        return re.compile(re.escape(pattern), re.DOTALL)
-
-
-def _names(place: PathParts, folder: str, pattern: re.Pattern[str]) -> list[str]:
+def _names(place: PathParts, folder: str, pattern: Glob) -> list[str]:
     system, inner = filesystem(place.root, folder or "/", place.query)
     infos = _guarded(place, folder, lambda: system.get_file_info(fs.FileSelector(inner, allow_not_found=True)))
-    return sorted(name for name in (info.base_name for info in infos) if pattern.fullmatch(name))
+    return sorted(name for name in (info.base_name for info in infos) if pattern.matches(name))
 
 
 def _exists(place: PathParts, path: str) -> bool:
@@ -276,21 +255,22 @@ class OpenFile:
         self._buffer = np.empty(0, np.uint8)
         self.broken: bool = False
         """whether a compressed file ends, or cannot be decompressed, before its own end"""
-        system, inner = filesystem(file.root, file.path, file.query)
-        try:
-            self._input = system.open_input_file(inner)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{file.name} is gone since it was listed: read the path again") from error
-        except PermissionError as error:
-            raise PermissionError(f"{file.name} must not be read: {_first_line(error)}") from error
-        if file.layer is not None:
-            self._input = file.layer.opened(self._input)
+        self._input: Any = self._raw() if file.layer is None else file.layer.opened(self._raw)
         if file.compressed:
             self._input = gzip.GzipFile(fileobj=self._input)
             self.size: int = self._decompressed_size()
         else:
             self.size = file.size if file.size >= 0 else self._input.size()
         """of what can be read, decompressed [bytes]"""
+
+    def _raw(self) -> Any:
+        system, inner = filesystem(self.file.root, self.file.path, self.file.query)
+        try:
+            return system.open_input_file(inner)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.file.name} is gone since it was listed: read the path again") from error
+        except PermissionError as error:
+            raise PermissionError(f"{self.file.name} must not be read: {_first_line(error)}") from error
 
     def close(self) -> None:
         self._input.close()

@@ -21,6 +21,7 @@ from sparkwire.core.sources.storage import File, OpenFile, listed
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET
 from sparkwire.kafka.files import remote
+from sparkwire.kafka.files.copies import Copy, in_bucket, topic_id_of
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
@@ -40,9 +41,9 @@ _COLUMNS: Final = [column for column in RECORDS_TABLE if column.name in ("value"
 def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool) -> list[Segment]:
     """Segments on disk, those of each partition after the ones that the bucket at ``path`` has of it."""
     files, _ = listed(path)
-    by_partition: dict[tuple[str, int], list[remote.Copy]] = {}
-    for copy in remote.in_bucket(files):
-        partition = remote.topic_id_of(copy)
+    by_partition: dict[tuple[str, int], list[Copy]] = {}
+    for copy in in_bucket(files):
+        partition = topic_id_of(copy)
         if partition is not None:
             by_partition.setdefault(partition, []).append(copy)
     unfinished: dict[str, frozenset[str]] = {}
@@ -51,10 +52,11 @@ def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool)
         on_disk = list(log)
         folder = on_disk[0].file.folder.rpartition("/")[0]
         copies = by_partition.get((_topic_id(on_disk[0]), on_disk[0].partition or 0), [])
-        if copies:
-            if folder not in unfinished:
-                unfinished[folder] = frozenset(_unfinished(on_disk[0].file, folder))
-            found += remote.segments_of(copies, keys, by_names, _disk(on_disk[0], unfinished[folder]))
+        if copies and folder not in unfinished:
+            unfinished[folder] = frozenset(_unfinished(on_disk[0].file, folder))
+        disk = _disk(on_disk[0], unfinished.get(folder, frozenset()))
+        moved = remote.segments_of(copies, keys, by_names, disk)
+        found += moved or remote.missing(on_disk[0], keys, disk)
         found += on_disk
     return found
 
@@ -69,7 +71,7 @@ def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
     epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
     starts = _START.findall(beside_folder(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
     known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
-    log_start = known.get((first.topic or "", first.partition or 0), 0)
+    log_start = known.get((first.topic or "", first.partition or 0))
     return Disk(first.log, epochs, log_start, first.base_offset or 0, unfinished)
 
 

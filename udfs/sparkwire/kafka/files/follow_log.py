@@ -400,6 +400,9 @@ def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> N
     """Whether no segment is missing between two places; Lost where one is."""
     for k in range(from_.segment, to.segment):
         following = partition.segments[k + 1].base_offset
+        remote = partition.segments[k].remote
+        if remote is not None and remote.lost:
+            raise Lost(f"{partition.segments[k].file.name} cannot be read: {remote.lost}")
         end, size = _end_offset(partition, k), partition.seeker(k).log.source.size
         is_corrupt = partition.seeker(k).end() < size
         if following is None or end is None or end >= following or is_corrupt:

@@ -21,11 +21,12 @@ from sparkwire.core.sources.storage import File
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses
+from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
-from sparkwire.kafka.files.remote import bucket_segments, in_bucket, is_bucket
+from sparkwire.kafka.files.remote import bucket_segments
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -112,13 +112,25 @@ def _finished(
     if query.mode == FAILFAST:
         at = pc.index(pc.is_valid(columns["error"]), True).as_py()
         if at >= 0:
-            refuse(part.segment.file, columns["position"][at].as_py(), columns["error"][at].as_py())
+            _refuse(part, columns["position"][at].as_py(), columns["error"][at].as_py())
     segment = part.segment
     tier = "local" if segment.remote is None else "remote"
     values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name, TIER: tier}
     for name in _OF_SEGMENT.keys() & set(query.columns):
         columns[name] = pa.repeat(pa.scalar(values[name], _OF_SEGMENT[name]), rows)
     return pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
+
+
+def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
+    remote = part.segment.remote
+    if remote is None or not remote.lost:
+        refuse(part.segment.file, position, error)
+    first = part.segment.base_offset
+    offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
+    raise ValueError(
+        f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}; "
+        "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
+    )
 
 
 # -- which rows

@@ -37,10 +37,12 @@ class Holes:
         self._log, self._part = log, part
         self._before = _UNKNOWN
         """the last offset of the valid entry before what comes"""
-        if part.guard is not None or part.first_offset > FIRST:
-            self._before = np.int64((part.first_offset if part.guard is None else part.guard.first) - 1)
-        elif part.start == 0 and part.segment.base_offset is not None:
-            self._before = np.int64(part.segment.base_offset - 1)
+        if part.guard is not None:
+            self._before = np.int64(part.guard.first - 1)
+        elif part.first_offset > FIRST:
+            self._before = np.int64(part.first_offset - 1)
+        if part.start == 0 and part.segment.base_offset is not None:
+            self._before = max(self._before, np.int64(part.segment.base_offset - 1))
         self._within = False
         """whether the entry before what comes is not valid"""
         self._after: tuple[int, FoundEntry | None] | None = None

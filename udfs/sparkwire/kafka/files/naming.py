@@ -44,7 +44,8 @@ class Disk(NamedTuple):
     """`Segment.log` of what is on disk"""
     lineage: Lineage
     """empty where it says nothing"""
-    log_start: int
+    log_start: int | None
+    """None where it says nothing"""
     local_start: int
     """the offset with which what is on disk begins"""
     unfinished: frozenset[str]
@@ -68,6 +69,8 @@ class Remote(NamedTuple):
     """None until the segment is needed"""
     end: int | None = None
     """the offset before which another segment goes on with the log, if that is before the segment's own end"""
+    lost: str = ""
+    """why it cannot be read, of what stands for offsets that no segment gives"""
 
 
 class Segment(NamedTuple):

@@ -1,65 +1,46 @@
 """Segments that brokers have moved to a bucket, as Aiven's plugin lays them out, and which of them are the log.
 
-    PREFIX TOPIC-TOPICID/PARTITION/OFFSET-SEGMENTID.log, .indexes, .rsm-manifest
-    TOPIC-PARTITION-TOPICID/OFFSET-SEGMENTID.log, .index, …       Kafka's own LocalTieredStorage, plain copies without a manifest
-
 The union of what lies there is not the log: failed copies leave objects behind, a new leader copies offsets again, an unclean
 election leaves another lineage, a deletion may have removed a part. Where each offset has one name, and the names were written in
 the order of the offsets, they are believed, until a manifest says otherwise when its segment is read; else all manifests decide:
 
-1. A segment counts whose manifest parses and whose `.log` is as long as its chunks.
+1. A segment counts whose manifest can be believed: it agrees with the names, with the segments beside it, or with its own bytes.
 2. The lineage is the leader epochs that the segment of the highest epoch has: an epoch reaches to where the next begins.
 3. Of a segment those offsets are true whose epoch reaches over them; of several that have an offset, one gives it.
+4. Offsets within the log that no segment gives are a hole, which is read as a segment that is corrupt.
 
 Epochs and states of a broker's directory, where they are at hand, are better: see `disk`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, listed
+from sparkwire.kafka.files.copies import LOG, Copy, in_bucket, is_decided, topic_id_of, topic_of, without_leftovers
+from sparkwire.kafka.files.guard import entry_id
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partition_of
 from sparkwire.kafka.files.seek import PAGE, Seeker
 from sparkwire.kafka.files.tier import index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
+from sparkwire.kafka.tiered.believed import NotBelieved
+from sparkwire.kafka.tiered.chunk_index import plain_chunks
 from sparkwire.kafka.tiered.chunks import ChunkLayer
 from sparkwire.kafka.tiered.encryption_keys import Keys
-from sparkwire.kafka.tiered.manifest import EPOCHS, Chunks, Manifest, NotWhole, parsed
+from sparkwire.kafka.tiered.hole import HoleLayer
+from sparkwire.kafka.tiered.manifest import EPOCHS, Manifest, parsed
 
-MANIFEST, LOG = ".rsm-manifest", ".log"
-_STEM: Final = re.compile(r"^(\d{20})-([\w-]{22})$")
-_PLAIN: Final = re.compile(r"-(\d+)-([\w-]{22})$")
-_FOLDER: Final = re.compile(r"^(.*)-([\w-]{22})$")
 _REQUESTS: Final = 16  # at the same time
 _REMEMBERED: Final = 10_000  # manifests: a stream looks at all of them with each of its batches
 
 
 class Undecided(Exception):
     """A manifest says something else than the names."""
-
-
-class Copy(NamedTuple):
-    """The objects of a segment."""
-
-    log: File
-    manifest: File | None
-    """None of a plain copy"""
-    indexes: File | None
-    base: int
-    id: str
-
-    @property
-    def folder(self) -> tuple[str, str]:
-        return self.log.root, self.log.folder
 
 
 class LogPiece(NamedTuple):
@@ -70,55 +51,28 @@ class LogPiece(NamedTuple):
     end: int
 
 
-# -- names
+class Unread(NamedTuple):
+    """A segment of which nothing can be read, or nothing from an offset on."""
+
+    copy: Copy
+    first: int
+    why: str
 
 
-def in_bucket(files: Iterable[File]) -> list[Copy]:
-    """The segments among the files of one bucket whose manifest and bytes are there; by partition, in the order of offsets."""
-    found: list[Copy] = []
-    stem, log, indexes = "", None, None
-    # A folder's files follow each other, in it a segment's objects, of these the manifest last.
-    for file in sorted(files, key=lambda file: file.path):
-        its, _, suffix = file.path.rpartition(".")
-        if its != stem:
-            stem, log, indexes = its, None, None
-        if suffix == "indexes":
-            indexes = file
-        elif suffix == "log":
-            log = file
-            name = _STEM.match(stem.rpartition("/")[2])
-            if name and _PLAIN.search(file.folder):
-                found.append(Copy(file, None, None, int(name[1]), name[2]))
-        elif suffix == "rsm-manifest" and log is not None and (name := _STEM.match(stem.rpartition("/")[2])):
-            found.append(Copy(log, file, indexes, int(name[1]), name[2]))
-    return found
+class LogOf(NamedTuple):
+    """What all segments of a partition's log share."""
+
+    keys: Keys
+    lineage: Lineage
+    begins: int
+    disk: Disk | None
+    topic: str | None
+    partition: int | None
+    folder: File
+    """any object of the partition"""
 
 
-def is_bucket(files: Iterable[File]) -> bool:
-    """Whether files are those of a bucket."""
-    return any(file.path.endswith(MANIFEST) or _is_plain_copy(file) for file in files)
-
-
-def _is_plain_copy(file: File) -> bool:
-    named = file.path.endswith(LOG) and _STEM.match(file.basename[: -len(LOG)])
-    return bool(named and _PLAIN.search(file.folder))
-
-
-def is_decided(copies: Sequence[Copy]) -> bool:
-    """Whether the names of a partition tell the log: each offset once, written one after the other, the last one last."""
-    times = [(copy.manifest or copy.log).modified or 0.0 for copy in copies]
-    bases = [copy.base for copy in copies]
-    return all(a < b for a, b in pairwise(bases)) and times == sorted(times) and times[-2:-1] != times[-1:]
-
-
-def topic_id_of(copy: Copy) -> tuple[str, int] | None:
-    """The topic's id and the partition that an object's folder names."""
-    plain = _PLAIN.search(copy.log.folder)
-    if plain:
-        return plain[2], int(plain[1])
-    above, _, partition = copy.log.folder.rpartition("/")
-    name = _FOLDER.match(above.rpartition("/")[2])
-    return (name[2], int(partition)) if name and partition.isdecimal() else None
+# -- which segments
 
 
 def bucket_segments(copies: Iterable[Copy], keys: Keys, by_names: bool) -> list[Segment]:
@@ -133,61 +87,81 @@ def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk |
     """The segments that are the log of one partition; ``by_names``: of some of them only the names may be known yet."""
     if disk is not None:
         copies = [copy for copy in copies if copy.id not in disk.unfinished and copy.base < disk.local_start]
+    copies = without_leftovers(copies)
     if not copies:
         return []
-    newest = loaded(copies[-1]) if by_names and is_decided(copies) else None
-    if newest is None or not is_whole(copies[-1], newest):
-        return true_log(copies, keys, disk)
+    if by_names and is_decided(copies):
+        named = _by_names(copies, keys, disk)
+        if named is not None:
+            return named
+    return true_log(copies, keys, disk)
+
+
+def _by_names(copies: Sequence[Copy], keys: Keys, disk: Disk | None) -> list[Segment] | None:
+    """The log as the names tell it; None where the newest segment, or what is on disk, says something else."""
+    newest = loaded(copies[-1])
+    if isinstance(newest, str) or not newest.chunks.is_whole:
+        return None
     lineage = (disk.lineage if disk else ()) or lineage_of(copies[-1], newest, keys)
     if not lineage:
-        return true_log(copies, keys, disk)
-    begins = max(lineage[0][1], disk.log_start if disk else 0)
+        return None
+    begins = max(lineage[0][1], disk.log_start or 0 if disk else 0)
+    if disk is not None and (newest.last + 1 < disk.local_start or copies[0].base > (disk.log_start or begins)):
+        return None
+    remotes = [Remote(copy.manifest, copy.indexes, keys, lineage, begins, disk) for copy in copies]
+    try:
+        last = decided(copies[-1], newest, remotes[-1])
+    except Undecided:
+        return None
     named = [
-        Segment(
-            copy.log,
-            newest.topic,
-            newest.partition,
-            copy.base,
-            Remote(copy.manifest, copy.indexes, keys, lineage, begins, disk),
-        )
-        for copy, following in pairwise(copies)
+        Segment(copy.any, newest.topic, newest.partition, copy.base, remote)
+        for copy, following, remote in zip(copies[:-1], copies[1:], remotes[:-1], strict=True)
         if following.base > begins
     ]
-    try:
-        return [
-            *named,
-            decided(copies[-1], newest, Remote(copies[-1].manifest, copies[-1].indexes, keys, lineage, begins, disk)),
-        ]
-    except Undecided:
-        return true_log(copies, keys, disk)
+    return [*named, last]
 
 
 # -- manifests
 
 
-def loaded(copy: Copy) -> Manifest | None:
-    """A segment's manifest; None where its upload was cut off, or it is gone."""
-    return _of_plain_copy(copy) if copy.manifest is None else _loaded(copy.manifest)
+def loaded(copy: Copy) -> Manifest | str:
+    """A segment's manifest; why there is none that can be believed."""
+    if copy.is_plain:
+        return _of_plain_copy(copy)
+    if copy.log is None:
+        return f"its {LOG} is not there"
+    if copy.manifest is None:
+        return "its manifest is not there: its upload was not finished, or it is lost"
+    found = _loaded(copy.manifest, copy.log.size)
+    if isinstance(found, str):
+        return found
+    place = topic_id_of(copy)
+    if found.id != copy.id or (place is not None and place != (found.topic_id, found.partition)):
+        return "its manifest is that of another segment"
+    if not found.chunks.size:
+        return f"its {LOG} is empty"
+    return found._replace(first=copy.base)
 
 
 @lru_cache(_REMEMBERED)
-def _loaded(object: File) -> Manifest | None:
+def _loaded(object: File, stored: int) -> Manifest | str:
     try:
         with OpenFile(object) as source:
             raw = source.view(0, source.size).tobytes()
-        return parsed(raw, object.name)
-    except (NotWhole, FileNotFoundError, FileCut):
-        return None
+        return parsed(raw, object.name, stored)
+    except (NotBelieved, FileNotFoundError, FileCut) as error:
+        return f"its manifest cannot be believed: {error}"
 
 
-def _of_plain_copy(copy: Copy) -> Manifest | None:
-    """What the files of a plain copy tell of it; None where it has no batch."""
-    topic, partition = partition_of(copy.log.folder.rpartition("/")[2], with_ids=True)
-    segment = Segment(copy.log, topic, partition, copy.base)
-    with OpenFile(copy.log) as source:
+def _of_plain_copy(copy: Copy) -> Manifest | str:
+    """What the files of a plain copy tell of it."""
+    log = copy.any
+    topic, partition = partition_of(log.folder.rpartition("/")[2], with_ids=True)
+    segment = Segment(log, topic, partition, copy.base)
+    with OpenFile(log) as source:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
     if last is None:
-        return None
+        return "it has no record batch"
     lineage = _plain_lineage(copy) or ((0, copy.base),)
     ends = [*(start for _, start in lineage[1:]), last.last + 1]
     epochs = tuple(
@@ -195,22 +169,16 @@ def _of_plain_copy(copy: Copy) -> Manifest | None:
         for (epoch, start), end in zip(lineage, ends, strict=True)
         if end > copy.base and start <= last.last
     )
-    chunks = Chunks(max(1, copy.log.size), copy.log.size, np.array([copy.log.size]), False)
     found = topic_id_of(copy)
     return Manifest(
-        topic or "", found[0] if found else "", partition or 0, copy.base, last.last, last.max_timestamp, epochs, chunks,
-        {}, None, True,
+        topic or "", found[0] if found else "", partition or 0, copy.id, copy.base, last.last, last.max_timestamp, epochs,
+        plain_chunks(log.size), {}, None, True,
     )  # fmt: skip
 
 
 def forget_manifests() -> None:
     """As a new process has them."""
     _loaded.cache_clear()
-
-
-def is_whole(copy: Copy, manifest: Manifest) -> bool:
-    """Whether the `.log` has all that the manifest names."""
-    return copy.log.size >= manifest.chunks.stored
 
 
 def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
@@ -220,14 +188,17 @@ def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
     return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS))
 
 
-def lineage_of_all(whole: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
+def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
     """The leader epochs of the log: those that the segment of the highest epoch knows; without its index, what all tell."""
-    highest = max(whole, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last))
-    known = lineage_of(*highest, keys)
-    if known:
-        return known
+    highest = sorted(known, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last), reverse=True)
+    for copy, manifest in highest:
+        lineage = lineage_of(copy, manifest, keys)
+        if (
+            lineage and reach(manifest, lineage) == manifest.last + 1
+        ):  # else the index is another's, or the manifest is wrong
+            return lineage
     begins: dict[int, int] = {}
-    for epoch, first in sorted(entry for _, manifest in whole for entry in manifest.epochs):
+    for epoch, first in sorted(entry for _, manifest in known for entry in manifest.epochs):
         begins.setdefault(epoch, first)
     found: list[tuple[int, int]] = []
     for epoch, first in sorted(begins.items(), reverse=True):
@@ -237,8 +208,8 @@ def lineage_of_all(whole: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineag
 
 
 def _plain_lineage(copy: Copy) -> Lineage:
-    stem = copy.log.basename.removesuffix(LOG)
-    return epochs_of(small_file(copy.log.beside(f"{stem}.leader_epoch_checkpoint")))
+    stem = copy.any.basename.removesuffix(LOG)
+    return epochs_of(small_file(copy.any.beside(f"{stem}.leader_epoch_checkpoint")))
 
 
 def epochs_of(checkpoint: bytes) -> Lineage:
@@ -263,38 +234,135 @@ def reach(manifest: Manifest, lineage: Lineage) -> int:
 
 def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> list[Segment]:
     """The log of one partition as all its manifests tell; ValueError where a manifest is of a version that is not known."""
+    limit = disk.local_start if disk is not None else None
+    bases = sorted({copy.base for copy in copies if copy.is_complete} | ({limit} if limit is not None else set()))
+    following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
-        manifests = list(pool.map(loaded, copies))
-    whole = [
-        (copy, manifest)
-        for copy, manifest in zip(copies, manifests, strict=True)
-        if manifest is not None and is_whole(copy, manifest)
+        manifests = list(pool.map(lambda copy: believed(copy, keys, following.get(copy.base)), copies))
+    known = [(copy, found) for copy, found in zip(copies, manifests, strict=True) if not isinstance(found, str)]
+    unread = [
+        Unread(copy, copy.base, found) for copy, found in zip(copies, manifests, strict=True) if isinstance(found, str)
     ]
-    if not whole:
-        return []
-    lineage: Lineage = disk.lineage if disk else ()
-    lineage = lineage or lineage_of_all(whole, keys)
-    begins = max(lineage[0][1] if lineage else 0, disk.log_start if disk else 0)
+    unread += [
+        Unread(copy, manifest.last + 1, f"its {LOG} is shorter than its manifest says")
+        for copy, manifest in known
+        if not manifest.chunks.is_whole
+    ]
+    lineage: Lineage = (disk.lineage if disk else ()) or (lineage_of_all(known, keys) if known else ())
+    known = [(copy, _with_epochs(copy, manifest, lineage, keys)) for copy, manifest in known]
+    begins = max(lineage[0][1] if lineage else 0, disk.log_start or 0 if disk else 0)
+    about = known[0][1] if known else None
+    place = topic_id_of(copies[0])
+    log = LogOf(
+        keys, lineage, begins, disk, about.topic if about else topic_of(copies[0]),
+        about.partition if about else place and place[1], copies[0].any,
+    )  # fmt: skip
+    return list(_with_holes(log, _pieces(log, known), unread))
+
+
+def _pieces(log: LogOf, known: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
+    """The segments that give the log, each up to where the next begins."""
+
+    def order(one: tuple[Copy, Manifest]) -> tuple[int, bool, int]:
+        manifest = one[1]
+        return manifest.first, not manifest.chunks.is_whole, -reach(manifest, log.lineage)
+
     pieces: list[LogPiece] = []
-    covered = begins
-    for copy, manifest in sorted(whole, key=lambda one: (one[1].first, -reach(one[1], lineage))):
-        end = reach(manifest, lineage)
+    covered = log.begins
+    for copy, manifest in sorted(known, key=order):
+        end = reach(manifest, log.lineage)
         if end > max(covered, manifest.first):
             pieces.append(LogPiece(copy, manifest, end))
             covered = end
     followed = [*(piece.manifest.first for piece in pieces[1:]), covered]
-    return [
-        segment_of(
-            copy, manifest, Remote(copy.manifest, copy.indexes, keys, lineage, begins, disk), min(end, following)
+    return [piece._replace(end=min(piece.end, end)) for piece, end in zip(pieces, followed, strict=True)]
+
+
+def _with_holes(log: LogOf, pieces: Sequence[LogPiece], unread: Sequence[Unread]) -> Iterator[Segment]:
+    """The segments of a log, and what none of them gives."""
+    disk = log.disk
+    covered = log.begins if disk is not None and disk.log_start is not None else None
+    for piece in pieces:
+        if covered is None:  # it may begin anywhere: what is before was deleted, unless there is something of it
+            bases = [one.first for one in unread if log.begins <= one.first < piece.manifest.first]
+            covered = min(bases, default=piece.manifest.first)
+        if covered < piece.manifest.first:
+            yield hole(log, covered, piece.manifest.first, unread)
+        yield segment_of(
+            piece.copy,
+            piece.manifest,
+            Remote(piece.copy.manifest, piece.copy.indexes, log.keys, log.lineage, log.begins, disk),
+            piece.end,
         )
-        for (copy, manifest, end), following in zip(pieces, followed, strict=True)
-    ]
+        covered = piece.end
+    behind = [one.first for one in unread if one.copy.is_finished and one.first >= (covered or 0)]
+    if disk is not None:
+        if covered is not None and covered < disk.local_start:
+            yield hole(log, covered, disk.local_start, unread)
+    elif behind:
+        yield hole(log, min(behind) if covered is None else covered, None, unread)
+
+
+def missing(first: Segment, keys: Keys, disk: Disk) -> list[Segment]:
+    """What stands for a partition's offsets before the first segment on disk, where the bucket has nothing of them."""
+    if disk.log_start is None or disk.log_start >= disk.local_start:
+        return []
+    log = LogOf(keys, disk.lineage, disk.log_start, disk, first.topic, first.partition, first.file)
+    return [hole(log, disk.log_start, disk.local_start, ())]
+
+
+def hole(log: LogOf, first: int, end: int | None, unread: Sequence[Unread]) -> Segment:
+    """What is read in place of offsets that nothing gives: bytes that are corrupt. ``end``: before which they are, if known."""
+    of_it = [one for one in unread if one.first >= first and (end is None or one.first < end)]
+    if of_it:
+        copy, _, why = min(of_it, key=lambda one: one.first)
+        file = copy.manifest or copy.any
+    else:
+        why, file = "no object has them", log.folder.beside(f"{first:020}-*{LOG}")
+    layer = HoleLayer()
+    last = first if end is None else end - 1
+    manifest = Manifest(
+        log.topic or "", "", log.partition or 0, "", first, last, 0, (), plain_chunks(layer.size), {}, None
+    )
+    remote = Remote(None, None, log.keys, log.lineage, log.begins, log.disk, manifest, None, why)
+    # Without a date: what a stream waits for at the end of a log may still come.
+    return Segment(file._replace(size=layer.size, modified=None, layer=layer), log.topic, log.partition, first, remote)
+
+
+def believed(copy: Copy, keys: Keys, following: int | None) -> Manifest | str:
+    """A segment's manifest, its end as its bytes have it where the segment ``following`` does not begin there."""
+    found = loaded(copy)
+    if isinstance(found, str) or found.is_plain_copy or (found.last + 1 == following and found.chunks.is_whole):
+        return found
+    segment = _alone(copy, found, keys)
+    with OpenFile(segment.file) as source:
+        last = Seeker(Log(source, chunk=PAGE), segment).last()
+    if last is not None:
+        return found._replace(last=last.last)
+    if found.first <= found.last and (following is None or found.last < following):
+        return found
+    return found if following is None else found._replace(last=following - 1)
+
+
+def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest:
+    """The manifest of a segment that is of none of the log's epochs, with that of its first record batch if it names another."""
+    if manifest.is_plain_copy or not {epoch for epoch, _ in manifest.epochs}.isdisjoint(dict(lineage)):
+        return manifest
+    with OpenFile(_alone(copy, manifest, keys).file) as source:
+        first = entry_id(Log(source, chunk=PAGE), 0)
+    if first is None or first.epoch in dict(manifest.epochs):
+        return manifest
+    return manifest._replace(epochs=((first.epoch, manifest.first),))
+
+
+def _alone(copy: Copy, manifest: Manifest, keys: Keys) -> Segment:
+    """A segment as it is, whatever the log is."""
+    return segment_of(copy, manifest, Remote(copy.manifest, copy.indexes, keys, (), 0), manifest.last + 1)
 
 
 def decided(copy: Copy, manifest: Manifest, remote: Remote) -> Segment:
     """A segment of the log that its manifest agrees with; Undecided where it is not what its name and the lineage say."""
-    whole = manifest.first == copy.base and is_whole(copy, manifest)
-    if not whole or reach(manifest, remote.lineage) != manifest.last + 1:
+    if not manifest.chunks.is_whole or reach(manifest, remote.lineage) != manifest.last + 1:
         raise Undecided
     return segment_of(copy, manifest, remote, manifest.last + 1)
 
@@ -305,7 +373,7 @@ def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segm
         end = min(end, remote.disk.local_start)
     # Also of chunks that are nothing else than the segment's bytes: a look-up then is one request, not one for each page.
     layer = None if manifest.is_plain_copy else ChunkLayer(manifest.chunks, manifest.encryption, remote.keys)
-    file = copy.log._replace(size=manifest.chunks.size, layer=layer)
+    file = copy.any._replace(size=manifest.chunks.size, layer=layer)
     remote = remote._replace(manifest=manifest, end=end if end <= manifest.last else None)
     return Segment(file, manifest.topic, manifest.partition, manifest.first, remote)
 
@@ -315,9 +383,9 @@ def at_hand(segment: Segment, following: int | None) -> Segment:
     remote = segment.remote
     if remote is None or remote.manifest is not None:
         return segment
-    copy = Copy(segment.file, remote.object, remote.indexes, segment.base_offset or 0, "")
+    (copy,) = in_bucket(file for file in (segment.file, remote.object, remote.indexes) if file is not None)
     manifest = loaded(copy)
-    if manifest is None or (following is not None and manifest.last + 1 != following):
+    if isinstance(manifest, str) or (following is not None and manifest.last + 1 != following):
         raise Undecided
     return decided(copy, manifest, remote)
 
@@ -329,4 +397,4 @@ def anew(log: Sequence[Segment]) -> list[Segment]:
         return list(log)
     file = log[0].file
     files, _ = listed(f"{file.root}{file.folder}{file.query}")
-    return true_log(in_bucket(files), its.keys, its.disk) + local
+    return segments_of(in_bucket(files), its.keys, False, its.disk) + local

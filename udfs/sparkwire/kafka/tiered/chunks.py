@@ -1,11 +1,12 @@
 """A segment's bytes out of its chunks in a bucket: those that a range needs are fetched at once, decrypted and decompressed.
 
 A chunk that is not what it was (cut off, another tag, no zstd) is as many zeros: to whoever reads the segment they are corrupt
-bytes like any others, a row that says so, and what follows is read.
+bytes like any others, a row that says so, and what follows is read. Of a chunk that is stored as it was, what is left is given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -13,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sparkwire.kafka.tiered.chunk_index import Chunks
 from sparkwire.kafka.tiered.encryption_keys import Keys
-from sparkwire.kafka.tiered.manifest import Chunks, Encryption
+from sparkwire.kafka.tiered.manifest import Encryption
 
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
 """what is asked of storage in one request, where chunks are smaller and where they are many [bytes]"""
+_DECODED = 64 << 20
+"""what the chunks of one request may become together, where one alone does not come to more [bytes]"""
 
 
 class Raw(Protocol):
@@ -42,8 +46,8 @@ class ChunkLayer:
     def __reduce__(self) -> tuple[Any, ...]:
         return ChunkLayer, (self.chunks, self.encryption, self.keys)
 
-    def opened(self, raw: Raw) -> ChunkInput:
-        return ChunkInput(raw, self)
+    def opened(self, raw: Callable[[], Raw]) -> ChunkInput:
+        return ChunkInput(raw(), self)
 
     def original(self, data: bytes, k: int) -> bytes:
         """What chunk ``k`` is; zeros where that is not known any more."""
@@ -57,7 +61,9 @@ class ChunkLayer:
                 found = pa.Codec("zstd").decompress(found, size, asbytes=True)
             except (OSError, ValueError):
                 found = None
-        return found if found is not None and len(found) == size else bytes(size)
+        if found is None or len(found) > size or (chunks.compressed and len(found) < size):
+            return bytes(size)
+        return found.ljust(size, b"\0")
 
 
 class ChunkInput:
@@ -107,7 +113,8 @@ class ChunkInput:
         ends: npt.NDArray[np.int64] = self._layer.chunks.ends
         start = int(ends[first - 1]) if first else 0
         least, most = (int(np.searchsorted(ends, start + size, "right")) for size in (_AT_LEAST, _AT_ONCE))
-        stop = max(first + 1, least, min(stop, most))
+        within = first + max(1, _DECODED // self._layer.chunks.original)
+        stop = min(within, max(first + 1, least, min(stop, most)))
         data: Any = self._raw.read_at(int(ends[stop - 1]) - start, start)
         borders = [0, *(int(end) - start for end in ends[first:stop])]
         found = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]

@@ -6,30 +6,30 @@
 
 A chunk is so many bytes of the segment, the last one fewer, compressed and encrypted by itself. The manifest is written last.
 
-Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`, `manifest.index.serde.ChunkSizesBinaryCodec`.
+Whoever can write to the bucket can write a manifest: each value is held against its bounds.
+
+Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from sparkwire.kafka.tiered.believed import NotBelieved, name, number
+from sparkwire.kafka.tiered.chunk_index import Chunks, chunks_of
 
 VERSION: Final = "1"
 OFFSETS, TIMES, PRODUCERS, EPOCHS, TRANSACTIONS = (
     "offset", "timestamp", "producerSnapshot", "leaderEpoch", "transaction",
 )  # fmt: skip
-_LARGEST_INDEX: Final = 10 << 20  # what the sizes of chunks may come to, decompressed [bytes]
-_SIZES_HEADER: Final = 9  # how many, the smallest of them, and how wide the others are [bytes]
-
-
-class NotWhole(ValueError):
-    """A manifest that is no JSON: its upload was cut off, and the segment never was finished."""
+_LARGEST: Final = 32 << 20  # a manifest beyond that is not read [bytes]
+_OFFSETS: Final = range(2**63)
+_SIGNED: Final = range(-(2**63), 2**63)
+_DATA_KEY: Final = re.compile(r"[^:]+:[A-Za-z0-9+/]+=*")
 
 
 class Span(NamedTuple):
@@ -48,29 +48,13 @@ class Encryption(NamedTuple):
     aad: bytes
 
 
-class Chunks(NamedTuple):
-    """Where a segment's bytes lie in its `.log` object."""
-
-    original: int
-    """of the segment in each chunk but the last [bytes]"""
-    size: int
-    """of the segment [bytes]"""
-    ends: npt.NDArray[np.int64]
-    """where each chunk ends in the object [bytes]"""
-    compressed: bool
-
-    @property
-    def stored(self) -> int:
-        """Of the object [bytes]."""
-        return int(self.ends[-1]) if len(self.ends) else 0
-
-
 class Manifest(NamedTuple):
     """A segment."""
 
     topic: str
     topic_id: str
     partition: int
+    id: str
     first: int
     last: int
     """its last offset"""
@@ -85,73 +69,63 @@ class Manifest(NamedTuple):
     """whether it is Kafka's own files, one by one, that tell all this"""
 
 
-def parsed(raw: bytes, name: str) -> Manifest:
-    """Read a manifest; ``name`` is its object's.
+def parsed(raw: bytes, title: str, stored: int) -> Manifest:
+    """Read a manifest; ``title`` is its object's name, ``stored`` the size of the `.log` object [bytes].
 
-    NotWhole where it is cut off; ValueError where it is of a version that is not known, or contradicts itself.
+    NotBelieved where it is cut off or contradicts itself; ValueError where it is of a version that is not known.
     """
+    if len(raw) > _LARGEST:
+        raise NotBelieved(f"it has {len(raw)} bytes, and {_LARGEST} are the most")
     try:
         tree = json.loads(raw)
-    except ValueError as error:
-        raise NotWhole(f"{name} is no JSON") from error
+    except (ValueError, RecursionError) as error:
+        raise NotBelieved("it is no JSON") from error
     version = tree.get("version") if isinstance(tree, dict) else None
-    if version != VERSION:
-        raise ValueError(f"{name} is a manifest of version {version!r}: version {VERSION!r} is known here")
+    if isinstance(version, str) and version != VERSION:
+        raise ValueError(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
     try:
-        return _manifest(tree)
+        return _manifest(tree, stored)
+    except NotBelieved:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
-        raise ValueError(f"{name} is no manifest of a segment: {type(error).__name__} {error}") from error
+        raise NotBelieved(f"it is no manifest of a segment: {type(error).__name__} {str(error)[:80]!a}") from error
 
 
-def _manifest(tree: Mapping[str, Any]) -> Manifest:
+def _manifest(tree: Mapping[str, Any], stored: int) -> Manifest:
     about = tree["remoteLogSegmentMetadata"]
-    of_partition = about["remoteLogSegmentId"]["topicIdPartition"]
-    encryption = tree.get("encryption")
+    of_segment = about["remoteLogSegmentId"]
+    of_partition = of_segment["topicIdPartition"]
+    given = tree.get("encryption")
+    encryption = None if given is None else _encryption(given)
     return Manifest(
-        topic=of_partition["topicPartition"]["topic"],
-        topic_id=of_partition["topicId"],
-        partition=int(of_partition["topicPartition"]["partition"]),
-        first=int(about["startOffset"]),
-        last=int(about["endOffset"]),
-        max_timestamp=int(about["maxTimestampMs"]),
-        epochs=tuple(sorted((int(epoch), int(first)) for epoch, first in about["segmentLeaderEpochs"].items())),
-        chunks=_chunks(tree["chunkIndex"], bool(tree["compression"])),
-        indexes={
-            name: None if span is None else Span(int(span["position"]), int(span["size"]))
-            for name, span in tree["segmentIndexes"].items()
-        },
-        encryption=None
-        if encryption is None
-        else Encryption(encryption["dataKey"], base64.b64decode(encryption["aad"])),
+        topic=name(of_partition["topicPartition"]["topic"]),
+        topic_id=name(of_partition["topicId"]),
+        partition=number(of_partition["topicPartition"]["partition"], range(2**31)),
+        id=name(of_segment["id"]),
+        first=number(about["startOffset"], _SIGNED),
+        last=number(about["endOffset"], _SIGNED),
+        max_timestamp=number(about["maxTimestampMs"], _SIGNED),
+        epochs=_epochs(about["segmentLeaderEpochs"]),
+        chunks=chunks_of(tree["chunkIndex"], bool(tree["compression"]), encryption is not None, stored),
+        indexes={part: None if span is None else _span(span) for part, span in tree["segmentIndexes"].items()},
+        encryption=encryption,
     )
 
 
-def _chunks(index: Mapping[str, Any], compressed: bool) -> Chunks:
-    original, size = int(index["originalChunkSize"]), int(index["originalFileSize"])
-    if original < 1 or size < 0:
-        raise ValueError(f"chunks of {original} bytes of {size}")
-    count = -(-size // original)
-    if index["type"] == "fixed":
-        sizes = np.full(count, int(index["transformedChunkSize"]), np.int64)
-        sizes[-1:] = int(index["finalTransformedChunkSize"])
-    elif index["type"] == "variable":
-        sizes = _sizes(base64.b64decode(index["transformedChunks"]))
-    else:
-        raise ValueError(f"chunk index of type {index['type']!r}")
-    if len(sizes) != count or (sizes < 0).any():
-        raise ValueError(f"{len(sizes)} chunks for {count}")
-    return Chunks(original, size, np.cumsum(sizes), compressed)
+def _epochs(given: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    found = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in given.items())
+    epochs = tuple(sorted(found))
+    if not epochs:
+        raise NotBelieved("it has no leader epoch")
+    return epochs
 
 
-def _sizes(compressed: bytes) -> npt.NDArray[np.int64]:
-    """The sizes of chunks: all but the last as what they are above the smallest."""
-    with pa.CompressedInputStream(pa.BufferReader(compressed), "zstd") as stream:
-        raw = stream.read(_LARGEST_INDEX)
-    count = int.from_bytes(raw[:4])
-    if count < 2:
-        return np.frombuffer(raw[4 : 4 + 4 * count], ">i4").astype(np.int64)
-    smallest, width = int.from_bytes(raw[4:8]), raw[8]
-    above = np.frombuffer(raw[_SIZES_HEADER : _SIZES_HEADER + (count - 1) * width], np.uint8).reshape(count - 1, width)
-    weights = 1 << np.arange(8 * (width - 1), -1, -8, dtype=np.int64)
-    last = int.from_bytes(raw[_SIZES_HEADER + (count - 1) * width :][:4])
-    return np.append(smallest + above.astype(np.int64) @ weights, last)
+def _span(given: Mapping[str, Any]) -> Span:
+    return Span(number(given["position"], _OFFSETS), number(given["size"], _OFFSETS))
+
+
+def _encryption(given: Mapping[str, Any]) -> Encryption:
+    data_key = name(given["dataKey"])
+    if not _DATA_KEY.fullmatch(data_key):
+        raise NotBelieved("its data key is no id and base64 with a colon between them")
+    return Encryption(data_key, base64.b64decode(given["aad"], validate=True))

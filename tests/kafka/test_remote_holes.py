@@ -1,0 +1,323 @@
+"""What a bucket has lost: every offset is a row, or a row tells that it is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.core.sources.loss import DataLoss
+from sparkwire.kafka.files import kafka_log
+from tests.kafka.test_remote import options_of
+from tests.support import kafka_tiered as tiered
+from tests.support.stream import kafka
+
+Row = dict[str, Any]
+Harm = Callable[[Path], None]
+COLUMNS = "topic,partition,offset,key,value,error,file,first_lost,last_lost"
+RUNS = ("plain", "zstd", "enc")
+
+
+def rows(path: Path, **options: str) -> list[Row]:
+    query = kafka_log.query({"path": str(path), "columns": COLUMNS, **options})
+    return [row for task in kafka_log.plan(query) for batch in kafka_log.read(query, task) for row in batch.to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs as folders."""
+    folder = tmp_path_factory.mktemp("tiered")
+    for run in RUNS:
+        tiered.extract(run, folder / run)
+    return folder
+
+
+class Bucket(NamedTuple):
+    """One partition in a bucket."""
+
+    folder: Path
+    options: dict[str, str]
+
+    def manifests(self) -> list[Path]:
+        return sorted(self.folder.glob("*.rsm-manifest"))
+
+    def rows(self, **options: str) -> list[Row]:
+        return rows(self.folder, controlRecords="true", **self.options, **options)
+
+
+def copied(golden: Path, run: str, folder: Path) -> Bucket:
+    """The partition with fewest segments, of three at least."""
+    partitions: dict[Path, int] = {}
+    for path in (golden / run / "remote").rglob("*.rsm-manifest"):
+        partitions[path.parent] = partitions.get(path.parent, 0) + 1
+    source = min((count, path) for path, count in partitions.items() if count > 2)[1]
+    target = folder / source.parent.name / source.name
+    shutil.copytree(source, target)
+    return Bucket(target, options_of(golden / run))
+
+
+def offsets_of(found: list[Row]) -> list[int]:
+    return [row["offset"] for row in found]
+
+
+def changed(change: Callable[[Row], Any]) -> Harm:
+    def harm(manifest: Path) -> None:
+        tree = json.loads(manifest.read_text())
+        change(tree)
+        manifest.write_text(json.dumps(tree))
+
+    return harm
+
+
+def about(tree: Row) -> Row:
+    segment: Row = tree["remoteLogSegmentMetadata"]
+    return segment
+
+
+def log_of(manifest: Path) -> Path:
+    return manifest.with_suffix(".log")
+
+
+def first_batch(log: Path) -> int:
+    """Its size [bytes]."""
+    return 12 + int.from_bytes(log.read_bytes()[8:12])
+
+
+HARMS: dict[str, Harm] = {
+    "log one byte short": lambda path: os.truncate(log_of(path), log_of(path).stat().st_size - 1),
+    "half a log": lambda path: os.truncate(log_of(path), log_of(path).stat().st_size // 2),
+    "no log": lambda path: log_of(path).unlink(),
+    "a log cut between batches": lambda path: os.truncate(log_of(path), first_batch(log_of(path))),
+    "empty log": lambda path: os.truncate(log_of(path), 0),
+    "half a manifest": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "no manifest": lambda path: path.unlink(),
+    "end at the last offset": changed(lambda tree: about(tree).update(endOffset=2**63 - 1)),
+    "end before the start": changed(lambda tree: about(tree).update(endOffset=-1)),
+    "end too early": changed(lambda tree: about(tree).update(endOffset=about(tree)["startOffset"] + 1)),
+    "start before all": changed(lambda tree: about(tree).update(startOffset=-1)),
+    "start beyond all": changed(lambda tree: about(tree).update(startOffset=2**63 - 1)),
+    "an epoch that never was": changed(lambda tree: about(tree).update(segmentLeaderEpochs={"77": 0})),
+    "no epochs": changed(lambda tree: about(tree).update(segmentLeaderEpochs={})),
+    "of another partition": changed(
+        lambda tree: about(tree)["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"].update(partition=9)
+    ),
+    "of another segment": changed(lambda tree: about(tree)["remoteLogSegmentId"].update(id="A" * 22)),
+}
+
+
+BELIEVED = {
+    "end at the last offset", "end before the start", "end too early", "start before all", "start beyond all",
+    "an epoch that never was",
+}  # fmt: skip
+"""what names, neighbours or bytes tell better than the manifest"""
+
+
+def told(found: list[Row], end: int) -> list[int]:
+    """The offsets that rows have, or tell as lost."""
+    offsets = []
+    for row in found:
+        if row["error"] is None:
+            offsets.append(row["offset"])
+        elif row["first_lost"] is not None:
+            offsets += range(row["first_lost"], end if row["last_lost"] is None else row["last_lost"] + 1)
+    return offsets
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("run", RUNS)
+def test_no_offset_vanishes(golden: Path, tmp_path: Path, run: str, harm: str) -> None:
+    before = copied(golden, run, tmp_path / "before").rows()
+    known = {row["offset"]: row | {"file": ""} for row in before}
+    for which in (0, 1, -1):
+        bucket = copied(golden, run, tmp_path / str(which))
+        if harm == "a log cut between batches" and run != "plain":
+            pytest.skip("only there the object's bytes are the segment's")
+        HARMS[harm](bucket.manifests()[which])
+        after = bucket.rows()
+        assert all(row | {"file": ""} == known[row["offset"]] for row in after if row["error"] is None)
+        assert told(after, before[-1]["offset"] + 1) == list(known)
+        if any(row["error"] for row in after):
+            with pytest.raises(ValueError, match="mode FAILFAST fails there"):
+                bucket.rows(mode="FAILFAST")
+        else:
+            assert harm in BELIEVED
+
+
+def test_a_hole_says_why(golden: Path, tmp_path: Path) -> None:
+    bucket = copied(golden, "plain", tmp_path)
+    manifest = bucket.manifests()[1]
+    log_of(manifest).unlink()
+    why = rf"{manifest.name} cannot be read: its \.log is not there\. No other segment has the offsets \d+ to \d+; mode"
+    with pytest.raises(ValueError, match=why):
+        bucket.rows(mode="FAILFAST")
+
+
+def test_a_segment_that_is_being_uploaded_is_no_hole(golden: Path, tmp_path: Path) -> None:
+    """The last `.log` of a partition, alone: the broker is on its way with the others."""
+    bucket = copied(golden, "plain", tmp_path)
+    manifest = bucket.manifests()[-1]
+    manifest.unlink()
+    manifest.with_suffix(".indexes").unlink()
+    assert [row["error"] for row in bucket.rows() if row["error"]] == []
+
+
+@pytest.mark.parametrize("which", [slice(0, 1), slice(1, 2), slice(-1, None), slice(None)])
+def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> None:
+    """Segments of which no object is left: the directory tells where the log begins, and what is on disk where it goes on."""
+    local = sorted((golden / "plain").glob("local*"))[-1]
+    partition = copied(golden, "plain", tmp_path).folder
+    topic = partition.parent.name[:-23]
+    path = local / f"{topic}-{partition.name}"
+    options = {"remotePath": str(tmp_path), "controlRecords": "true"}
+    before = rows(path, **options)
+    assert len({row["file"] for row in before}) > 3
+    for manifest in sorted(partition.glob("*.rsm-manifest"))[which]:
+        for suffix in (".log", ".indexes", ".rsm-manifest"):
+            manifest.with_suffix(suffix).unlink()
+    after = rows(path, **options)
+    assert len(after) < len(before) or which.start  # the others are on disk as well
+    assert told(after, 0) == offsets_of(before)
+    holes = rows(path, rows="batches", columns="file,error,first_lost,last_lost", remotePath=str(tmp_path))
+    tell = ("file", "first_lost", "last_lost")
+    assert [[row[name] for name in tell] for row in holes if row["error"]] == [
+        [row[name] for name in tell] for row in after if row["error"]
+    ]
+
+
+def test_a_stream_does_not_pass_over_a_hole(golden: Path, tmp_path: Path) -> None:
+    bucket = copied(golden, "plain", tmp_path)
+    log_of(bucket.manifests()[1]).unlink()
+    with pytest.raises(DataLoss, match=r"cannot be read: its \.log is not there"):
+        kafka(bucket.folder).all()
+
+
+# -- manifests as bombs
+
+SIZES = pa.Codec("zstd").compress((1 << 22).to_bytes(4) + bytes(5) + bytes(10 << 20), asbytes=True)
+BOMBS: dict[str, Harm | bytes] = {
+    "16 TiB of empty chunks": changed(
+        lambda tree: tree.update(
+            compression=True,
+            chunkIndex={
+                "type": "fixed",
+                "originalChunkSize": 1 << 30,
+                "originalFileSize": 1 << 44,
+                "transformedChunkSize": 0,
+                "finalTransformedChunkSize": 0,
+            },
+        )
+    ),
+    "chunks of one byte": changed(
+        lambda tree: tree.update(
+            compression=True,
+            chunkIndex={
+                "type": "fixed",
+                "originalChunkSize": 1,
+                "originalFileSize": 10**9,
+                "transformedChunkSize": 1,
+                "finalTransformedChunkSize": 1,
+            },
+        )
+    ),
+    "one chunk": changed(
+        lambda tree: tree.update(
+            compression=True,
+            chunkIndex={
+                "type": "fixed",
+                "originalChunkSize": 2**31 - 1,
+                "originalFileSize": 2**31 - 1,
+                "transformedChunkSize": 100,
+                "finalTransformedChunkSize": 100,
+            },
+        )
+    ),
+    "many chunks of many bytes": changed(
+        lambda tree: tree.update(
+            compression=True,
+            chunkIndex={
+                "type": "fixed",
+                "originalChunkSize": 100 << 20,
+                "originalFileSize": 2000 << 20,
+                "transformedChunkSize": 1,
+                "finalTransformedChunkSize": 1,
+            },
+        )
+    ),
+    "a table of sizes": changed(
+        lambda tree: tree.update(
+            compression=True,
+            chunkIndex={
+                "type": "variable",
+                "originalChunkSize": 1,
+                "originalFileSize": 1 << 22,
+                "transformedChunks": base64.b64encode(SIZES).decode(),
+            },
+        )
+    ),
+    "deep": b"[" * 1_000_000,
+    "deep objects": b'{"version":' * 100_000,
+    "a list": b"[]",
+    "a number": b"7",
+    "infinity": changed(lambda tree: about(tree).update(endOffset=float("inf"))),
+    "infinite sizes": changed(lambda tree: tree["chunkIndex"].update(originalChunkSize=float("inf"))),
+    "not a number": changed(lambda tree: about(tree).update(maxTimestampMs=float("nan"))),
+    "surrogates": changed(
+        lambda tree: about(tree)["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"].update(topic="\ud800")
+    ),
+    "overflow": changed(lambda tree: about(tree).update(endOffset=2**64)),
+    "a number of many digits": changed(lambda tree: tree.update(version=10**4000)),
+    "negative spans": changed(lambda tree: tree["segmentIndexes"].update(offset={"position": -1, "size": -5})),
+    "large spans": changed(lambda tree: tree["segmentIndexes"].update(offset={"position": 0, "size": 2**63 - 1})),
+    "no base64": changed(lambda tree: tree.update(encryption={"dataKey": "k:%%", "aad": "%%"})),
+}
+
+
+def bomb(manifest: Path, name: str) -> None:
+    harm = BOMBS[name]
+    if isinstance(harm, bytes):
+        manifest.write_bytes(harm)
+    else:
+        harm(manifest)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_manifest_costs_no_more_than_what_is_there(golden: Path, tmp_path: Path, name: str) -> None:
+    bucket = copied(golden, "zstd", tmp_path)
+    before = bucket.rows()
+    bomb(bucket.manifests()[1], name)
+    tracemalloc.start()  # NumPy's memory is among it
+    try:
+        after = bucket.rows()
+        assert tracemalloc.get_traced_memory()[1] < 600 << 20
+    finally:
+        tracemalloc.stop()
+    assert told(after, before[-1]["offset"] + 1) == offsets_of(before)
+
+
+def test_manifests_of_any_bytes(golden: Path, tmp_path: Path) -> None:
+    """A byte of a manifest that is another one: rows, or one sentence."""
+    bucket, chance = copied(golden, "enc", tmp_path), Random(36)
+    manifest = bucket.manifests()[1]
+    raw, before = manifest.read_bytes(), bucket.rows()
+    sentences = []
+    for _ in range(40):
+        data = bytearray(raw)
+        data[chance.randrange(len(data))] = chance.choice(b'09-"{}[]e.x\xff')
+        manifest.write_bytes(data)
+        try:
+            after = bucket.rows()
+        except ValueError as error:
+            sentences.append(str(error))
+        else:
+            assert told(after, before[-1]["offset"] + 1) == offsets_of(before), bytes(data)
+    assert all(re.match(r"(?!.*\n)(.* is a manifest of version|the key .* encrypted with)", one) for one in sentences)

@@ -1,0 +1,93 @@
+"""What a name in a glob matches: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, one in the other.
+
+A pattern is a machine that reads a name once, all its states at the same time, so that no pattern takes longer than its length
+times that of the name; a regular expression of sixty stars goes back and forth for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+_TOKENS: Final = re.compile(r"\[!?[^\]]+\]|[{},*?]|[^\[{},*?]+|\[")
+_ANY: Final = re.compile(r".", re.DOTALL)
+
+
+class _State(NamedTuple):
+    """One step: a character that is read, or without one the states that are taken up in its place."""
+
+    character: re.Pattern[str] | None
+    following: tuple[int, ...]
+
+
+class Glob:
+    """A pattern for one name, without slashes."""
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            self._states = _machine(pattern)
+        except (re.error, IndexError):  # a range that goes backward, a brace that is not closed
+            self._states = _literal(pattern)
+
+    def matches(self, name: str) -> bool:
+        """Whether it is the whole name."""
+        end = len(self._states)
+        now = self._taken_up([0])
+        for character in name:
+            now = self._taken_up(
+                following
+                for k in now
+                if k < end and (known := self._states[k].character) is not None and known.match(character)
+                for following in self._states[k].following
+            )
+        return end in now
+
+    def _taken_up(self, states: Iterable[int]) -> set[int]:
+        found: set[int] = set()
+        waiting = list(states)
+        while waiting:
+            k = waiting.pop()
+            if k not in found:
+                found.add(k)
+                if k < len(self._states) and self._states[k].character is None:
+                    waiting += self._states[k].following
+        return found
+
+
+def _literal(text: str) -> list[_State]:
+    return [_State(re.compile(re.escape(one)), (k + 1,)) for k, one in enumerate(text)]
+
+
+def _machine(pattern: str) -> list[_State]:
+    """The states of a pattern, of which the one after the last is the end; IndexError where a brace is not closed."""
+    states: list[_State] = []
+    braces: list[tuple[int, list[int], list[int]]] = []
+    """of each open brace: its state, where its alternatives begin, and the states that leave one"""
+    for token in _TOKENS.findall(pattern):
+        at = len(states)
+        if token == "{":
+            braces.append((at, [at + 1], []))
+            states.append(_State(None, ()))
+        elif token == "," and braces:
+            braces[-1][1].append(at + 1)
+            braces[-1][2].append(at)
+            states.append(_State(None, ()))
+        elif token == "}" and braces:
+            opened, begins, ends = braces.pop()
+            states[opened] = _State(None, tuple(begins))
+            for end in ends:
+                states[end] = _State(None, (at,))
+        elif token == "*":
+            states += [_State(None, (at + 1, at + 2)), _State(_ANY, (at,))]
+        elif token == "?":
+            states.append(_State(_ANY, (at + 1,)))
+        elif token[0] == "[" and token[-1] == "]":
+            inside = re.sub(r"([\\^\[])", r"\\\1", token[1:-1])
+            known = re.compile(f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]", re.DOTALL)
+            states.append(_State(known, (at + 1,)))
+        else:
+            states += [_State(re.compile(re.escape(one)), (at + k + 1,)) for k, one in enumerate(token)]
+    if braces:
+        raise IndexError(pattern)
+    return states

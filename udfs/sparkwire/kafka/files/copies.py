@@ -1,0 +1,117 @@
+"""Which objects of a bucket belong to a segment, by their names alone.
+
+PREFIX TOPIC-TOPICID/PARTITION/OFFSET-SEGMENTID.log, .indexes, .rsm-manifest
+TOPIC-PARTITION-TOPICID/OFFSET-SEGMENTID.log, .index, …       Kafka's own LocalTieredStorage, plain copies without a manifest
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Final, NamedTuple
+
+from sparkwire.core.sources.storage import File
+
+MANIFEST, LOG, INDEXES = ".rsm-manifest", ".log", ".indexes"
+_STEM: Final = re.compile(r"^(\d{20})-([\w-]{22})$")
+_PLAIN: Final = re.compile(r"-(\d+)-([\w-]{22})$")
+_FOLDER: Final = re.compile(r"^(.*)-([\w-]{22})$")
+
+
+class Copy(NamedTuple):
+    """The objects of a segment, as far as they are there: one of log and manifest is."""
+
+    log: File | None
+    manifest: File | None
+    """a plain copy has none"""
+    indexes: File | None
+    base: int
+    id: str
+
+    @property
+    def any(self) -> File:
+        """The object that stands for the segment."""
+        file = self.log or self.manifest
+        assert file is not None
+        return file
+
+    @property
+    def folder(self) -> tuple[str, str]:
+        return self.any.root, self.any.folder
+
+    @property
+    def is_plain(self) -> bool:
+        return self.manifest is None and bool(_PLAIN.search(self.any.folder))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all objects are there that its bytes need."""
+        return self.log is not None and (self.manifest is not None or self.is_plain)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its upload came to the manifest, which is written last, or was about to."""
+        return self.manifest is not None or self.indexes is not None or self.is_plain
+
+
+def in_bucket(files: Iterable[File]) -> list[Copy]:
+    """The segments among the files of one bucket; by partition, in the order of offsets."""
+    ordered = sorted(files, key=lambda file: (file.root, file.path))
+    return [copy for stem, of_one in groupby(ordered, key=_stem) for copy in _copy(stem, of_one)]
+
+
+def _stem(file: File) -> str:
+    return file.path.rpartition(".")[0]
+
+
+def _copy(stem: str, files: Iterable[File]) -> Iterator[Copy]:
+    name = _STEM.match(stem.rpartition("/")[2])
+    if name is not None:
+        objects = {file.path[len(stem) :]: file for file in files}
+        if LOG in objects or MANIFEST in objects:
+            yield Copy(objects.get(LOG), objects.get(MANIFEST), objects.get(INDEXES), int(name[1]), name[2])
+
+
+def is_bucket(files: Iterable[File]) -> bool:
+    """Whether files are those of a bucket."""
+    return any(file.path.endswith(MANIFEST) or _is_plain_copy(file) for file in files)
+
+
+def _is_plain_copy(file: File) -> bool:
+    named = file.path.endswith(LOG) and _STEM.match(file.basename[: -len(LOG)])
+    return bool(named and _PLAIN.search(file.folder))
+
+
+def is_decided(copies: Sequence[Copy]) -> bool:
+    """Whether the names of a partition tell the log: each offset once, written one after the other, the last one last."""
+    if not all(copy.is_complete for copy in copies):
+        return False
+    times = [(copy.manifest or copy.any).modified or 0.0 for copy in copies]
+    bases = [copy.base for copy in copies]
+    return all(a < b for a, b in pairwise(bases)) and times == sorted(times) and times[-2:-1] != times[-1:]
+
+
+def without_leftovers(copies: Sequence[Copy]) -> list[Copy]:
+    """The copies of a partition but those that failed and were made again: of another id, with the same offset."""
+    bases = {copy.base for copy in copies if copy.is_complete}
+    return [copy for copy in copies if copy.is_complete or copy.base not in bases]
+
+
+def topic_id_of(copy: Copy) -> tuple[str, int] | None:
+    """The topic's id and the partition that an object's folder names."""
+    plain = _PLAIN.search(copy.any.folder)
+    if plain:
+        return plain[2], int(plain[1])
+    above, _, partition = copy.any.folder.rpartition("/")
+    name = _FOLDER.match(above.rpartition("/")[2])
+    return (name[2], int(partition)) if name and partition.isdecimal() else None
+
+
+def topic_of(copy: Copy) -> str | None:
+    """The topic that an object's folder names, with the plugin's prefix before it; None where it names none."""
+    folder = copy.any.folder
+    plain = _PLAIN.search(folder)
+    above = folder[: plain.start()] if plain else folder.rpartition("/")[0]
+    name = None if plain else _FOLDER.match(above.rpartition("/")[2])
+    return above.rpartition("/")[2] if plain else name and name[1]

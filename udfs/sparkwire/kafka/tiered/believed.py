@@ -1,0 +1,29 @@
+"""What of a manifest is believed: each value is of its type and within its bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class NotBelieved(ValueError):
+    """A manifest is none that the plugin wrote for its segment: it is cut off, of another segment, or contradicts itself."""
+
+
+def number(value: Any, allowed: range) -> int:
+    """A whole number; NotBelieved where it is none, or beyond what is allowed."""
+    if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+        raise NotBelieved(f"it has {_shown(value)} where a number from {allowed.start} to {allowed.stop - 1} belongs")
+    return value
+
+
+def name(value: Any) -> str:
+    """A text that can be printed; NotBelieved where it is none."""
+    if not isinstance(value, str) or not value.isprintable() or not value:
+        raise NotBelieved(f"it has {_shown(value)} where a name belongs")
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return f"{str(value)[:40]!a}" if isinstance(value, str) else f"{value:.6g}" if value is not None else "null"
+    return f"a {type(value).__name__}"
