@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import importlib
 import json
 import math
+import queue
 import re
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import (
@@ -37,6 +41,13 @@ _WAITS: Final = 0.25
 """[s] before the first try again; then each time twice as long, up to the next"""
 _LONGEST_WAIT: Final = 8.0
 _BUSY: Final = (408, 429)
+_LEAST_PATIENCE: Final = 0.1
+"""[s]"""
+_LARGEST, _LARGEST_COMPRESSED = 64 << 20, 1 << 20
+"""what an answer may have, as it is sent [bytes]"""
+_HIDDEN: Final = "[hidden]"
+_SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
+_CREDENTIALS: Final = re.compile(r"(?i)\b(basic|bearer|digest|negotiate|authorization)\b\W+[^\s\"',;}\]]+")
 _MISSED_FOR: Final = 60.0
 """[s] until an id that was not known is asked for again: it may have been registered since"""
 
@@ -62,6 +73,16 @@ class _Server(NamedTuple):
         urls = [_CCOMPAT.subn("/apis/registry/v2", url.strip()) for url in self.url.split(",")]
         return self._replace(url=",".join(url for url, _ in urls)) if all(count for _, count in urls) else None
 
+    def secrets(self) -> Iterator[str]:
+        """What must not be in any text: what it is asked with."""
+        given = [value for name, value in self.settings if _SECRET.search(name)]
+        given += [urlsplit(url.strip()).netloc.rpartition("@")[0] for url in self.url.split(",")]
+        given += [self.auth] if isinstance(self.auth, str) else [self.auth[1], ":".join(self.auth)] if self.auth else []
+        for value in filter(None, map(str, given)):
+            for one in {value, value.partition(":")[2], unquote(value), unquote(value).partition(":")[2]} - {""}:
+                yield from (one, quote(one, safe=""), base64.b64encode(one.encode()).decode())
+                yield from (ascii(one)[1:-1], repr(one.encode())[2:-1], json.dumps(one)[1:-1])
+
     def client(self) -> Any:
         from confluent_kafka.schema_registry import SchemaRegistryClient
 
@@ -76,7 +97,9 @@ class _Server(NamedTuple):
             }
         elif self.auth is not None:
             given["basic.auth.user.info"] = ":".join(self.auth)
-        return SchemaRegistryClient(given)
+        client = SchemaRegistryClient(given)
+        _bound_answers(client)
+        return client
 
 
 class HttpRegistry(Registry):
@@ -200,7 +223,7 @@ class HttpRegistry(Registry):
             raise
         except Exception as error:  # noqa: BLE001  # the client lets through whatever its own libraries raise
             raise RegistryError(
-                f"the schema registry at {self._server.title} was asked for {what} and {_answered(error)}"
+                f"the schema registry at {self._server.title} was asked for {what} and {_answered(error, self._server)}"
             ) from None
 
     def _patiently(self, ask: Callable[[Any], Any], *not_found: int) -> Any:
@@ -209,7 +232,7 @@ class HttpRegistry(Registry):
         while True:
             try:
                 client.clear_caches()  # of its own, which answer for one context what was asked for another
-                return ask(client)
+                return _within(end - time.monotonic(), lambda: ask(client))
             except Exception as error:
                 if getattr(error, "error_code", None) in (*_NOT_FOUND, *not_found):
                     return None
@@ -243,6 +266,58 @@ def _version(schema: Any, subject: str, number: int) -> Version:
     return Version(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
 
 
+class _NoAnswer(Exception):
+    """An answer that does not come to its end."""
+
+
+def _within(seconds: float, ask: Callable[[], Any]) -> Any:
+    """What ``ask`` answers; _NoAnswer where it has not after so many seconds, whatever the server goes on to send."""
+    answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def asked() -> None:
+        try:
+            answers.put((ask(), None))
+        except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
+            answers.put((None, error))
+
+    threading.Thread(target=asked, daemon=True, name="sparkwire-registry").start()
+    try:
+        answer, error = answers.get(timeout=max(seconds, _LEAST_PATIENCE))
+    except queue.Empty:
+        raise _NoAnswer(f"no whole answer within {max(seconds, _LEAST_PATIENCE):.0f} s") from None
+    if error is not None:
+        raise error
+    return answer
+
+
+def _bound_answers(client: Any) -> None:
+    """Let no answer become larger than a schema is, however long the server goes on."""
+    session = client._rest_client.session
+    library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx, or what took its place
+
+    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __init__(self, stream: Any, most: int) -> None:
+            self._stream, self._most = stream, most
+
+        def __iter__(self) -> Iterator[bytes]:
+            left = self._most
+            for part in self._stream:
+                left -= len(part)
+                if left < 0:
+                    raise _NoAnswer(f"more than {self._most} bytes in one answer")
+                yield part
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: Any) -> None:
+        is_plain = response.headers.get("content-encoding", "identity") == "identity"
+        response.stream = Bounded(response.stream, _LARGEST if is_plain else _LARGEST_COMPRESSED)
+
+    session.headers["accept-encoding"] = "identity"
+    session.event_hooks["response"] = [*session.event_hooks["response"], bound]
+
+
 def _may_pass(error: Exception) -> bool:
     """Whether to ask again: no answer, or that of a server in trouble."""
     status = getattr(error, "http_status_code", None)
@@ -251,13 +326,23 @@ def _may_pass(error: Exception) -> bool:
     return status >= 500 or status in _BUSY
 
 
-def _answered(error: Exception) -> str:
+def _answered(error: Exception, server: _Server) -> str:
     status = getattr(error, "http_status_code", None)
+    if isinstance(error, _NoAnswer):
+        return f"gave {error}: check the address, or raise patience"
     if status is None:
-        told = f"{type(error).__name__} {error}"
+        told = f"{type(error).__name__} {_filtered(str(error), server)}"
         if _may_pass(error):
             return f"did not answer: {told}: check the address, and whether the workers may reach it"
         return f"answered what no registry says ({told}): is this the address of a registry?"
     advice = {401: "check auth", 403: "this user may not read it", 404: "is this the address of a registry?"}
-    said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")[:200]
-    return f"answered {status}: {said}" + (f": {advice[status]}" if status in advice else "")
+    said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")
+    return f"answered {status}: {_filtered(said, server)}" + (f": {advice[status]}" if status in advice else "")
+
+
+def _filtered(text: str, server: _Server) -> str:
+    """What a server says, without what it was asked with, in one line of what can be printed."""
+    for secret in sorted(server.secrets(), key=len, reverse=True):
+        text = text.replace(secret, _HIDDEN)
+    text = _CREDENTIALS.sub(rf"\1 {_HIDDEN}", text)
+    return "".join(one if one.isprintable() else " " for one in text[:200])

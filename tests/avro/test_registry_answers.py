@@ -1,0 +1,101 @@
+"""A registry whose answers are slow, endless, or say what they should not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from sparkwire.avro.registered import RegistryError
+from sparkwire.avro.registry import Registry
+
+pytest.importorskip("confluent_kafka.schema_registry")
+
+PASSWORD, TOKEN = "pass word/ü+1", "token-of-the-reader"
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def server(answer: Answer) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(OSError):  # the client has gone
+                answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running.daemon_threads = True
+    Thread(target=running.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{running.server_port}"
+    finally:
+        running.shutdown()
+
+
+def head(handler: BaseHTTPRequestHandler, status: int = 200, **headers: str) -> None:
+    handler.send_response(status)
+    handler.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+
+
+def drips(handler: BaseHTTPRequestHandler) -> None:
+    """A byte now and then: no read ever waits long."""
+    head(handler, Content_Length="1000000")
+    for _ in range(600):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    head(handler, Content_Length=str(1 << 40))
+    while True:
+        handler.wfile.write(bytes(1 << 20))
+
+
+def silent(handler: BaseHTTPRequestHandler) -> None:
+    time.sleep(30)
+
+
+@pytest.mark.parametrize("answer", [drips, endless, silent])
+def test_an_answer_without_an_end_is_given_up(answer: Answer) -> None:
+    with server(answer) as url, pytest.raises(RegistryError, match=r"no whole answer within|more than \d+ bytes"):
+        Registry.http(url, patience=0.5).registered([1])
+
+
+def echo(status: int, is_json: bool) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        sent = handler.headers.get("Authorization", "")
+        plain = base64.b64decode(sent.partition(" ")[2]).decode() if sent.startswith("Basic") else ""
+        said = f"you sent {sent} which is {plain} \x1b[31m"
+        body = (json.dumps({"error_code": status, "message": said}) if is_json else said).encode()
+        head(handler, status, Content_Length=str(len(body)))
+        handler.wfile.write(body)
+
+    return answer
+
+
+@pytest.mark.parametrize("auth", [("reader", PASSWORD), TOKEN])
+@pytest.mark.parametrize(
+    ("status", "is_json"), [(200, False), (401, True), (401, False), (403, True), (418, True), (418, False)]
+)
+def test_what_a_server_echoes_is_not_quoted(is_json: bool, status: int, auth: tuple[str, str] | str) -> None:
+    with server(echo(status, is_json)) as url, pytest.raises(RegistryError) as told:
+        Registry.http(url, auth, patience=0.5).registered([1])
+    secret = PASSWORD if isinstance(auth, tuple) else TOKEN
+    plain = base64.b64encode(f"reader:{secret}".encode()).decode()
+    for hidden in (secret, ascii(secret)[1:-1], repr(secret.encode())[2:-1], plain, "\x1b", "\n"):
+        assert hidden not in str(told.value)
+    if status != 200:
+        assert f"answered {status}: " in str(told.value)
+        assert "you sent" in str(told.value)
