@@ -302,6 +302,37 @@ def test_files_that_come_late_under_an_earlier_name(tmp_path: Path) -> None:
     assert windows_of(stream.batch()) == [120]
 
 
+def test_what_is_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
+    """After another file has come: it is read after that, once, in whatever process."""
+    stream = events_of(tmp_path, stream="directory")
+    found: list[Row] = []
+    files = {"a": [10, 30, 50, 70], "b": [20, 40, 60]}
+    for scn in range(10, 80, 10):
+        name = next(name for name, scns in files.items() if scn in scns)
+        with (tmp_path / name).open("ab") as file:
+            file.write(window(scn, 40, 41))
+        found += stream.batch()
+        stream.restart()
+    ended = [row for row in found if row["event_type"] == "END_OF_PERIOD"]
+    assert [row["window_scn"] for row in ended] == [10, 20, 30, 40, 50, 60, 70]
+    assert [row["window"] for row in ended] == list(range(7))
+    assert len({row["position"] for row in ended if row["file"].endswith("a")}) == 4
+    assert stream.batch() == []
+
+
+@pytest.mark.parametrize("scns", [[10], [11, 21, 31], [15, 25, 35, 45]])
+def test_a_file_that_was_read_is_replaced(tmp_path: Path, scns: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    """By a shorter or a longer one: a loss, and then what of it is new."""
+    (tmp_path / "a").write_bytes(window(10, 40) + window(20, 40))
+    stream = events_of(tmp_path, stream="directory")
+    stream.batch()
+    (tmp_path / "b").write_bytes(window(30, 40))
+    stream.batch()
+    (tmp_path / "a").write_bytes(b"".join(window(scn, 41) for scn in scns))
+    found = after_a_loss(stream, "a (ends at byte|has other events before byte)", caplog)
+    assert set(windows_of(found)) >= {scn for scn in scns if scn > 30}
+
+
 @pytest.mark.parametrize("options", [{}, {"stream": "directory"}])
 def test_a_compressed_copy_is_the_same_stream(options: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "relay.bin"

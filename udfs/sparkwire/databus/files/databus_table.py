@@ -98,15 +98,13 @@ class EventsQuery(NamedTuple):
 class Begin(NamedTuple):
     """Between two windows."""
 
-    position: int
-    """in a file [bytes]"""
     window: int
     """number of the window that begins there"""
     previous: int
     """variant of the event before"""
 
 
-FRONT: Final = Begin(0, 0, NO_VARIANT)
+FRONT: Final = Begin(0, NO_VARIANT)
 
 
 def query(given: Mapping[str, str]) -> EventsQuery:
@@ -198,7 +196,9 @@ def narrowed(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> E
 def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
     """The tasks of a query; OSError or ValueError as `find`."""
     parts = [
-        part for stream, files in streams(query) for part in stream_parts(stream, files, query.max_split_bytes, FRONT)
+        part
+        for stream, files in streams(query)
+        for part in stream_parts(stream, [(file, 0) for file in files], query.max_split_bytes, FRONT)
     ]
     return packed(parts, [_size(part) + FILE_COST for part in parts], query.max_split_bytes)
 
@@ -208,22 +208,21 @@ def _size(part: FilePart) -> int:
     return max(0, min(part.stop, part.file.size) - part.start)
 
 
-def stream_parts(stream: str, files: Sequence[File], max_bytes: int, begin: Begin) -> list[FilePart]:
+def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int, begin: Begin) -> list[FilePart]:
     """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
 
-    ``begin`` is where in the first of ``files`` to begin.
+    ``files``: each with the position in it from which on it is read. ``begin``: what is known there of the first.
     """
-    start, previous = begin.position, begin.previous
-    window = Open(begin.window)
-    if len(files) == 1 and (files[0].compressed or files[0].size - start <= max_bytes):
-        return [FilePart(files[0], stream, start, TO_THE_END, previous, window, UNENDED)]
+    previous, window = begin.previous, Open(begin.window)
+    if len(files) == 1 and (files[0][0].compressed or files[0][0].size - files[0][1] <= max_bytes):
+        return [FilePart(files[0][0], stream, files[0][1], TO_THE_END, previous, window, UNENDED)]
     parts: list[FilePart] = []
     waiting: list[int] = []  # parts at whose end the window at hand is open
-    for file in files:
+    for file, start in files:
         with OpenFile(file) as source:
             events = EventFile(source)
             parts.append(FilePart(file, stream, start, TO_THE_END, previous, window, UNENDED))
-            position, start = start, 0
+            position = start
             while len((rows := events.rows(position, source.size, previous)).kinds):
                 found = windows_of(rows, window, None)
                 _join(parts, waiting, window, found)

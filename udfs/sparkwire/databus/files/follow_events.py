@@ -2,7 +2,8 @@
 
 Windows are given as a whole. What is not all there yet waits: a window without its end, and the bytes at the end of a file that
 may grow, as long as no event after them proves them corrupt. A file that another one follows has ended. In a directory files
-are read in the order of their names; one that comes later is read after those that have been.
+are read in the order of their names; one that comes later is read after those that have been, and so is what is appended to one
+of those. One of them that has become shorter, or has other events where it was read, is a loss.
 """
 
 from __future__ import annotations
@@ -27,6 +28,24 @@ from sparkwire.databus.stream import stream_variant
 _EVERYTHING = 2**62
 
 
+class ReadFile(NamedTuple):
+    """A file that has been read to its end."""
+
+    name: int
+    """checksum of its name"""
+    size: int
+    """of what was read [bytes]"""
+    tail: int
+    """checksum of the bytes before its end"""
+
+
+class Unread(NamedTuple):
+    """A file of which something has not been read, and where that begins."""
+
+    file: File
+    begin: int
+
+
 class EventOffset(NamedTuple):
     """Between two windows of a stream."""
 
@@ -43,8 +62,8 @@ class EventOffset(NamedTuple):
     """of the last window that was given"""
     waits: bool = False
     """whether more of the file was there, of a window without an end"""
-    read: tuple[int, ...] = ()
-    """checksums of the names of the files that have been read to their end and are still there"""
+    read: tuple[ReadFile, ...] = ()
+    """the other files that have been read to their end and are still there"""
 
 
 FRONT = EventOffset(0, "", 0, NO_VARIANT, 0)
@@ -99,25 +118,28 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
             spans = list(_spans(log, found, None))
         if not spans:
             return []
-        file, start, _ = spans[0]
-        first = Begin(start, at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
-        files = [file if file.compressed else file._replace(size=stop) for file, _, stop in spans]
+        file = spans[0][0]
+        first = Begin(at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
+        files = [Unread(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
         # A stream that is a file has the name that the file has now.
         stream = name if self.query.by_directory else file.name
         parts = stream_parts(stream, files, self.query.max_split_bytes, first)
         if scns is not None:
             return [part._replace(scns=scns) for part in parts]
         guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
-        return [self._guarded(part, guard, found, end) for part in parts]
+        begins = {plain_name(one.file): one.begin for one in files}
+        return [
+            self._guarded(part, guard._replace(leads=part.start == begins[plain_name(part.file)]), found, end)
+            for part in parts
+        ]
 
     def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
         """A part up to ``end``, and what its file has before the places that are known."""
         known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.tail is not None and at.position]
         if end.file == plain_name(part.file):
             part = part._replace(stop=min(part.stop, end.position))
-        leads = part.start == (begin.position if begin.file == plain_name(part.file) else 0)
         tails = tuple((at.position, at.tail or 0) for at in known)
-        return part._replace(guard=guard._replace(leads=leads, tails=tails))
+        return part._replace(guard=guard._replace(tails=tails))
 
     def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
         at = begin or FRONT
@@ -134,7 +156,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
             whole(kept["window"]), text(kept["file"]), whole(kept["position"]), whole(kept["previous"], NO_VARIANT),
             None if kept["tail"] is None else whole(kept["tail"]),
             NO_SCN if kept["scn"] is None else whole(kept["scn"], NO_SCN),
-            bool(kept["waits"]), tuple(map(whole, kept["read"])),
+            bool(kept["waits"]), tuple(ReadFile(*map(whole, one)) for one in kept["read"]),
         )  # fmt: skip
 
     def offset_of_version_1(self, kept: list[Any]) -> EventOffset:
@@ -158,12 +180,33 @@ def _key(file: File) -> int:
     return zlib.crc32(plain_name(file).encode())
 
 
-def unread(files: Sequence[File], at: EventOffset) -> list[File]:
+def unread(files: Sequence[File], at: EventOffset) -> list[Unread]:
     """The files that have not been read to their end, that which is at hand first."""
     if at.tail is None:  # version 1 went by names alone
-        return [file for file in files if plain_name(file) >= at.file]
-    rest = [file for file in files if _key(file) not in at.read]
-    return sorted(rest, key=lambda file: plain_name(file) != at.file)
+        rest = [file for file in files if plain_name(file) >= at.file]
+    else:
+        rest = [file for file in files if not _is_as_read(file, at)]
+    read = {one.name: one.size for one in at.read}
+    found = [Unread(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest]
+    return sorted(found, key=lambda one: plain_name(one.file) != at.file)
+
+
+def _is_as_read(file: File, at: EventOffset) -> bool:
+    """Whether a file has been read to its end. What is compressed does not grow any more."""
+    return any(one.name == _key(file) and (file.compressed or one.size == file.size) for one in at.read)
+
+
+def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
+    """Why a file that has been read is another one now."""
+    for file in files:
+        if _key(file) != read.name or file.compressed or file.size == read.size:
+            continue
+        if file.size < read.size:
+            return Lost(f"{file.basename} ends at byte {file.size} now, and {read.size} bytes of it were read")
+        with OpenFile(file) as source:
+            if tail_of(source, read.size) != read.tail:
+                return Lost(f"{file.basename} has other events before byte {read.size} now")
+    return None
 
 
 def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
@@ -171,24 +214,30 @@ def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
 
     Lost where that is not there.
     """
+    for read in at.read:
+        lost = _changed(files, read)
+        if lost is not None:
+            raise lost
     rest = unread(files, at)
     if not at.file:
         return at
-    if not rest or plain_name(rest[0]) != at.file:
+    if not rest or plain_name(rest[0].file) != at.file:
         if at.waits:
             raise Lost(f"{at.file} is gone")
         return at._replace(position=0, previous=NO_VARIANT)
-    with OpenFile(rest[0]) as source:
+    file = rest[0].file
+    with OpenFile(file) as source:
         if source.size < at.position:
-            raise Lost(f"{rest[0].basename} ends at byte {source.size} now")
+            raise Lost(f"{file.basename} ends at byte {source.size} now")
         if at.tail is not None and tail_of(source, at.position) != at.tail:
-            raise Lost(f"{rest[0].basename} has other events before byte {at.position} now")
+            raise Lost(f"{file.basename} has other events before byte {at.position} now")
     return at
 
 
 def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
     """Before the first window that has not been given, by its SCN, in files that are not those that were read."""
-    front = FRONT._replace(window=at.window, scn=at.scn, read=at.read)
+    read = tuple(one for one in at.read if _changed(files, one) is None)
+    front = FRONT._replace(window=at.window, scn=at.scn, read=read)
     begin = front
     for found in _boundaries(unread(files, front), front):
         if found.scn > at.scn:
@@ -201,8 +250,7 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
     """The files between two places, to their end without ``end``, and from where to where in each."""
     if end is not None and not end.file:
         return
-    for file in unread(files, begin):
-        start = begin.position if plain_name(file) == begin.file else 0
+    for file, start in unread(files, begin):
         is_last = end is not None and plain_name(file) == end.file
         if is_last and end is not None:
             stop = end.position
@@ -223,9 +271,10 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
 def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
     """The first place between two windows at least ``budget`` bytes after ``start``, else the last."""
     found, rest = start, unread(files, start)
-    before = {plain_name(file): size for file, size in zip(rest, accumulate((f.size for f in rest), initial=0))}  # noqa: B905
+    sizes = accumulate((one.file.size - one.begin for one in rest), initial=0)
+    before = {plain_name(one.file): size - one.begin for one, size in zip(rest, sizes)}  # noqa: B905
     for found in _boundaries(rest, start):
-        if before[found.file] + found.position - start.position >= budget:
+        if before[found.file] + found.position >= budget:
             break
     return _found_again(files, start, found)
 
@@ -235,20 +284,26 @@ def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) 
     if found is start:
         return start
     rest = unread(files, start)
-    file = next(file for file in rest if plain_name(file) == found.file)
-    with OpenFile(file) as source:
-        passed = {*start.read, *map(_key, rest[: rest.index(file)])}
-        read = tuple(sorted(passed.intersection(map(_key, files))))
+    names = [plain_name(one.file) for one in rest]
+    at = names.index(found.file)
+    with OpenFile(rest[at].file) as source:
+        passed = {one.name: one for one in start.read} | {one.name: one for one in map(_read, rest[:at])}
+        there = {_key(file) for file in files} - {_key(rest[at].file)}
+        read = tuple(one for name, one in sorted(passed.items()) if name in there)
         return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
 
 
-def _boundaries(files: Sequence[File], start: EventOffset) -> Iterator[EventOffset]:
+def _read(one: Unread) -> ReadFile:
+    """What is known of a file that has been read to its end."""
+    with OpenFile(one.file) as source:
+        return ReadFile(_key(one.file), source.size, tail_of(source, source.size))
+
+
+def _boundaries(files: Sequence[Unread], start: EventOffset) -> Iterator[EventOffset]:
     """The places between two windows after ``start``; of their files those before are not named."""
     window, scn = Open(start.window), start.scn
-    for k, file in enumerate(files):
-        position, previous = 0, NO_VARIANT
-        if plain_name(file) == start.file:
-            position, previous = start.position, start.previous
+    for k, (file, position) in enumerate(files):
+        previous = start.previous if plain_name(file) == start.file else NO_VARIANT
         with OpenFile(file) as source:
             events = EventFile(source)
             grows = k + 1 == len(files) and may_grow(file)
