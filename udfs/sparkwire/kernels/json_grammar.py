@@ -259,11 +259,24 @@ def character_at(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def unescapes_to(data: Bytes, pos: int, end: int, keys: Bytes, at: int, size: int) -> bool:
-    """Whether a string means these ASCII bytes."""
-    for i in range(size):
+    """Whether a string means these bytes of UTF-8."""
+    same = 0
+    while same < size:
         if pos >= end:
             return False
+        escape = u8(data, pos) == BACKSLASH
         found, pos = character_at(data, pos, end)
-        if found != keys[uint64(at + i)]:
+        width = 1
+        if escape and found >= 0x80:
+            width = 2 if found < 0x800 else 3 if found < 0x10000 else 4
+        if same + width > size:
             return False
+        for k in range(width):
+            byte = found
+            if width > 1:
+                byte = found >> (6 * (width - 1 - k))
+                byte = byte | ((0xF00 >> width) & 0xFF) if k == 0 else (byte & 0x3F) | 0x80
+            if byte != keys[uint64(at + same + k)]:
+                return False
+        same += width
     return pos == end
