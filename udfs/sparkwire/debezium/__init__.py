@@ -28,6 +28,25 @@ The order of keys is not fixed; keys that are not known are passed over. What th
 - the prefix of added fields is ``__``: fields added with another one are columns of the row;
 - messages of MongoDB and Cassandra may lack either image.
 
+What Connect's and Debezium's types become in ``sparkwire.debezium.rows``:
+
+    int8 ... int64, float, double, boolean, string, bytes    TINYINT ... BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
+    Date, IsoDate                                            DATE
+    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as the database has it
+    ZonedTimestamp                                           TIMESTAMP
+    Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING: MariaDB's may be negative or beyond a day
+    Decimal                                                  DECIMAL(p,s), STRING beyond 38 digits
+    VariableScaleDecimal                                     STRING, all digits: every value has its own scale
+    MicroDuration, NanoDuration                              INTERVAL DAY TO SECOND, a month of 30.4375 days
+    Interval, Uuid, Json, Xml, Ltree, Tsvector, Enum         STRING
+    EnumSet, Year                                            ARRAY<STRING>, INT
+    Bits                                                     BINARY, the most significant byte first
+    Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
+    array, map, struct                                       ARRAY, MAP, STRUCT
+
+Ranges, network addresses and whatever else has no name of its own stay what they are on the wire. What Spark does not hold is
+NULL, and its text is in ``_unexpected_``: infinite dates as ``infinity`` and ``-infinity``, years before 1 and after 9999.
+
 Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1's ``JsonConverter``.
 """
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.errors import ERRORS, OK
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct
@@ -40,12 +40,11 @@ from sparkwire.debezium.layout import (
 )
 from sparkwire.debezium.message_fields import FIELDS
 from sparkwire.debezium.messages import Messages
-from sparkwire.debezium.table_columns import name_parts, of_table, schema_types, typed
+from sparkwire.debezium.table_columns import Declared, embedded, name_parts, of_table, typed
 from sparkwire.debezium.typed_images import (
     Entries,
     JsonRows,
     TypedImages,
-    Versions,
     named_lists,
     read_images,
     unexpected_map,
@@ -95,6 +94,20 @@ def row_schema(columns: Mapping[str, str]) -> pa.Schema:
     )
 
 
+class Side(NamedTuple):
+    """The values or the keys of records, as JSON, and what their schemas say."""
+
+    column: pa.Array
+    scan: Messages
+    declared: Declared
+
+
+def json_side(column: pa.Array) -> Side:
+    """Of JSON, with schemas in it or not."""
+    scan = Messages(column)
+    return Side(column, scan, embedded(scan))
+
+
 def change_rows(
     messages: pa.Array,
     table: Table | None,
@@ -121,20 +134,31 @@ def change_rows(
     placeholder
         what stands for a value that the connector was not told
     """
-    types = typed(columns)
-    scan = Messages(messages)
-    chosen = of_table(scan, table) & _ROWS[scan.operations + 1]
-    dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, scan, keys, topics, table)
+    return changes_of(
+        json_side(messages), table, columns, None if keys is None else json_side(keys), topics, placeholder
+    )
+
+
+def changes_of(
+    messages: Side,
+    table: Table | None,
+    columns: Mapping[str, str],
+    keys: Side | None,
+    topics: pa.Array | None,
+    placeholder: str,
+) -> Changes:
+    """As ``change_rows``, of values and keys whose schemas are known."""
+    types, scan = typed(columns), messages.scan
+    chosen = of_table(scan, messages.declared, table) & _ROWS[scan.operations + 1]
+    dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, keys, topics, table)
     rows = np.flatnonzero(chosen | dead)
-    versions = Versions(scan.schemas.codes[rows], [schema_types(text) for text in scan.schema_texts])
-    flattened = scan.flattened[rows]
+    versions, flattened = messages.declared.of(rows), scan.flattened[rows]
     before, after = (
         read_images(JsonRows(image.at(rows), types, flattened, placeholder), types, versions)
         for image in scan.image_objects
     )
-    keyed = None if keys is None else keys.take(primitive(rows))
-    if keyed is not None and dead.any():
-        before = _or_else(before, _key_images(keyed, types), dead[rows])
+    if keys is not None and dead.any():
+        before = _or_else(before, _key_images(keys, rows, types), dead[rows])
     operations = np.where(dead[rows], np.int8(DELETE), scan.operations[rows])
     unavailable = after.unavailable | (before.unavailable & ~bools_of(after.column.is_valid())[:, None])
     found = [
@@ -144,12 +168,12 @@ def change_rows(
         _texts(scan, rows, "source.table", "source.collection"),
         pc.replace_substring_regex(_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
         _texts(scan, rows, "source.snapshot"),
-        pa.nulls(len(rows), pa.list_(pa.string())) if keyed is None else key_names(keyed),
+        pa.nulls(len(rows), pa.list_(pa.string())) if keys is None else _key_names(keys, rows),
         before.column,
         after.column,
         named_lists(unavailable, list(types)),
         unexpected_map([*after.unexpected, *_of_before(before, after)], len(rows)),
-        from_codes(np.where(dead[rows], np.int8(0), scan.errors[rows]), ERRORS),
+        from_codes(np.where(dead[rows], np.int8(OK), scan.errors[rows]), ERRORS),
     ]
     return Changes(rows, pa.RecordBatch.from_arrays(found, schema=row_schema(columns)))
 
@@ -177,21 +201,26 @@ def _of_before(before: TypedImages, after: TypedImages) -> list[Entries]:
 
 def key_names(keys: pa.Array) -> pa.Array:
     """ARRAY<STRING>: the names of the columns of Kafka's keys; NULL for a key that is null or no JSON object."""
-    objects = Messages(keys).roots_at(np.arange(len(keys)))
-    images = Images(objects)
-    return lists(images.listed.firsts, images.names, images.present & bools_of(keys.is_valid()))
+    return _key_names(json_side(keys), np.arange(len(keys)))
+
+
+def _key_names(keys: Side, rows: Ints) -> pa.Array:
+    images = Images(_key_objects(keys, rows))
+    return lists(images.listed.firsts, images.names, images.present)
+
+
+def _key_objects(keys: Side, rows: Ints) -> values.Values:
+    return keys.scan.roots_at(rows).only(bools_of(keys.column.is_valid())[rows])
 
 
 def key_rows(keys: pa.Array, columns: Mapping[str, str]) -> pa.Array:
     """STRUCT of the columns: those of the key have its values, others are NULL."""
-    return _key_images(keys, typed(columns)).column
+    return _key_images(json_side(keys), np.arange(len(keys)), typed(columns)).column
 
 
-def _key_images(keys: pa.Array, types: Mapping[str, Type]) -> TypedImages:
-    scan = Messages(keys)
-    objects = scan.roots_at(np.arange(len(keys))).only(bools_of(keys.is_valid()))
-    versions = Versions(scan.schemas.codes, [schema_types(text) for text in scan.schema_texts])
-    return read_images(JsonRows(objects, types, np.zeros(len(keys), np.bool_), UNAVAILABLE), types, versions)
+def _key_images(keys: Side, rows: Ints, types: Mapping[str, Type]) -> TypedImages:
+    source = JsonRows(_key_objects(keys, rows), types, np.zeros(len(rows), np.bool_), UNAVAILABLE)
+    return read_images(source, types, keys.declared.of(rows))
 
 
 def _or_else(images: TypedImages, others: TypedImages, chosen: Bools) -> TypedImages:
@@ -212,18 +241,14 @@ def _only(entry: Entries, chosen: Bools) -> Entries:
     return Entries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
 
 
-def _tombstones(
-    messages: pa.Array, scan: Messages, keys: pa.Array, topics: pa.Array | None, table: Table | None
-) -> Bools:
+def _tombstones(messages: Side, keys: Side, topics: pa.Array | None, table: Table | None) -> Bools:
     """Messages without a value whose key is of the table, as far as it can be told."""
-    dead = (~bools_of(messages.is_valid()) | scan.tombstones) & bools_of(keys.is_valid())
+    dead = (~bools_of(messages.column.is_valid()) | messages.scan.tombstones) & bools_of(keys.column.is_valid())
     if table is None or not dead.any():
         return dead
+    names = keys.declared.names
     if topics is not None:
         names = pc.binary_join_element_wise(topics.cast(pa.string()), "Key", ".")
-    else:
-        key_scan = Messages(keys)
-        names = values.texts(key_scan.slot("schema.name").only(key_scan.wrapped))
     name, outer = name_parts(names)
     mine = pc.equal(name, table.name).fill_null(True)
     inside = table.schema or table.database

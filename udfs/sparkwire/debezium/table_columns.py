@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from sparkwire.core.table_names import Table
 from sparkwire.debezium.connect_types import Type, combined, of_schema, type_of
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.typed_images import Versions
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import NULL
 
@@ -33,14 +34,33 @@ def schema_types(text: str) -> Mapping[str, Type]:
     return MappingProxyType({name: type for name, type in found if type is not None})
 
 
-def of_table(messages: Messages, table: Table | None) -> Bools:
+class Declared(NamedTuple):
+    """What the schemas of a batch of messages say."""
+
+    versions: Versions
+    names: pa.Array
+    """STRING: the full name of each message's schema, NULL for none"""
+
+    def of(self, rows: Ints) -> Versions:
+        """For these rows."""
+        return self.versions._replace(codes=self.versions.codes[rows])
+
+
+def embedded(messages: Messages) -> Declared:
+    """What the schemas say that the messages have around their payloads."""
+    types = [schema_types(text) for text in messages.schema_texts]
+    names = values.texts(messages.slot("schema.name").only(messages.wrapped))
+    return Declared(Versions(messages.schemas.codes, types), names)
+
+
+def of_table(messages: Messages, declared: Declared, table: Table | None) -> Bools:
     """Messages of the table, no NULLs and no tombstones; also those that do not say of which they are."""
     valid = messages.source.valid
     chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
     chosen &= ~messages.tombstones
     if table is None:
         return chosen
-    parts = _name_parts(messages)
+    parts = name_parts(pc.if_else(pa.array(messages.flattened), declared.names, None))
     names = [
         (messages.value("source.table"), messages.value("source.collection")),
         (messages.value("source.db"), messages.value("source.keyspace"), messages.value("source.database_id")),
@@ -72,12 +92,6 @@ def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
     return bools_of(pc.equal(said, wanted).fill_null(True))
 
 
-def _name_parts(messages: Messages) -> tuple[pa.Array, pa.Array]:
-    """The table and what it is in, by the name of the embedded schema: ``shop.public.orders.Value``."""
-    names = values.texts(messages.slot("schema.name").only(messages.wrapped & messages.flattened))
-    return name_parts(names)
-
-
 def name_parts(names: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The table and what it is in, by names such as ``shop.public.orders.Value``; NULL of others."""
     encoded = names.dictionary_encode()
@@ -95,7 +109,7 @@ def _parts_of(name: str) -> tuple[str | None, str | None]:
 def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
     """Each schema that messages of the table bring, as text, and the time of the last one that does [ms since epoch]."""
     scan = Messages(messages)
-    chosen = of_table(scan, table) & scan.documents.intact & (scan.enveloped | scan.flattened)
+    chosen = of_table(scan, embedded(scan), table) & scan.documents.intact & (scan.enveloped | scan.flattened)
     rows = np.flatnonzero(chosen & (scan.schemas.codes >= 0))
     codes = scan.schemas.codes[rows]
     times = _times(scan, rows)

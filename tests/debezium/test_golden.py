@@ -1,0 +1,185 @@
+"""Typed values against the databases: every value of every table, at every point of the scenario, in every variant."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparkwire.avro.payloads import of_confluent
+from sparkwire.avro.schemas import schemas_of
+from sparkwire.core.table_names import Table, table_of
+from sparkwire.debezium import table_columns
+from sparkwire.debezium.avro_messages import avro_change_rows, avro_columns
+from sparkwire.debezium.change_rows import Changes, change_rows
+from tests.support import debezium_golden as golden
+from tests.support.debezium_golden import DATABASES, Message
+from tests.support.oracles.debezium_truth import same
+
+UNEXPECTED = "what did not fit"
+BEYOND_SPARK = re.compile(r"-?infinity|.* BC|\d{5,}-.*")
+WITH_SCHEMAS = ("json-schemas", "alt-json-schemas", "ext-json-schemas", "flat-rewrite-schemas")
+TWINS = {
+    "json": "json-schemas",
+    "alt-json": "alt-json-schemas",
+    "ext-json": "ext-json-schemas",
+    "flat-rewrite": "flat-rewrite-schemas",
+    "avro": "json-schemas",
+    "flat-rewrite-avro": "flat-rewrite-schemas",
+}
+PLACEHOLDERS = {"ext-json": "<unchanged>", "ext-json-schemas": "<unchanged>"}
+
+
+def table_named(topic: str) -> Table:
+    _, outer, name = topic.split(".")
+    return table_of(f"`{outer}`.`{name}`")
+
+
+@cache
+def columns(database: str, variant: str, topic: str) -> dict[str, str]:
+    values, _, _ = golden.columns_of(golden.messages(database, variant))
+    found = table_columns.declarations(values, table_named(topic)).to_pylist()
+    return table_columns.latest_columns(row["columns"] for row in sorted(found, key=lambda row: row["recency"]))
+
+
+def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> tuple[Changes, list[Message]]:
+    found = golden.messages(database, variant)
+    values, keys, topics = golden.columns_of(found)
+    placeholder = PLACEHOLDERS.get(variant, "__debezium_unavailable_value")
+    if variant.endswith("avro"):
+        schemas = schemas_of(golden.schemas(database))
+        known_keys = (of_confluent(keys), schemas)
+        table = table_named(topic)
+        return avro_change_rows(of_confluent(values), schemas, table, types, keys=known_keys, topics=topics), found
+    rows = change_rows(values, table_named(topic), types, keys=keys, topics=topics, placeholder=placeholder)
+    return rows, found
+
+
+class Replay:
+    """A table that changes are applied to, one after the other."""
+
+    def __init__(self) -> None:
+        self.rows, self.bag = dict[Any, dict[str, Any]](), list[dict[str, Any]]()
+        self.moved: dict[str, Any] = {}
+
+    def apply(self, change: dict[str, Any], message: Message) -> None:
+        op, before, after = change["op"], change["before"], change["after"]
+        if op == "TRUNCATE":
+            self.rows.clear()
+            self.bag.clear()
+        elif change["keys"] is None:
+            if before is not None and message.value is not None:
+                self.bag.remove(before)
+            if after is not None:
+                self.bag.append(after)
+        elif op == "DELETE":
+            old = self.rows.pop(tuple(before[name] for name in change["keys"]), None)
+            if old is not None and "__debezium.newkey" in message.headers:
+                self.moved = old
+        else:
+            key = tuple(after[name] for name in change["keys"])
+            old = self.rows.get(key, self.moved if "__debezium.oldkey" in message.headers else {})
+            kept = {name: old[name] for name in change["unavailable"] or ()}
+            self.rows[key] = after | kept | {UNEXPECTED: dict(change["unexpected"] or ())}
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [*self.rows.values(), *self.bag]
+
+
+def topics(database: str) -> list[str]:
+    return sorted({table.topic for point in golden.points(database) for table in point.tables})
+
+
+def replays(database: str, variant: str, topic: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
+    """The number of each point, the truth of the table, and what the changes up to then come to."""
+    types = columns(database, variant, topic)
+    found, messages = changes(database, variant, topic, types)
+    rows = found.batch.to_pylist()
+    truths = [(point, {table.topic: table for table in point.tables}.get(topic)) for point in golden.points(database)]
+    replay, place = Replay(), 0
+    for point, truth in truths:
+        end = point.next_offsets[variant].get(topic, 0)
+        while place < len(rows) and messages[found.rows[place]].offset < end:
+            message = messages[found.rows[place]]
+            assert rows[place]["error"] is None
+            replay.apply(rows[place], message)
+            place += 1
+        if truth is not None:
+            yield point.number, truth, replay.all
+
+
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("variant", WITH_SCHEMAS)
+def test_typed_values_are_what_the_database_holds(database: str, variant: str) -> None:
+    losses, compared = golden.known_losses(database), 0
+    flat = variant.startswith("flat")
+    for topic in topics(database):
+        types = columns(database, variant, topic)
+        truncated = False
+        for _, truth, rows in replays(database, variant, topic):
+            truncated |= flat and len(rows) > len(truth.rows) and bool(truth.key)
+            if truncated or (flat and not truth.key):
+                continue  # flattened messages tell neither truncates nor which row without a key has changed
+            assert len(rows) == len(truth.rows), (topic, truth)
+            left = list(rows)
+            for expected in truth.rows:
+                match = next((row for row in left if fits(row, expected, truth, types, losses, variant)), None)
+                assert match is not None, why(left, expected, truth, types, losses, variant)
+                left.remove(match)
+                compared += len(truth.columns)
+    assert compared > 5000
+
+
+def fits(row: dict[str, Any], expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> bool:
+    return not differences(row, expected, truth, types, losses, variant)
+
+
+def differences(
+    row: dict[str, Any], expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str
+) -> list[Any]:
+    key = json.dumps([expected[name] for name in truth.key])
+    found = []
+    for name, text in expected.items():
+        kind = next(column.get("base") or column["type"] for column in truth.columns if column["name"] == name)
+        lost = (variant, truth.name, name, key, str(text)) in losses
+        if BEYOND_SPARK.fullmatch(text or ""):
+            said = row.get(UNEXPECTED, {}).get(name)
+            lost |= row.get(name) is None and (said == text if "infinity" in text else said is not None)
+        if not lost and not same(row.get(name), types.get(name, "").partition("(")[0], kind, text):
+            found.append((name, kind, text, row.get(name)))
+    return found
+
+
+def why(left: Any, expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> str:
+    """The row that differs least, and in what."""
+    nearest = min((differences(row, expected, truth, types, losses, variant) for row in left), key=len, default=None)
+    return f"{truth.name} {[expected[name] for name in truth.key]}: {nearest}"
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_registry_says_what_embedded_schemas_do(database: str) -> None:
+    texts = [text for _, text in sorted(golden.schemas(database).items())]
+    for topic in topics(database):
+        types = columns(database, "json-schemas", topic)
+        assert avro_columns(texts, table_named(topic)) == types, topic
+
+
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("variant", TWINS)
+def test_given_types_read_what_embedded_schemas_do(database: str, variant: str) -> None:
+    for topic in topics(database):
+        if topic.endswith(".evolving") and not variant.endswith("avro"):
+            continue  # whose messages need the schemas of their time
+        types = columns(database, TWINS[variant], topic)
+        bare, _ = changes(database, variant, topic, types)
+        full, _ = changes(database, TWINS[variant], topic, types)
+        assert np.array_equal(bare.rows, full.rows)
+        for name in bare.batch.schema.names:
+            # As texts: not-a-number is no number's equal.
+            assert str(bare.batch.column(name).to_pylist()) == str(full.batch.column(name).to_pylist()), (topic, name)

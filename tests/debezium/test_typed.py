@@ -1,0 +1,308 @@
+"""Typed rows of messages that the golden data have not: odd values, changed schemas, placeholders, other connectors."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.debezium.change_rows import Changes, change_rows, key_names, key_rows
+from sparkwire.debezium.connect_types import combined, type_of
+from sparkwire.debezium.table_columns import declarations, latest_columns
+from sparkwire.debezium.typed_images import uuid_of
+from tests.support.debezium_cases import SOURCE
+
+UNAVAILABLE = "__debezium_unavailable_value"
+
+
+def insert(row: Any, fields: list[dict[str, Any]] | None = None, /, **source: Any) -> bytes:
+    """An insert of a row, with its schema if fields are given."""
+    payload = {"before": None, "after": row, "source": SOURCE | source, "op": "c", "ts_ms": 5}
+    if fields is None:
+        return json.dumps(payload).encode()
+    after = {"type": "struct", "optional": True, "field": "after", "fields": fields}
+    schema = {
+        "type": "struct",
+        "name": "s.public.orders.Envelope",
+        "fields": [after, {"type": "string", "field": "op"}],
+    }
+    return json.dumps({"schema": schema, "payload": payload}).encode()
+
+
+def changed(messages: list[bytes | None], columns: dict[str, str], **given: Any) -> Changes:
+    found = change_rows(pa.array(messages, pa.binary()), None, columns, **given)
+    found.batch.validate(full=True)
+    return found
+
+
+def typed(type: str, *values: Any) -> list[Any]:
+    """What values of a type become; ``[text]`` where one is unexpected."""
+    found = changed([insert({"x": value}) for value in values], {"x": type}).batch.to_pylist()
+    return [row["after"]["x"] if row["unexpected"] is None else [dict(row["unexpected"])["x"]] for row in found]
+
+
+def in_base64(number: int, size: int) -> str:
+    return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
+
+
+@pytest.mark.parametrize(
+    ("type", "written", "expected"),
+    [
+        ("int8", 127, 127),
+        ("int8", 128, ["128"]),
+        ("int16", -32769, ["-32769"]),
+        ("int32", 2**31, ["2147483648"]),
+        ("int64", 2**63, ["9223372036854775808"]),
+        ("int64", 1.5, ["1.5"]),
+        ("int64", "1", ["1"]),
+        ("boolean", True, True),
+        ("boolean", 1, ["1"]),
+        ("string", "a\u00df", "a\u00df"),
+        ("string", {"a": 1}, ['{"a": 1}']),
+        ("bytes", "aGk=", b"hi"),
+        ("bytes", "a", ["a"]),
+        ("double", 1, 1.0),
+        ("double", "Infinity", float("inf")),
+        ("double", "-Infinity", float("-inf")),
+        ("double", "inf", ["inf"]),
+        ("float", 0.1, pytest.approx(0.1, rel=1e-7)),
+        ("Date", -719_162, datetime.date(1, 1, 1)),
+        ("Date", -719_163, ["-719163"]),
+        ("Date", 2_932_897, ["2932897"]),
+        ("Date", -2147472692, ["infinity"]),
+        ("Date", -2147472691, ["-infinity"]),
+        ("IsoDate", "2024-02-29Z", datetime.date(2024, 2, 29)),
+        ("IsoDate", "2023-02-29Z", ["2023-02-29Z"]),
+        ("Timestamp", -1, datetime.datetime(1969, 12, 31, 23, 59, 59, 999000)),
+        ("MicroTimestamp", 1, datetime.datetime(1970, 1, 1, 0, 0, 0, 1)),
+        ("MicroTimestamp", 9223372036825200000, ["infinity"]),
+        ("NanoTimestamp", -1, datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)),
+        ("IsoTimestamp", "2024-02-29T01:02:03.123456789Z", datetime.datetime(2024, 2, 29, 1, 2, 3, 123456)),
+        ("ZonedTimestamp", "2024-02-29T01:02:03Z", datetime.datetime(2024, 2, 29, 1, 2, 3, tzinfo=datetime.UTC)),
+        ("ZonedTimestamp", "2024-02-29T01:02:03+02:00", datetime.datetime(2024, 2, 28, 23, 2, 3, tzinfo=datetime.UTC)),
+        ("ZonedTimestamp", "infinity", ["infinity"]),
+        ("ZonedTimestamp", "+12345-01-01T00:00:00Z", ["+12345-01-01T00:00:00Z"]),
+        ("Time", 86_399_999, "23:59:59.999"),
+        ("MicroTime", -3_020_399_999_999, "-838:59:59.999999"),
+        ("MicroTime", 86_400_000_000, "24:00:00"),
+        ("MicroTime", -(2**63), ["-9223372036854775808"]),
+        ("NanoTime", 1_000_000_100, "00:00:01.0000001"),
+        ("IsoTime", "12:34:56.789Z", "12:34:56.789"),
+        ("MicroDuration", -1, datetime.timedelta(microseconds=-1)),
+        ("NanoDuration", 1999, datetime.timedelta(microseconds=1)),
+        ("Interval", "P1Y2M3DT4H5M6.000007S", "P1Y2M3DT4H5M6.000007S"),
+        ("Year", 1999, 1999),
+        ("Decimal(5,2)", in_base64(-12345, 2), Decimal("-123.45")),
+        ("Decimal(5,2)", in_base64(100000, 3), [in_base64(100000, 3)]),
+        ("Decimal(38,0)", in_base64(10**38 - 1, 16), Decimal(10**38 - 1)),
+        ("Decimal(38,0)", in_base64(-(10**38) + 1, 16), Decimal(-(10**38) + 1)),
+        ("Decimal(38,0)", in_base64(10**38, 16), [in_base64(10**38, 16)]),
+        ("Decimal(38,0)", in_base64(-(10**38), 16), [in_base64(-(10**38), 16)]),
+        ("Decimal(50,2)", in_base64(10**45, 20), f"{10**43}.00"),
+        ("Decimal(3,-2)", in_base64(12, 1), Decimal(1200)),
+        ("DECIMAL(5,2)", "1.5", Decimal("1.50")),
+        ("DECIMAL(5,2)", 1.25, Decimal("1.25")),
+        ("DECIMAL(5,2)", "NaN", ["NaN"]),
+        ("DECIMAL(5,2)", 1234.5, ["1234.5"]),
+        ("VariableScaleDecimal", {"scale": 3, "value": in_base64(-5, 1)}, "-0.005"),
+        ("VariableScaleDecimal", {"scale": -3, "value": in_base64(5, 1)}, "5000"),
+        ("Bits(12)", base64.b64encode(b"\x05\x01").decode(), b"\x01\x05"),
+        ("Bits(12)", "", b"\0\0"),
+        ("Bits(2147483647)", base64.b64encode(b"\x05\x01").decode(), b"\x01\x05"),
+        ("Enum", "c\\,d", "c,d"),
+        ("EnumSet", "a,b", ["a", "b"]),
+        ("EnumSet", "", []),
+        ("array<int32>", [1, None, 2], [1, None, 2]),
+        ("array<int32>", [1, "a"], ['[1, "a"]']),
+        ("array<array<int32>>", [[1], [], None], [[1], [], None]),
+        ("array<Date>", [0, None], [datetime.date(1970, 1, 1), None]),
+        ("map<string,int32>", {"a": 1, "b": None}, [("a", 1), ("b", None)]),
+        ("map<int32,string>", [[1, "a"], [2, None]], [(1, "a"), (2, None)]),
+        ("map<int32,string>", [[1, "a"], [None, "b"]], ['[[1, "a"], [null, "b"]]']),
+        ("struct<a:int32,`b c`:array<string>>", {"a": 1, "b c": ["x"]}, {"a": 1, "b c": ["x"]}),
+        ("Geometry", {"wkb": "AQ==", "srid": None}, {"wkb": b"\x01", "srid": None}),
+    ],
+)
+def test_a_value(type: str, written: Any, expected: Any) -> None:
+    assert typed(type, None, written, None) == [None, expected, None]
+
+
+def test_not_a_number() -> None:
+    [found] = typed("double", "NaN")
+    assert found != found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int8",
+        "Decimal(12,2)",
+        "Decimal(3,-2)",
+        "DECIMAL(5,2)",
+        "Bits(8)",
+        "struct<a:int32,`b c`:array<map<string,Date>>>",
+    ],
+)
+def test_a_type_is_its_text(text: str) -> None:
+    assert str(type_of(text)) == text
+    assert str(type_of(f" {text} ")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("TIMESTAMP", "'TIMESTAMP' does not say how the value is written: give Timestamp, MicroTimestamp, "),
+        ("uint8", "'uint8' is no type of a column: give one of int8, "),
+        ("Decimal(1)", "'Decimal(1)' is no type of a column: ',' is missing"),
+        ("array<int8", "'array<int8' is no type of a column: '>' is missing"),
+        ("int8 int8", "'int8 int8' is no type of a column: it goes on after the type"),
+        ("", "'' is no type of a column: a name is missing"),
+    ],
+)
+def test_what_is_no_type_is_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=r"no type|does not say") as refused:
+        type_of(text)
+    assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "both"),
+    [
+        ("int32", "int64", "int64"),
+        ("int64", "int32", "int64"),
+        ("float", "double", "double"),
+        ("Decimal(6,2)", "Decimal(8,3)", "Decimal(8,3)"),
+        ("Decimal(8,3)", "Decimal(8,1)", "Decimal(10,3)"),
+        ("int32", "Decimal(6,2)", "Decimal(12,2)"),
+        ("int32", "string", "string"),
+        ("Date", "MicroTimestamp", "MicroTimestamp"),
+    ],
+)
+def test_types_of_an_altered_column(older: str, newer: str, both: str) -> None:
+    assert str(combined(type_of(older), type_of(newer))) == both
+
+
+def test_each_value_is_read_by_its_own_schema() -> None:
+    day, moment = "io.debezium.time.Date", "io.debezium.time.MicroTimestamp"
+    messages = [
+        insert(
+            {"id": 1, "at": 1},
+            [{"type": "int16", "field": "id"}, {"type": "int32", "name": day, "field": "at"}],
+            ts_ms=1,
+        ),
+        insert(
+            {"id": 2, "at": 2, "n": "x"},
+            [
+                {"type": "int64", "field": "id"},
+                {"type": "int64", "name": moment, "field": "at"},
+                {"type": "string", "field": "n"},
+            ],
+            ts_ms=2,
+        ),
+        insert(
+            {"id": 3, "at": 3},
+            [{"type": "int16", "field": "id"}, {"type": "int32", "name": day, "field": "at"}],
+            ts_ms=1,
+        ),
+    ]
+    found = declarations(pa.array(messages), None).to_pylist()
+    columns = latest_columns(row["columns"] for row in sorted(found, key=lambda row: row["recency"]))
+    assert columns == {"id": "int64", "at": "MicroTimestamp", "n": "string"}
+    rows = [row["after"] for row in changed(list(messages), columns).batch.to_pylist()]
+    assert rows == [
+        {"id": 1, "at": datetime.datetime(1970, 1, 2), "n": None},
+        {"id": 2, "at": datetime.datetime(1970, 1, 1, 0, 0, 0, 2), "n": "x"},
+        {"id": 3, "at": datetime.datetime(1970, 1, 4), "n": None},
+    ]
+
+
+def test_what_has_no_column_is_unexpected() -> None:
+    [row] = changed([insert({"id": 1, "more": {"a": 1}, "none": None})], {"id": "int32"}).batch.to_pylist()
+    assert row["after"] == {"id": 1}
+    assert row["unexpected"] == [("more", '{"a": 1}'), ("none", None)]
+
+
+def test_the_before_image_is_told_apart() -> None:
+    update = json.dumps({"before": {"id": "x"}, "after": {"id": "y"}, "source": SOURCE, "op": "u"}).encode()
+    [row] = changed([update], {"id": "int32"}).batch.to_pylist()
+    assert dict(row["unexpected"]) == {"id": "y", "before.id": "x"}
+
+
+@pytest.mark.parametrize(
+    ("type", "written"),
+    [
+        ("string", UNAVAILABLE),
+        ("string", UNAVAILABLE.encode().hex()),
+        ("Json", UNAVAILABLE),
+        ("bytes", base64.b64encode(UNAVAILABLE.encode()).decode()),
+        ("array<string>", [UNAVAILABLE]),
+        ("array<int32>", list(UNAVAILABLE.encode())),
+        ("array<Uuid>", [uuid_of(UNAVAILABLE)]),
+        ("map<string,string>", {UNAVAILABLE: UNAVAILABLE}),
+    ],
+)
+def test_a_placeholder_is_no_value(type: str, written: Any) -> None:
+    message = json.dumps(json.loads(insert({"id": 1, "x": written})), separators=(",", ":")).encode()
+    [row] = changed([message], {"id": "int32", "x": type}).batch.to_pylist()
+    assert (row["after"], row["unavailable"], row["unexpected"]) == ({"id": 1, "x": None}, ["x"], None)
+
+
+def test_another_placeholder() -> None:
+    messages: list[bytes | None] = [insert({"x": "<unchanged>"}), insert({"x": UNAVAILABLE})]
+    rows = changed(messages, {"x": "string"}, placeholder="<unchanged>").batch.to_pylist()
+    assert [(row["after"]["x"], row["unavailable"]) for row in rows] == [(None, ["x"]), (UNAVAILABLE, None)]
+
+
+def test_a_tombstone_deletes_its_key() -> None:
+    keys = pa.array([b'{"id":1}', b'{"id":2}', None], pa.binary())
+    found = changed([insert({"id": 1, "n": "a"}), None, None], {"id": "int32", "n": "string"}, keys=keys)
+    assert found.rows.tolist() == [0, 1]
+    rows = found.batch.to_pylist()
+    assert rows[1]["op"] == "DELETE"
+    assert rows[1]["before"] == {"id": 2, "n": None}
+    assert rows[1]["keys"] == ["id"]
+    assert rows[1]["error"] is None
+    assert changed([None], {"id": "int32"}).rows.tolist() == []
+
+
+def test_keys() -> None:
+    schema = {"type": "struct", "name": "s.public.orders.Key", "fields": [{"type": "int32", "field": "id"}]}
+    keys = pa.array(
+        [b'{"id":1,"\\u00e9":2}', json.dumps({"schema": schema, "payload": {"id": 3}}).encode(), None, b"7"]
+    )
+    assert key_names(keys).to_pylist() == [["id", "\u00e9"], ["id"], None, None]
+    assert key_rows(keys, {"id": "int64", "n": "string"}).to_pylist() == [
+        {"id": 1, "n": None},
+        {"id": 3, "n": None},
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "position"),
+    [
+        ({"sequence": '["5","7"]', "lsn": 7}, (None, 5, 7, None)),
+        ({"sequence": '[null,"7"]', "lsn": 7}, (None, 0, 7, None)),
+        ({"lsn": 7}, (None, 0, 7, None)),
+        ({"file": "mysql-bin.000012", "pos": 4, "row": 2}, ("mysql-bin", 12, 4, 2)),
+        ({"file": "odd", "pos": 4, "row": 0}, ("odd", None, 4, 0)),
+        (
+            {"commit_lsn": "0025:8:3", "change_lsn": "0025:8:2", "event_serial_no": 1},
+            ("0025:8:3/0025:8:2", None, None, 1),
+        ),
+        ({"scn": "100", "commit_scn": "101", "ssn": 3}, (None, 101, 100, 3)),
+        ({"ord": 2, "ts_ms": 9}, (None, 9, 2, None)),
+        ({}, None),
+    ],
+)
+def test_position(source: dict[str, Any], position: Any) -> None:
+    [row] = changed([insert({"id": 1}, **source)], {"id": "int32"}).batch.to_pylist()
+    assert row["position"] == (
+        None if position is None else dict(zip(("log", "position", "sub_position", "row"), position, strict=True))
+    )

@@ -1,0 +1,49 @@
+"""Debezium's rows in Spark: what crosses, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.support.debezium_cases import message
+
+SAMPLES = sparkwire.samples() / "debezium"
+
+
+def test_rows_of_a_topic(spark: SparkSession) -> None:
+    """A segment of the samples: snapshot, changes, deletes and their tombstones, typed by the embedded schemas."""
+    log = spark.read.format("binaryFile").load(f"{SAMPLES}/shop.app.customers-0/*.log")
+    sparkwire.register(spark)
+    records = log.selectExpr("inline(kafka_records(content))").select("offset", "key", "value")
+    assert sparkwire.debezium.columns(records, table="app.customers")["balance"] == "Decimal(12,2)"
+    rows = sparkwire.debezium.rows(records, table="app.customers", key="key")
+    assert rows.schema["_after_"].simpleString() == (
+        "_after_:struct<id:int,name:string,email:string,balance:decimal(12,2),score:double,active:boolean,created:timestamp>"
+    )
+    assert rows.where("_error_ IS NOT NULL OR _unexpected_ IS NOT NULL").count() == 0
+    counts = {row["_op_"]: row["count"] for row in rows.groupBy("_op_").count().collect()}
+    assert counts.keys() == {"READ", "INSERT", "UPDATE", "DELETE"}
+    dead = rows.where("value IS NULL") if "value" in rows.columns else rows.where("_time_ IS NULL")
+    assert dead.count() == counts["DELETE"] // 2
+    plan = rows._jdf.queryExecution().toString()
+    assert plan.count("MapInArrow") == 4  # of each stage of the plan one
+
+
+def test_texts_are_messages_too(spark: SparkSession) -> None:
+    texts = spark.createDataFrame([(message().decode(), "kept")], "value STRING, note STRING")
+    [row] = sparkwire.debezium.rows(texts, table="orders", columns={"id": "BIGINT", "note": "STRING"}).collect()
+    assert (row["note"], row["_op_"], row["_after_"]["id"], row["_table_"]) == ("kept", "UPDATE", 1, "orders")
+
+
+def test_what_is_refused(spark: SparkSession) -> None:
+    messages = spark.createDataFrame([(message(),)], "value BINARY")
+    rows = sparkwire.debezium.rows
+    with pytest.raises(ValueError, match="no message has a schema of the table orders: give its columns"):
+        rows(messages, table="orders")
+    with pytest.raises(ValueError, match="column id: 'TIMESTAMP' does not say how the value is written"):
+        rows(messages, table="orders", columns={"id": "TIMESTAMP"})
+    with pytest.raises(TypeError, match="rows takes a BINARY or STRING column, and value is INT"):
+        rows(spark.range(1).selectExpr("CAST(id AS INT) AS value"), table="orders")
+    with pytest.raises(ValueError, match="rows finds no column topic beside the messages: there are none"):
+        rows(messages, table="orders", columns={"id": "int32"}, topic="topic")

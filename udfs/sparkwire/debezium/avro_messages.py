@@ -1,0 +1,212 @@
+"""Messages in Avro: as JSON, which ``JsonConverter`` would have written, and with the types that their schemas say.
+
+Connect's converters keep what a value means in ``connect.name`` and ``connect.parameters``; where a schema has neither, Avro's
+own logical types say it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.avro.column_machine import SchemaProgram
+from sparkwire.avro.json_program import json_program, to_json
+from sparkwire.avro.payloads import Payloads
+from sparkwire.avro.schema import SchemaError, parse
+from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
+from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
+from sparkwire.core.column import from_codes, primitive, spans_of
+from sparkwire.core.table_names import Table
+from sparkwire.debezium.change_rows import Changes, Side, changes_of
+from sparkwire.debezium.layout import UNAVAILABLE
+from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
+from sparkwire.debezium.typed_images import Versions
+
+_PRIMITIVES: Final = {
+    "int": "int32",
+    "long": "int64",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "string": "string",
+    "bytes": "bytes",
+    "enum": "string",
+    "fixed": "bytes",
+}
+_LOGICAL: Final = {
+    "date": "Date",
+    "time-millis": "Time",
+    "time-micros": "MicroTime",
+    "timestamp-millis": "Timestamp",
+    "timestamp-micros": "MicroTimestamp",
+    "timestamp-nanos": "NanoTimestamp",
+    "local-timestamp-millis": "Timestamp",
+    "local-timestamp-micros": "MicroTimestamp",
+    "local-timestamp-nanos": "NanoTimestamp",
+}
+_TIME: Final = "io.debezium.time."
+_DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+
+
+class _Schema(NamedTuple):
+    """A schema of a registry, as messages are read with it."""
+
+    program: SchemaProgram | None
+    """None where no data can be read by it"""
+    connect: str
+    """the same schema as Connect embeds it, as JSON; empty where it has none"""
+    name: str
+
+
+@lru_cache(1024)
+def _schema(text: str) -> _Schema:
+    schema = json.loads(text)
+    try:
+        program = json_program(parse(_without_meaning(schema)))
+    except SchemaError:
+        program = None
+    try:
+        connect = connect_schema(schema, {})
+    except (KeyError, TypeError, ValueError, RecursionError):
+        connect = {}
+    return _Schema(program, json.dumps(connect) if connect else "", str(connect.get("name") or ""))
+
+
+def _without_meaning(schema: Any) -> Any:
+    """Without logical types, so that a value is shown as it is on the wire."""
+    if isinstance(schema, dict):
+        return {key: _without_meaning(value) for key, value in schema.items() if key != "logicalType"}
+    return [_without_meaning(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> dict[str, Any]:
+    """An Avro schema as Connect would embed it.
+
+    ValueError, KeyError or TypeError where Connect has no such schema.
+    """
+    if isinstance(schema, list):
+        [one] = [branch for branch in schema if branch != "null"]
+        return connect_schema(one, named, namespace)
+    if isinstance(schema, str):
+        if schema in _PRIMITIVES:
+            return {"type": _PRIMITIVES[schema]}
+        found: dict[str, Any] = named[schema if "." in schema or not namespace else f"{namespace}.{schema}"]
+        return found
+    kind = schema["type"]
+    if not isinstance(kind, str):
+        return connect_schema(kind, named, namespace)
+    meaning = {"name": schema.get("connect.name"), "parameters": schema.get("connect.parameters") or {}}
+    if kind == "array":
+        return {"type": "array", "items": connect_schema(schema["items"], named, namespace)} | meaning
+    if kind == "map":
+        value = connect_schema(schema["values"], named, namespace)
+        return {"type": "map", "keys": {"type": "string"}, "values": value} | meaning
+    if kind == "record":
+        return _record(schema, named, namespace)
+    if meaning["name"] is None and "logicalType" in schema:
+        meaning = _meaning_of(schema)
+    found = {"type": schema.get("connect.type") or _PRIMITIVES[kind]} | meaning
+    if kind in ("enum", "fixed"):
+        named[_full_name(schema, namespace)] = found
+    return found
+
+
+def _full_name(schema: Mapping[str, Any], namespace: str) -> str:
+    name, inside = schema["name"], schema.get("namespace", namespace)
+    return name if "." in name or not inside else f"{inside}.{name}"
+
+
+def _record(schema: Mapping[str, Any], named: dict[str, Any], namespace: str) -> dict[str, Any]:
+    name = _full_name(schema, namespace)
+    inner = name.rpartition(".")[0]
+    fields = [connect_schema(field["type"], named, inner) | {"field": field["name"]} for field in schema["fields"]]
+    found = {"type": "struct", "fields": fields, "name": schema.get("connect.name") or name}
+    named[name] = found
+    return found
+
+
+def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What Avro's own logical types say, of schemas that Connect has not written."""
+    logical = schema["logicalType"]
+    if logical == "decimal":
+        digits = {"scale": str(schema.get("scale", 0)), "connect.decimal.precision": str(schema["precision"])}
+        return {"name": _DECIMAL, "parameters": digits}
+    short = _LOGICAL.get(logical)
+    return {"name": None if short is None else f"{_TIME}{short}", "parameters": {}}
+
+
+class AvroSide(NamedTuple):
+    """Values or keys as JSON, and what is wrong with those that cannot be read."""
+
+    side: Side
+    errors: pa.Array
+    """STRING, NULL where all is well"""
+
+
+def avro_side(payloads: Payloads, schemas: Schemas) -> AvroSide:
+    """Values or keys out of their payloads. What cannot be read is no JSON either: its row says why."""
+    chosen = schemas.chosen(payloads.ids)
+    known = [_schema(text) for text in schemas.texts]
+    spans = spans_of(payloads.values)
+    there = spans.sizes >= 0
+    codes = np.full(len(chosen), OK, np.int8)
+    places = np.zeros(len(chosen), np.int64)
+    parts = [pa.array([None, ""], pa.string())]
+    for number in np.unique(chosen[there & (chosen >= 0)]).tolist():
+        rows = np.flatnonzero(there & (chosen == number))
+        program = known[number].program
+        if program is None:
+            codes[rows] = BAD_FIELD
+            continue
+        mine = spans._replace(starts=spans.starts[rows], sizes=spans.sizes[rows])
+        texts, codes[rows] = to_json(program, mine)
+        places[rows] = sum(map(len, parts)) + np.arange(len(rows))
+        parts.append(texts)
+    unknown = pa.array(there & (chosen < 0))
+    errors = pc.coalesce(payloads.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, from_codes(codes, ERRORS)))
+    places[np.asarray(errors.is_valid())] = 1
+    column = pa.concat_arrays(parts).take(primitive(places))
+    names = pa.array([*(schema.name for schema in known), None], pa.string()).take(pa.array(chosen % (len(known) + 1)))
+    types = [schema_types(schema.connect) if schema.connect else {} for schema in known]
+    return AvroSide(Side(column, Messages(column), Declared(Versions(chosen, types), names)), errors)
+
+
+def avro_change_rows(
+    payloads: Payloads,
+    schemas: Schemas,
+    table: Table | None,
+    columns: Mapping[str, str],
+    *,
+    keys: tuple[Payloads, Schemas] | None = None,
+    topics: pa.Array | None = None,
+    placeholder: str = UNAVAILABLE,
+) -> Changes:
+    """As ``change_rows``, of messages and keys in Avro whose schemas a registry has."""
+    values, errors = avro_side(payloads, schemas)
+    key_side = None if keys is None else avro_side(*keys).side
+    found = changes_of(values, table, columns, key_side, topics, placeholder)
+    batch = found.batch
+    place = batch.schema.get_field_index("error")
+    own = pc.coalesce(errors.take(primitive(found.rows)), batch.column(place))
+    return found._replace(batch=batch.set_column(place, batch.schema.field(place), own))
+
+
+def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
+    """The columns of a table by the schemas of a registry, the oldest first; keys and other tables are passed over."""
+    found = []
+    for text in texts:
+        schema = _schema(text)
+        name, outer = (part[0].as_py() for part in name_parts(pa.array([schema.name], pa.string())))
+        if not schema.connect or name is None or schema.name.endswith(".Key"):
+            continue
+        inside = None if table is None else table.schema or table.database
+        if table is None or (name == table.name and inside in (None, outer)):
+            found.append(columns_text(schema_types(schema.connect)))
+    return latest_columns(found)
