@@ -431,3 +431,32 @@ def test_offsets_that_do_not_ascend(offsets: list[int | None], got: str) -> None
         FUNCTIONS["to_kafka_records"].decode(
             pa.array([[]], pa.list_(RECORD)), [0], ["none"], [0], pa.array([0], pa.int32()), ["LogAppendTime"]
         )
+
+
+def test_each_set_says_by_itself_whether_its_records_have_offsets() -> None:
+    """Whatever is in the rows beside it."""
+    rows = [
+        [record(value=b"a"), record(value=b"b")],
+        [],
+        [record(value=b"c", offset=7), record(value=b"d", offset=3 + 6)],
+    ]
+    found = write_array(
+        pa.array(rows, pa.list_(pa.struct([*RECORD, pa.field("offset", pa.int64())]))), 2, base_offset=100
+    )
+    assert [[row["offset"] for row in read(data)] for data in found] == [[100, 101], [], [7, 9]]
+    mixed = [*rows, [record(value=b"a", offset=1), record(value=b"b")]]
+    for some in (mixed, mixed[-1:]):
+        with pytest.raises(ValueError, match="an offset in each record or in none, got NULL among them"):
+            write_array(pa.array(some, pa.list_(pa.struct([*RECORD, pa.field("offset", pa.int64())]))), 2)
+
+
+def test_null_is_the_default_of_what_may_be_left_out() -> None:
+    rows = pa.array([[record(value=b"a")]] * 3, pa.list_(RECORD))
+    given = [pa.array([0] * 3), pa.array(["none"] * 3), pa.array([2] * 3, pa.int32())]
+    plainly = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given))
+    epochs, types = pa.array([None, None, 4], pa.int32()), pa.array([None, "CreateTime", None])
+    found = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given, epochs, types))
+    assert found[:2] == plainly[:2]
+    assert [row["partition_leader_epoch"] for data in found for row in read(data)] == [-1, -1, 4]
+    assert plain(FUNCTIONS["to_kafka_records"].decode(rows, *given, pa.nulls(3), pa.nulls(3))) == plainly
+    assert plain(FUNCTIONS["to_kafka_records"].decode(rows, given[0], given[1], pa.nulls(3, pa.int32()))) == [None] * 3

@@ -53,8 +53,8 @@ class Function:
     example
         A SQL expression over the view ``sparkwire_samples`` and its answer as text, ``expr -> answer``.
     called_on_null
-        False: NULL in any column gives NULL, whatever the decoder answers. True: the decoder sees to
-        NULLs itself.
+        False: NULL in a column that has to be given gives NULL, whatever the decoder answers; in one that may be left out
+        it is its default, which the decoder sees to. True: the decoder sees to all NULLs itself.
     field_docs
         What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
     literals
@@ -158,7 +158,8 @@ class Function:
             return pa.nulls(0, self.return_type)  # of no rows, which do not say what the constant is
         if self.called_on_null:
             return self.decoder(*columns, **constants)
-        given = [column for column in columns if column is not None]
+        needed = [a.required for a in self.arguments if not a.constant]
+        given = [column for column, is_needed in zip(columns, needed, strict=True) if is_needed and column is not None]
         if any(pa.types.is_null(column.type) for column in given):
             return pa.nulls(len(given[0]), self.return_type)
         return masked(self.decoder(*columns, **constants), given)

@@ -152,20 +152,27 @@ def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> RecordsToWrite:
     if items.null_count:
         raise refusal(_NAME, "records that are not NULL", "NULL among them")
     key, value, timestamp, headers, offset = items.flatten()
-    if offset.null_count == len(offset):
-        offsets = _numbered(base_offsets, ends)
-    elif offset.null_count:
-        raise refusal(_NAME, "an offset in each record or in none", "NULL among them")
-    else:
-        offsets = _numbers(offset, 0)
-        _check_order(offsets, ends)
+    offsets = _offsets(offset, base_offsets, ends)
     return records_of(offsets, _numbers(timestamp, NO_TIMESTAMP), key, value, headers)
 
 
-def _numbered(base_offsets: Ints, ends: Ints) -> Ints:
-    """The offsets of records that have none: from the base offset of their row on."""
+def _offsets(offset: pa.Array, base_offsets: Ints, ends: Ints) -> Ints:
+    """Those that the records of a row have or, where none of them has one, from the base offset of the row on."""
+    known = np.concatenate([[0], np.cumsum(_valid(offset))])
     counts = np.diff(ends)
-    beyond = (base_offsets < 0) | (base_offsets > LARGEST_OFFSET - counts)
+    own = np.diff(known[ends])
+    if ((own != 0) & (own != counts)).any():
+        raise refusal(_NAME, "an offset in each record or in none", "NULL among them")
+    numbered = own == 0
+    offsets = np.where(np.repeat(numbered, counts), _numbered(base_offsets, ends, numbered), _numbers(offset, 0))
+    _check_order(offsets, ends)
+    return offsets
+
+
+def _numbered(base_offsets: Ints, ends: Ints, rows: npt.NDArray[np.bool_]) -> Ints:
+    """The offsets of records that have none: from the base offset of their row on, which has to be one in these ``rows``."""
+    counts = np.diff(ends)
+    beyond = rows & ((base_offsets < 0) | (base_offsets > LARGEST_OFFSET - counts))
     if beyond.any():
         raise refusal(_NAME, "a base_offset of 0 or more that leaves room for the records", base_offsets[beyond][0])
     return np.arange(ends[-1]) + np.repeat(base_offsets - ends[:-1], counts)
