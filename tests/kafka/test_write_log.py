@@ -244,7 +244,8 @@ def test_append_and_overwrite(tmp_path: Path) -> None:
     assert sorted(files(tmp_path)) == [
         f"orders-0/{name}"
         for name in (
-            *(f"{2:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),
+            *(f"{0:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),
+            *(f"{6:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),  # up to the end that was
             "leader-epoch-checkpoint",
             "partition.metadata",
         )

@@ -21,3 +21,27 @@ def test_the_public_face_is_typed() -> None:
     found = json.loads(run.stdout)["typeCompleteness"]
     assert found["exportedSymbolCounts"]["withKnownType"] > 1000
     assert found["completenessScore"] >= LEAST
+
+
+@pytest.mark.process
+def test_a_misspelt_option_is_found(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sparkwire\n"
+        "from pyspark.sql import DataFrame\n"
+        "def restore(df: DataFrame) -> None:\n"
+        '    sparkwire.kafka.write(df, "/a", compression="zstd", endOffset={"orders": {0: 18}})\n'
+        '    sparkwire.kafka.write(df, "/a", compressions="zstd")\n'
+    )
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--follow-imports=silent",
+        "--ignore-missing-imports",
+        program,
+    ]
+    run = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False)
+    assert [line.partition(":")[2] for line in run.stdout.splitlines()[:-1]] == [
+        '5: error: Unexpected keyword argument "compressions" for "write"; did you mean "compression"?  [call-arg]'
+    ]

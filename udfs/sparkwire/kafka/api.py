@@ -10,17 +10,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import Unpack
 
     from pyspark.sql import DataFrame, SparkSession
 
     from sparkwire.kafka.drawing import Picture
     from sparkwire.kafka.write.check import Report
     from sparkwire.spark.kafka_cluster import Cluster
+
+
+Offsets = int | str | Mapping[str, Mapping[int | str, int]]
+"""one offset for each partition, or by topic and partition, as a mapping or as JSON"""
+
+
+class WriteOptions(TypedDict, total=False):
+    """The options of ``df.write.format("kafka_log")``, as `write` takes them; sizes may have a unit (``"128m"``)."""
+
+    topic: str
+    partition: int | str
+    compression: str
+    batchBytes: int | str
+    segmentBytes: int | str
+    indexIntervalBytes: int | str
+    leaderEpoch: int | str
+    offsets: Literal["keep", "assign"]
+    startingOffset: int | str
+    sourcePath: str
+    startOffset: Offsets
+    endOffset: Offsets
+    timestampType: Literal["CreateTime", "LogAppendTime"]
+    maxMessageBytes: int | str
 
 
 def write(
@@ -30,15 +55,16 @@ def write(
     mode: Literal["errorifexists", "append", "overwrite"] = "errorifexists",
     order_by: Sequence[str] | None = None,
     tasks: int | None = None,
-    **options: object,
+    **options: Unpack[WriteOptions],
 ) -> None:
-    """Write rows as partition directories, ordered first.
+    """Write rows as partition directories, ordered first; each log starts and ends where the log that was read does.
 
     Parameters
     ----------
     df
         columns topic, partition, offset, timestamp or timestamp_ms [ms since epoch], key, value, headers; topic and partition may
-        be options, all but the offset may be missing
+        be options, all but the offset may be missing. Records of transactions have to be read with ``isolationLevel``
+        ``read_committed``
     path
         the directory, local or by URI
     mode
@@ -50,7 +76,8 @@ def write(
         how many write, each a range of the rows in order; by default as many as Spark makes of a sort
     options
         of ``df.write.format("kafka_log")``: compression, batchBytes, segmentBytes, indexIntervalBytes, leaderEpoch, offsets,
-        startingOffset, timestampType, maxMessageBytes
+        startingOffset, sourcePath, startOffset, endOffset, timestampType, maxMessageBytes. With ``sourcePath``, the log that
+        was read, a partition of which no row is left is emptied; without it, it stays as it is
 
     Raises
     ------
@@ -59,12 +86,19 @@ def write(
 
     Examples
     --------
-    >>> orders = spark.read.format("kafka_log").load("/backup/orders-0")
-    >>> sparkwire.kafka.write(orders.where("key <> 'u-17'"), "/cleaned", compression="zstd")
+    >>> source = "/backup/orders-*"
+    >>> orders = spark.read.format("kafka_log").option("isolationLevel", "read_committed").load(source)
+    >>> kept = orders.where("NOT (CAST(key AS STRING) <=> 'u-17')")  # NULL keys stay
+    >>> sparkwire.kafka.write(kept, "/cleaned", sourcePath=source, compression="zstd")
     """
     from sparkwire.spark.kafka import write
 
-    write(df, path, mode, order_by, tasks, {name: str(value) for name, value in options.items()})
+    write(df, path, mode, order_by, tasks, {name: _text(value) for name, value in options.items()})
+
+
+def _text(value: object) -> str:
+    """An option as Spark hands it on."""
+    return json.dumps(value) if isinstance(value, Mapping) else str(value)
 
 
 def check(path: str, *, clean: bool | None = None) -> Report:

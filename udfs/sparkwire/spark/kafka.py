@@ -20,6 +20,8 @@ def write(
         raise ValueError(
             "write takes order_by with offsets='assign' alone: rows that keep their offsets are in their order"
         )
+    if not numbering and "offset" not in df.columns:
+        raise ValueError('write needs a column offset, or offsets="assign", which numbers the rows')
     within = order_by or ([_time_of(df)] if numbering else ["offset"])
     keys = [*(name for name in ("topic", "partition") if name in df.columns), *within]
     ordered = (df.repartitionByRange(tasks, *keys) if tasks else df.repartitionByRange(*keys)).sortWithinPartitions(

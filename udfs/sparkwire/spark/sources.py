@@ -28,7 +28,7 @@ from sparkwire.core.sources.format import Files, Sink
 from sparkwire.databus.files import databus_table, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log
 from sparkwire.kafka.write import write_log
-from sparkwire.spark.comments import commented
+from sparkwire.spark.comments import commented, with_marks
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
@@ -121,7 +121,7 @@ class FileSource(DataSource):  # type: ignore[misc]
         query = self.files.query(self.options)
         self.files.found(query)
         spare_what_is_loaded()
-        return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query))
+        return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query), self.files.marks(query))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return BatchReader(self.files, with_schema(self.files, self.options, schema), schema)
@@ -132,11 +132,15 @@ class FileSource(DataSource):  # type: ignore[misc]
         return stream_reader()(follower, reader.query.max_bytes_per_trigger, Task, reader.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        return BatchWriter(self.sink, self.sink.write_of(self.options, to_arrow_schema(schema, **_IN_UTC), overwrite))
+        return BatchWriter(self.sink, self.sink.write_of(self.options, _arrow_schema(schema), overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        write = self.sink.write_of(self.options, to_arrow_schema(schema, **_IN_UTC), overwrite)
+        write = self.sink.write_of(self.options, _arrow_schema(schema), overwrite)
         return stream_writer(self.sink, write)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    return with_marks(to_arrow_schema(schema, **_IN_UTC), schema)
 
 
 class KafkaLog(FileSource):

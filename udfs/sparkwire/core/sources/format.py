@@ -34,6 +34,9 @@ class Files(Protocol):
     def docs(self, query: Any, /) -> Mapping[str, str]:
         """What each column is."""
 
+    def marks(self, query: Any, /) -> Mapping[str, Mapping[str, str]]:
+        """Of columns that say where their rows come from, metadata."""
+
     def schema(self, query: Any, /) -> pa.Schema:
         """Of the columns that the query has."""
 

@@ -181,6 +181,11 @@ def docs(query: EventsQuery) -> Mapping[str, str]:
     return DOCS
 
 
+def marks(query: EventsQuery) -> Mapping[str, Mapping[str, str]]:
+    """Metadata of columns: none."""
+    return {}
+
+
 def schema(query: EventsQuery) -> pa.Schema:
     return pa.schema([pa.field(name, COLUMNS[name]) for name in query.columns])
 

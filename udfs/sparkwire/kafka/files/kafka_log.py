@@ -20,7 +20,7 @@ from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
-from sparkwire.kafka.files import losses
+from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
@@ -218,6 +218,14 @@ def types(query: LogQuery) -> dict[str, pa.DataType]:
 def docs(query: LogQuery) -> Mapping[str, str]:
     """What each column means."""
     return DOCS[query.rows]
+
+
+def marks(query: LogQuery) -> Mapping[str, Mapping[str, str]]:
+    """Of the columns that say where their rows come from, metadata."""
+    if query.rows == BATCHES:
+        return {}
+    read = origin.origin_of(query.paths, query.remote_path, query.encryption_keys, query.committed)
+    return {column: {origin.METADATA: origin.written(read)} for column in origin.MARKED}
 
 
 def schema(query: LogQuery) -> pa.Schema:

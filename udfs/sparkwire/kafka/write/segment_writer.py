@@ -19,11 +19,11 @@ from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
 from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets
 from sparkwire.kafka.files.kafka_log import NAME
-from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP
+from sparkwire.kafka.layout import BATCH, BATCH_SIZE, NO_TIMESTAMP, OVERHEAD
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA, encode, records_of
 from sparkwire.kafka.write.write_options import LogWrite
-from sparkwire.kernels import Bools, Ints, int64, kernel
+from sparkwire.kernels import Bools, Bytes, Ints, crc32c, int64, kernel
 
 SNAPSHOT: Final = ".snapshot"
 INDEXES: Final = {
@@ -294,3 +294,38 @@ class _Segment:
         with self._create(SNAPSHOT) as stream:
             stream.write(NO_PRODUCERS)
         return StagedSegment(*self._names, self._base, self._last, self._files, tuple(self._epochs))
+
+
+def empty_segment(
+    write: LogWrite, staging: Staging, names: tuple[str, int, int], base: int, last: int | None, epoch: int
+) -> StagedSegment:
+    """A segment without records: an empty batch that holds the offset ``last`` or, where that is None, no bytes at all."""
+    segment = _Segment(write, staging, names, base)
+    if last is not None:
+        batches = _Batches(*(np.array([number]) for number in (last, last, NO_TIMESTAMP, epoch)))
+        segment.append(pa.py_buffer(empty_batch(last, epoch)), np.array([BATCH_SIZE]), batches)
+    closed = segment.close()
+    return closed if last is not None else closed._replace(last=base - 1, epochs=((epoch, base),) if epoch >= 0 else ())
+
+
+def empty_batch(offset: int, epoch: int) -> bytes:
+    """A batch that holds an offset and no record, as Kafka's cleaner leaves one where all records of a batch have gone."""
+    numbers = dict.fromkeys(("base_timestamp", "timestamp", "producer_id", "producer_epoch", "base_sequence"), -1) | {
+        "offset": offset,
+        "size": BATCH_SIZE - OVERHEAD,
+        "partition_leader_epoch": epoch,
+        "magic": 2,
+    }
+    data = np.zeros(BATCH_SIZE, np.uint8)
+    for name, number in numbers.items():
+        place = BATCH[name]
+        data[place.offset : place.end] = list(number.to_bytes(place.field.width, "big", signed=True))
+    crc, covered = BATCH["crc"], BATCH["attributes"].offset
+    data[crc.offset : crc.end] = list(int(_checksum(data, covered)).to_bytes(4, "big"))
+    return data.tobytes()
+
+
+@kernel
+def _checksum(data: Bytes, begin: int) -> int:
+    """CRC-32C of the bytes from ``begin`` on."""
+    return int64(crc32c(data, begin, data.size - begin))

@@ -27,8 +27,9 @@ from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA
+from sparkwire.kafka.write.log_ends import LogEnds, standing_segments, with_ends
 from sparkwire.kafka.write.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment
-from sparkwire.kafka.write.write_options import ERROR, LogWrite, write_of
+from sparkwire.kafka.write.write_options import ERROR, LARGEST_OFFSET, LogWrite, write_of
 from sparkwire.kafka.write.write_rows import by_partition, rows_of
 
 EPOCHS: Final = "leader-epoch-checkpoint"
@@ -173,9 +174,18 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
         for name, some in groupby(sorted(staged, key=_order), key=lambda one: f"{one.topic}-{one.partition}")
     }
 
+    ends = LogEnds(write, folder)
+
     def changes() -> list[Change]:
         _refuse_broker(write, folder)
-        return [_change(write, folder, job, name, some) for name, some in partitions.items()]
+        staging = Staging(folder, job, "ends")
+        without_rows = ends.asked(partitions)
+        for name in without_rows:
+            staging.lock(name)
+        names = {**partitions, **dict.fromkeys(without_rows, ())}
+        found = [_change(write, folder, job, name, some, ends, staging) for name, some in names.items()]
+        staging.finish()
+        return found
 
     jobs.commit(folder, job, changes, once)
 
@@ -189,15 +199,28 @@ def _order(staged: StagedSegment) -> tuple[Any, ...]:
     return staged.topic, staged.partition, staged.task, staged.first
 
 
-def _change(write: LogWrite, folder: Folder, job: str, name: str, staged: list[StagedSegment]) -> Change:
+def _change(
+    write: LogWrite,
+    folder: Folder,
+    job: str,
+    name: str,
+    staged: Sequence[StagedSegment],
+    ends: LogEnds,
+    staging: Staging,
+) -> Change:
     standing = _standing(write, folder, name)
+    bounds = ends.of(name, standing_segments(folder, name) if write.overwrite else ())
     if write.assign:
         first = write.starting_offset if standing.next is None else standing.next
         staged = _numbered(folder, staged, first)
-    else:
+    elif staged:
         staged = sorted(staged, key=lambda one: one.first)
         _check_offsets(folder, name, standing, staged)
-    staged = _without_gaps(folder, staged, standing.next)
+        ends.check_deleted(name, staged[0].first)
+    after = None if standing.next is None else (standing.next, standing.epochs[-1][0] if standing.epochs else 0)
+    topic, _, partition = name.rpartition("-")
+    staged = with_ends(write, staging, (topic, int(partition)), staged, bounds, after)
+    staged = _without_gaps(folder, staged, bounds.start if standing.next is None else standing.next)
     placed = {
         file: f"{one.first:020}{suffix}"
         for one in staged
@@ -304,6 +327,11 @@ def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> li
     for _, some in groupby(staged, key=lambda one: one.task):
         shift = start
         for one in some:
+            if one.last + shift > LARGEST_OFFSET:
+                raise ValueError(
+                    f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the last one, and the rows "
+                    f"come to {one.last + shift}: give a startingOffset that leaves room for them"
+                )
             if shift:
                 _shift(folder, one.files[".log"], shift)
             epochs = tuple((epoch, offset + shift) for epoch, offset in one.epochs)
@@ -319,7 +347,7 @@ def _without_gaps(folder: Folder, staged: Sequence[StagedSegment], end: int | No
     """
     found = []
     for one in staged:
-        gap = 0 if end is None else one.first - end
+        gap = 0 if end is None else max(0, one.first - end)
         if gap and one.last - one.first + gap <= LARGEST_DELTA:
             for suffix, layout in INDEXES.items():
                 _shift_index(folder, one.files[suffix], layout, gap)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -12,12 +13,18 @@ from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.staging import JOB_ID
 from sparkwire.kafka import codecs
-from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, RECORDS
+from sparkwire.kafka.files import origin
+from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, ON_REQUEST, RECORDS
+from sparkwire.kafka.files.log_rows import HIDDEN
+from sparkwire.kafka.files.origin import Origin
 from sparkwire.kafka.layout import TIMESTAMP_TYPES
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
 KEEP, ASSIGN = "keep", "assign"
 APPEND, ERROR = "append", "error"
+LARGEST_OFFSET: Final = 2**63 - 2
+LARGEST_END: Final = LARGEST_OFFSET + 1
+"""the offset after it"""
 MAX_MESSAGE_BYTES: Final = 1_048_588
 """a topic's default of `max.message.bytes`"""
 _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -36,6 +43,34 @@ def _segment_size(value: str) -> int:
     return found
 
 
+def _number(least: int, most: int) -> options.Parse:
+    def parse(value: str) -> int:
+        number = options.whole_number(value)
+        if not least <= number <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return number
+
+    return parse
+
+
+def _offsets(value: str) -> dict[str, int]:
+    """An offset of every partition, under the name ``""``, or one by partition, as Spark's Kafka source takes them."""
+    what = f'an offset from 0 to {LARGEST_END}, or {{"topic": {{"0": offset}}}} by partition'
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        raise ValueError(what) from None
+    by_name = {"": found}
+    if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
+        by_name = {
+            f"{topic}-{partition}": offset for topic, some in found.items() for partition, offset in some.items()
+        }
+    for offset in by_name.values():
+        if not isinstance(offset, int) or isinstance(offset, bool) or not 0 <= offset <= LARGEST_END:
+            raise ValueError(what)
+    return by_name
+
+
 WRITE_OPTIONS: Final = (
     Option("path", options.text, "", "a directory, as a broker's `log.dirs` names it: partitions are directories in it"),
     Option("topic", _topic, None, "of rows without a column `topic`"),
@@ -46,7 +81,7 @@ WRITE_OPTIONS: Final = (
     Option("indexIntervalBytes", options.whole_number, 4096, "between entries of an index: `index.interval.bytes` [bytes]"),
     Option(
         "leaderEpoch",
-        options.whole_number,
+        _number(0, 2**31 - 1),
         None,
         "of every batch; by default that of its rows' `partition_leader_epoch`, 0 without it, and where rows are appended at "
         "least the last one that is there",
@@ -58,7 +93,32 @@ WRITE_OPTIONS: Final = (
         "`keep` those of the column `offset`, the default where it is; `assign` numbers the rows in their order, a task's after "
         "those of the tasks before",
     ),
-    Option("startingOffset", options.whole_number, 0, "the first one that is assigned, in a partition that has none yet"),
+    Option(
+        "startingOffset",
+        _number(0, LARGEST_OFFSET),
+        0,
+        "the first one that is assigned, in a partition that has none yet",
+    ),
+    Option(
+        "sourcePath",
+        options.text,
+        "",
+        "the log that the rows come from, a path as `kafka_log` reads it: each of its partitions keeps its start and its end, "
+        "and with `overwrite` one of which no row is left is emptied. By default what `kafka_log` has read, without those",
+    ),
+    Option(
+        "startOffset",
+        _offsets,
+        None,
+        "where each log starts at the latest: a number, or JSON by partition (`{\"orders\": {\"0\": 40}}`); by default where "
+        "the source's starts",
+    ),
+    Option(
+        "endOffset",
+        _offsets,
+        None,
+        "where each log ends at the earliest, exclusive: the same; by default where the source's ends",
+    ),
     Option(
         "timestampType",
         options.choice(*TIMESTAMP_TYPES),
@@ -102,6 +162,16 @@ class LogWrite(NamedTuple):
     if_exists: str
     overwrite: bool
     job_id: str | None
+    source: Origin | None
+    """what the rows were read from, as far as that is known"""
+    is_source_named: bool
+    """whether the user has said so: then all of its partitions are written"""
+    starts: Mapping[str, int] | None
+    """where logs start at the latest, by partition, ``""`` for every one"""
+    ends: Mapping[str, int] | None
+    """where they end at the earliest: the same"""
+    committed: bool
+    """whether rows of transactions are known to be committed"""
 
 
 def is_topic(name: str) -> bool:
@@ -125,12 +195,27 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     if kept is None or (kept == KEEP and "offset" not in names):
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
+    read = next((found for name in origin.MARKED if name in names and (found := _origin(schema, name))), None)
     has_epochs = epoch is None and "partition_leader_epoch" in names
     return LogWrite(
         o["path"], o["topic"], o["partition"], codecs.BY_NAME[o["compression"]].id, o["batchBytes"], o["segmentBytes"],
         o["indexIntervalBytes"], epoch, has_epochs, kept == ASSIGN, o["startingOffset"],
         None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite, o["jobId"],
+        _source(o, read, overwrite, kept == ASSIGN), bool(o["sourcePath"]), o["startOffset"], o["endOffset"],
+        read is not None and read.committed,
     )  # fmt: skip
+
+
+def _origin(schema: pa.Schema, column: str) -> Origin | None:
+    return origin.parsed(schema.field(column).metadata)
+
+
+def _source(o: Mapping[str, Any], read: Origin | None, overwrite: bool, assign: bool) -> Origin | None:
+    """The log whose ends are kept. What is appended, or numbered anew, has those of none, unless the user says so."""
+    if o["sourcePath"]:
+        return Origin((o["sourcePath"],))
+    whole = overwrite or o["ifExists"] == ERROR
+    return read if read is not None and read.paths and whole and not assign else None
 
 
 # -- columns
@@ -151,13 +236,15 @@ _TAKEN: Final = {
     "partition_leader_epoch": (_INTEGERS, "INT"),
 }
 """the columns that are written, with the types that each may have"""
-IGNORED: Final = frozenset(COLUMNS[RECORDS]) - set(_TAKEN) - {"error", "is_control"}
+JUDGED: Final = ("error", "is_control", "is_transactional", HIDDEN)
+"""columns that say whether a row is a record that may be written"""
+IGNORED: Final = (frozenset(COLUMNS[RECORDS]) | frozenset(ON_REQUEST)) - set(_TAKEN) - set(JUDGED)
 """what else `kafka_log` reads: it says where and how a record was stored"""
 
 
 def _checked(schema: pa.Schema) -> list[str]:
     """The names of the columns, each of which is known and has its type."""
-    known = [*_TAKEN, "error", "is_control", *IGNORED]
+    known = [*_TAKEN, *JUDGED, *IGNORED]
     for field in schema:
         if field.name not in known:
             raise ValueError(f"{NAME} has no column {field.name!r} to write: it takes {', '.join(_TAKEN)}")

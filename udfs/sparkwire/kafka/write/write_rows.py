@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from sparkwire.core.coerce import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
+from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.layout import NO_TIMESTAMP, TIMESTAMP_TYPES
-from sparkwire.kafka.write.write_options import LogWrite, is_topic
+from sparkwire.kafka.write.write_options import LARGEST_OFFSET, LogWrite, is_topic
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS: Final = pa.schema(
@@ -58,7 +59,7 @@ def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
         ],
         schema=ROWS,
     )
-    _check(rows, given)
+    _check(write, rows, given)
     return rows
 
 
@@ -83,13 +84,13 @@ def _headers(given: dict[str, pa.Array], count: int) -> pa.Array:
 
 _RANGES: Final = (
     ("partition", 0, _LARGEST_PARTITION),
-    ("offset", 0, 2**63 - 2),
+    ("offset", 0, LARGEST_OFFSET),
     ("timestamp", NO_TIMESTAMP, 2**63 - 1),
     ("epoch", -1, 2**31 - 1),
 )
 
 
-def _check(rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
+def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
     """ValueError for the first row that cannot be written."""
     _refuse_first(rows, rows.column("topic").is_null(), "topic is NULL")
     for name, least, most in _RANGES:
@@ -100,6 +101,12 @@ def _check(rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
         if rows.num_rows and (found["min"].as_py() < least or found["max"].as_py() > most):
             wrong = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
             _refuse_first(rows, wrong, f"{name} has to be from {least} to {most}")
+    for name in ("timestamp", "timestamp_ms"):
+        if name in given:
+            is_mark = pc.and_(given[name].is_valid(), pc.equal(rows.column("timestamp"), NO_TIMESTAMP))
+            _refuse_first(
+                rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, Kafka's mark for none: give NULL for none"
+            )
     headers = rows.column("headers")
     if headers.flatten().flatten()[0].null_count:
         keys = ((k, some.values.flatten()[0]) for k, some in enumerate(headers) if some.is_valid)
@@ -113,6 +120,17 @@ def _check(rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
     if "is_control" in given:
         _refuse_first(
             rows, given["is_control"].fill_null(False), "a control record, which only a broker writes: leave it out"
+        )
+    if HIDDEN in given:
+        _refuse_first(
+            rows, given[HIDDEN].is_valid(), f"{HIDDEN} says that its transaction is not committed: leave it out"
+        )
+    elif "is_transactional" in given and not write.committed:
+        _refuse_first(
+            rows,
+            given["is_transactional"].fill_null(False),
+            "it is part of a transaction, which may be aborted or open: read the log with isolationLevel => read_committed, or "
+            f"with the column {HIDDEN}, and leave out the rows that have one",
         )
 
 

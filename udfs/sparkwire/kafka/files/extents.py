@@ -1,0 +1,85 @@
+"""Where the log of a partition starts and ends, by its segments and the broker's checkpoint beside them.
+
+    00000000000000000040.log            the first segment: the log starts at 40, or later
+    log-start-offset-checkpoint         beside the partitions: where the log starts, if that is within a segment
+    the last batch                      its last offset is the one before the log's end, whether it has records or not
+
+The end offset is where consumers of the newest records stand: it outlives the records before it, markers and compacted records
+among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from sparkwire.base.errors import OK
+from sparkwire.core.sources.storage import OpenFile
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.naming import Segment
+from sparkwire.kafka.files.plan import OpenPartition
+from sparkwire.kafka.files.seek import beside_folder
+from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, MAGIC
+from sparkwire.kafka.to_records import LARGEST_DELTA
+
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+_LINE: Final = re.compile(r"^(\S+) (\d+) (\d{1,19})$", re.MULTILINE)
+
+
+class Extent(NamedTuple):
+    """Where a log starts and ends."""
+
+    start: int
+    end: int
+    """the offset after its last one"""
+    epoch: int = -1
+    """leader epoch of its last batch, -1 for none"""
+    first_stored: int = 0
+    """the first offset that its segments may have; before ``start`` where a broker has deleted the records between"""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start >= self.end
+
+
+def checkpointed(text: bytes) -> dict[str, int]:
+    """The offset of each partition in a checkpoint file of a log directory; lines that say nothing are left out."""
+    found = _LINE.findall(text.decode("utf-8", "replace"))
+    return {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in found}
+
+
+def extent_of(segments: Sequence[Segment]) -> Extent:
+    """Of the log of one partition; an entry whose offsets its segment cannot have does not count."""
+    partition = OpenPartition(segments)
+    with partition.opened:
+        first = partition.begins()
+        end, epoch = max(first, segments[-1].base_offset or 0), -1
+        for k in range(len(segments) - 1, -1, -1):
+            seeker = partition.seeker(k)
+            last = seeker.last()
+            if last is not None and seeker.base <= last.first <= last.last <= seeker.base + LARGEST_DELTA:
+                header = seeker.log.source.read(last.position, BATCH_SIZE)
+                epoch = BATCH["partition_leader_epoch"].read(header) if header[MAGIC] == 2 else -1
+                end = max(end, last.last + 1)
+                break
+    starts = checkpointed(beside_folder(segments[0], LOG_STARTS))
+    start = max(first, starts.get(f"{segments[0].topic}-{segments[0].partition}", 0))
+    return Extent(start, max(start, end), epoch, first)
+
+
+def has_records(segments: Sequence[Segment]) -> bool:
+    """Whether a log has a record; control records and batches that have lost theirs are none."""
+    count, attributes = BATCH["record_count"], BATCH["attributes"]
+    for segment in segments:
+        with OpenFile(segment.file) as source:
+            for block in Log(source).blocks(0, source.size):
+                for k in np.flatnonzero(block.frames.error == OK).tolist():
+                    at = int(block.frames.begin[k])
+                    header = block.data[at : at + BATCH_SIZE].tobytes()
+                    is_batch = header[MAGIC] == 2
+                    if not is_batch or (count.read(header) and not attributes.read(header) & CONTROL):
+                        return True
+    return False

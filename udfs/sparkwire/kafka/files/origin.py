@@ -1,0 +1,54 @@
+"""Where rows come from, as the columns of `kafka_log` say it themselves: what writes them back keeps their log's ends.
+
+Spark keeps a column's metadata through filters, joins, sorts and changes of other columns, and Parquet stores it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from sparkwire.core.sources.storage import place_of
+
+METADATA: Final = "sparkwire.kafka_log"
+"""the name in a column's metadata"""
+MARKED: Final = ("offset", "is_transactional")
+"""the columns that say it"""
+
+
+class Origin(NamedTuple):
+    """What `kafka_log` has read."""
+
+    paths: tuple[str, ...]
+    """empty where they may hold credentials"""
+    remote_path: str = ""
+    encryption_keys: str = ""
+    committed: bool = False
+    """whether only what `read_committed` sees"""
+
+
+def origin_of(paths: Sequence[str], remote_path: str, encryption_keys: str, committed: bool) -> Origin:
+    """The origin of a query, with absolute paths."""
+    places = [place_of(path) for path in (*paths, remote_path) if path]
+    if any(place.root and (place.query or "@" in place.root) for place in places):
+        return Origin((), committed=committed)
+    absolute = [f"{place.root}{place.path}" for place in places]
+    return Origin(tuple(absolute[: len(paths)]), "".join(absolute[len(paths) :]), encryption_keys, committed)
+
+
+def written(origin: Origin) -> str:
+    """An origin as text."""
+    return json.dumps(origin._asdict())
+
+
+def parsed(metadata: Mapping[bytes, bytes] | None) -> Origin | None:
+    """The origin in a column's metadata; None where it says none."""
+    text = (metadata or {}).get(METADATA.encode())
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+        return Origin(tuple(found.pop("paths")), **found)
+    except (ValueError, TypeError, KeyError, AttributeError):  # another's metadata
+        return None

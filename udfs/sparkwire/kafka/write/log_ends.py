@@ -1,0 +1,195 @@
+"""Where the logs that are written start and end: where the logs start and end that they stand for.
+
+Consumers stand on offsets. So a log that has lost its first records still starts where it did, and one that has lost its last,
+markers among them, still ends there: an empty batch holds the last offset, as Kafka's own cleaner leaves it. A log is that of
+the source of the rows, and with `overwrite` the one that is replaced, whose end never goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import NamedTuple
+
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.staging import Staging, joined
+from sparkwire.core.sources.storage import File
+from sparkwire.kafka.files.extents import extent_of, has_records
+from sparkwire.kafka.files.kafka_log import NAME, find
+from sparkwire.kafka.files.naming import Segment, base_offset_of, partition_of
+from sparkwire.kafka.to_records import LARGEST_DELTA
+from sparkwire.kafka.write.segment_writer import StagedSegment, empty_segment
+from sparkwire.kafka.write.write_options import LogWrite
+
+
+class Bounds(NamedTuple):
+    """What a log that is written covers, whatever its rows do."""
+
+    start: int | None
+    """where it starts at the latest; None where its first row says it"""
+    end: int
+    """where it ends at the earliest, exclusive"""
+    epoch: int
+    """leader epoch at that end, -1 where it is not known"""
+
+
+class LogEnds:
+    """The starts and ends that a write keeps."""
+
+    def __init__(self, write: LogWrite, folder: Folder) -> None:
+        self._write = write
+        self._folder = folder
+
+    @cached_property
+    def _source(self) -> dict[str, list[Segment]]:
+        """The segments of each partition of the source; none where the rows do not come from one that is still there."""
+        source = self._write.source
+        if source is None:
+            return {}
+        try:
+            found = find(source.paths, source.remote_path, source.encryption_keys)
+        except FileNotFoundError:
+            if self._write.is_source_named:
+                raise
+            return {}
+        named = [segment for segment in found if segment.topic is not None and segment.partition is not None]
+        return {
+            f"{topic}-{partition}": list(some)
+            for (topic, partition), some in groupby(
+                sorted(named, key=_by_partition), key=lambda segment: (segment.topic, segment.partition)
+            )
+        }
+
+    def asked(self, staged: Collection[str]) -> list[str]:
+        """The partitions that are written though no row is left for them; ``staged`` are those that have rows.
+
+        ValueError where it is not sure that this is meant.
+        """
+        write = self._write
+        if write.is_source_named:
+            left = [self._target(name) for name in self._source if self._target(name) not in staged]
+            topics = {_topic(name) for name in staged}
+            if len({_topic(self._target(name)) for name in self._source}) > 1:
+                for name in left:
+                    if _topic(name) not in topics:
+                        raise ValueError(
+                            f"sourcePath has several topics, and no row of {_topic(name)} is left, whose partitions would be "
+                            "emptied: name one topic in sourcePath, and write each by itself"
+                        )
+            return left
+        if write.overwrite and write.topic is not None and write.partition is not None:
+            return [] if staged else [f"{write.topic}-{write.partition}"]
+        if write.overwrite:
+            self._refuse_left_out(staged)
+        return []
+
+    def _target(self, name: str) -> str:
+        """The partition that a source's becomes."""
+        topic, partition = partition_of(name)
+        topics = {_topic(one) for one in self._source}
+        topic = self._write.topic if self._write.topic is not None and len(topics) == 1 else topic
+        return f"{topic}-{partition}"
+
+    def _refuse_left_out(self, staged: Collection[str]) -> None:
+        """ValueError where a partition in this directory was read, and has no row left: it may be that all are to go."""
+        for name, some in self._source.items():
+            at = f"{some[0].file.root}{some[0].file.folder}"
+            if name not in staged and at == self._folder.shown(name) and has_records(some):
+                raise ValueError(
+                    f"{at} was read, and no row of it is left to write: sourcePath says which partitions are replaced. A path "
+                    "that names this one empties it, one that names the others alone leaves it as it is"
+                )
+
+    def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
+        """Those of a partition; ``replaced`` are the segments that go."""
+        write, source = self._write, self._source_of(name)
+        known = None if source is None else extent_of(source)
+        before = extent_of(replaced) if replaced and not write.assign else None
+        start = known.start if known else before.start if before and not before.is_empty else None
+        both = [one for one in (known, before) if one is not None]
+        end = max((one.end for one in both), default=0)
+        start, end = _given(write.starts, name, start), _given(write.ends, name, end) or 0
+        return Bounds(start, max(start or 0, end), max((one.epoch for one in both), default=-1))
+
+    def check_deleted(self, name: str, first: int) -> None:
+        """ValueError where rows begin with records that a broker has deleted from the source, and not from its files yet."""
+        source = self._source_of(name)
+        if source is None or _given(self._write.starts, name, None) is not None:
+            return
+        known = extent_of(source)
+        if known.first_stored <= first < known.start:
+            raise ValueError(
+                f"{NAME} cannot write {name}: its rows begin with offset {first}, and the log that they come from starts at "
+                f"{known.start} (log-start-offset-checkpoint): the records before are deleted. Leave them out, or say with "
+                "startOffset where the log starts"
+            )
+
+    def _source_of(self, name: str) -> list[Segment] | None:
+        return next((some for one, some in self._source.items() if self._target(one) == name), None)
+
+
+def _given(offsets: Mapping[str, int] | None, name: str, otherwise: int | None) -> int | None:
+    if offsets is None:
+        return otherwise
+    return offsets.get(name, offsets.get("", otherwise))
+
+
+def _by_partition(segment: Segment) -> tuple[str, int, int]:
+    return segment.topic or "", segment.partition or 0, segment.base_offset or 0
+
+
+def _topic(name: str) -> str:
+    return name.rpartition("-")[0]
+
+
+def standing_segments(folder: Folder, name: str) -> list[Segment]:
+    """The segments in a partition's directory."""
+    topic, partition = partition_of(name)
+    place = folder.place
+    bases = {file: base_offset_of(file) for file in folder.names(name) if file.endswith(".log")}
+    return [
+        Segment(File(place.root, f"{place.path}/{joined(name, file)}", place.query, -1), topic, partition, base)
+        for file, base in sorted(bases.items())
+        if base is not None
+    ]
+
+
+def with_ends(
+    write: LogWrite,
+    staging: Staging,
+    names: tuple[str, int],
+    staged: Sequence[StagedSegment],
+    bounds: Bounds,
+    after: tuple[int, int] | None,
+) -> list[StagedSegment]:
+    """The segments of a log, in order, with those before and after them that keep its start and its end.
+
+    ``after``: where the log ends that they are appended to, and the leader epoch there; None where they are all of it.
+    """
+    found = list(staged)
+    epoch = write.leader_epoch if write.leader_epoch is not None else _last_epoch(staged, bounds, after)
+
+    def empty(base: int, last: int | None, epoch: int) -> StagedSegment:
+        return empty_segment(write, staging, (*names, 0), base, last, epoch)
+
+    if after is not None:
+        begin = after[0]
+    else:
+        first = found[0].first if found else bounds.end
+        begin = first if bounds.start is None else min(first, bounds.start)
+        reached = found[0].last if found else bounds.end - 1
+        if begin < first and reached - begin > LARGEST_DELTA:  # which no segment of that name can have
+            found.insert(0, empty(begin, begin, found[0].epochs[0][0] if found and found[0].epochs else epoch))
+    end = found[-1].last + 1 if found else begin
+    if end < bounds.end:
+        last = bounds.end - 1
+        found.append(empty(end if last - end <= LARGEST_DELTA else last, last, epoch))
+    elif not found and after is None:
+        found.append(empty(begin, None, epoch))
+    return found
+
+
+def _last_epoch(staged: Sequence[StagedSegment], bounds: Bounds, after: tuple[int, int] | None) -> int:
+    known = [epoch for one in staged for epoch, _ in one.epochs]
+    return max([*known, bounds.epoch, after[1] if after else 0])
