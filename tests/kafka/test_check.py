@@ -104,10 +104,14 @@ def test_one_thing_is_wrong(logs: Path, change: Callable[[Path], object], expect
 
 
 def test_offsets_that_are_there_twice(logs: Path) -> None:
+    """A broker that looks at every batch does not start on offsets below the name of their segment."""
     folder = logs / "orders-0"
     first, *_ = sorted(folder.glob("*.log"))
     (folder / f"{34:020}.log").write_bytes(first.read_bytes())
-    assert (f"{34:020}.log", "serve") in said(logs)
+    for suffix in ("index", "timeindex"):
+        (folder / f"{34:020}.{suffix}").write_bytes(b"")
+    assert (f"{34:020}.log", "refuse") in said(logs)
+    assert (f"{34:020}.log", "serve") in said(logs, clean=True)
 
 
 def test_names_of_directories(logs: Path) -> None:
@@ -135,3 +139,95 @@ def test_names_of_directories(logs: Path) -> None:
 def test_there_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="does not exist, or has no file: name a broker's log directory"):
         kafka.check(str(tmp_path / "none"))
+
+
+# -- what a broker says of each of these is in the integration tests
+
+
+def test_offsets_that_go_back_in_a_segment(logs: Path) -> None:
+    """It is emptied where its index cannot be built, and all that follow are deleted."""
+    [first, *after] = sorted((logs / "orders-0").glob("*.log"))
+    first.write_bytes(first.read_bytes() * 40)
+    assert said(logs) == [(first.name, "truncate"), *((log.name, "delete") for log in after)]
+    assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [(0, 0)]
+    assert said(logs, clean=True) == [(first.name, "serve")]
+    first.with_suffix(".index").unlink()
+    assert (first.name, "refuse") in said(logs, clean=True)
+
+
+@pytest.mark.parametrize(
+    ("start", "expected", "extent"),
+    [
+        (0, [], (0, 34)),
+        (20, [(f"{FIRST}.log", "serve")], (20, 34)),
+        (34, [(f"{FIRST}.log", "delete"), ("", "serve")], (34, 34)),
+        (40, [(f"{FIRST}.log", "delete"), ("", "delete")], (40, 40)),
+    ],
+)
+def test_a_log_that_starts_later(
+    logs: Path, start: int, expected: list[tuple[str, str]], extent: tuple[int, int]
+) -> None:
+    """What is before its start is hidden or deleted; a log that ends before its start is emptied."""
+    (logs / "log-start-offset-checkpoint").write_text(f"0\n1\norders 0 {start}\n")
+    last = sorted((logs / "orders-0").glob("*.log"))[-1].name
+    of_logs = [(file, action) for file, action in said(logs) if file.endswith(".log")]
+    assert of_logs == [(file or last, action) for file, action in expected]
+    assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [extent]
+    assert [(one.first, one.next) for one in kafka.check(str(logs / "orders-0")).partitions] == [extent]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0\n2\n0 0\n3 17\n", []),
+        ("0\n2\n3 0\n1 17\n", [(EPOCHS, "truncate")]),
+        ("0\n2\n0 5\n1 5\n", [(EPOCHS, "truncate")]),
+        ("0\n1\n0 34\n", []),
+        ("0\n1\n0 35\n", [(EPOCHS, "truncate")]),
+    ],
+)
+def test_leader_epochs(logs: Path, text: str, expected: list[tuple[str, str]]) -> None:
+    (logs / "orders-0" / EPOCHS).write_text(text)
+    assert said(logs) == expected
+
+
+def test_a_compaction_that_was_interrupted(logs: Path) -> None:
+    """A segment that it has finished takes the place of those that it was made of."""
+    folder = logs / "orders-0"
+    log = second(folder)
+    log.rename(log.with_suffix(".log.swap"))
+    found = said(logs)
+    assert (f"{log.name}.swap", "restore") in found
+    assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [(0, 34)]
+    (folder / f"{FIRST}.log.cleaned").write_bytes(b"")
+    assert (f"{log.name}.swap", "delete") in said(logs)
+
+
+def test_a_segment_is_missing(logs: Path) -> None:
+    folder = logs / "orders-0"
+    write(logs, rows_of(10, first=34))
+    for path in folder.glob(f"{second(folder).stem}.*"):
+        path.unlink()
+    [found] = kafka.check(str(logs)).findings
+    assert (found.file, found.action) == (f"{34:020}.log", "serve")
+    assert "to 33 are in no segment: one is missing, if the topic is not compacted" in found.why
+    (logs / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 40\n")
+    assert said(logs) == []
+
+
+def test_snapshots_of_producers(logs: Path) -> None:
+    folder = logs / "orders-0"
+    (folder / f"{5:020}.snapshot").write_bytes((folder / f"{FIRST}.snapshot").read_bytes())
+    second(folder).with_suffix(".snapshot").write_bytes(b"x")
+    assert said(logs) == [
+        (f"{5:020}.snapshot", "delete"),
+        (second(folder).with_suffix(".snapshot").name, "rebuild"),
+    ]
+
+
+def test_bytes_without_a_size_at_the_end(logs: Path) -> None:
+    """A broker that believes the log looks for its end in the last segment, and does not start."""
+    last = sorted((logs / "orders-0").glob("*.log"))[-1]
+    last.write_bytes(last.read_bytes() + bytes(100))
+    assert said(logs) == [(last.name, "truncate")]
+    assert said(logs, clean=True) == [(last.name, "refuse")]

@@ -1,0 +1,416 @@
+"""What a broker does at its start with the directory of one partition: step by step what its loader does.
+
+1. temporary files go; the files of a compaction that was interrupted get their names
+2. indexes without a segment go; a segment without one is looked at whole, and its indexes are built
+3. a broker that was not shut down in order looks at every batch from the segment of its recovery point on, and cuts the log at
+   the first that is not valid
+4. a log that ends before it starts is emptied; the checkpoint of leader epochs is cut to the log
+5. the directory of a topic that the cluster does not know is renamed
+
+Source: apache/kafka, `LogLoader`, `LogSegment`, `LeaderEpochFileCache`, `ProducerStateManager`, `LogManager.isStrayKraftReplica`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.base.errors import OK
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.staging import joined
+from sparkwire.core.sources.storage import File, OpenFile
+from sparkwire.kafka.cluster.metadata import ClusterState
+from sparkwire.kafka.files.naming import base_offset_of, partition_of
+from sparkwire.kafka.layout import BATCH_SIZE, OFFSET_INDEX, TIME_INDEX
+from sparkwire.kafka.leader_epochs import entries_of
+from sparkwire.kafka.producer_snapshot import Producers
+from sparkwire.kafka.txn_index import TXN_INDEX
+from sparkwire.kafka.write.segment_scan import INDEX_INTERVAL, Scan, indexes_refuse, overflows, scan
+from sparkwire.kafka.write.write_log import EPOCHS, METADATA
+from sparkwire.kafka.write.write_options import is_topic
+
+Action = Literal["refuse", "stray", "truncate", "delete", "rebuild", "restore", "serve"]
+
+_SWAP: Final = ".swap"
+_INDEXES: Final = {".index": OFFSET_INDEX.size, ".timeindex": TIME_INDEX.size}
+_OF_SEGMENT: Final = (*_INDEXES, ".txnindex")
+_SNAPSHOT: Final = ".snapshot"
+_METADATA: Final = re.compile(rb"\s*version: 0\s*\n\s*topic_id: ([A-Za-z0-9_-]{22})\s*")
+_TOPIC: Final = 2
+"""the number of topics among resources that have configurations"""
+
+
+class Finding(NamedTuple):
+    """Something that a broker would not take as it is."""
+
+    partition: str
+    """the directory; empty for what is beside the partitions"""
+    file: str
+    action: Action
+    """``refuse`` to start, take for a ``stray`` and rename, ``truncate``, ``delete``, ``rebuild``, ``restore`` under its name,
+    ``serve`` though wrong"""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{joined(self.partition, self.file)}: {self.action}: {self.why}"
+
+
+class CheckedPartition(NamedTuple):
+    """What a broker would serve of a partition."""
+
+    name: str
+    segments: int
+    first: int
+    """the first offset"""
+    next: int
+    """the offset after the last one"""
+
+    def __str__(self) -> str:
+        if self.first >= self.next:
+            return f"{self.name}: {self.segments} segments, no offsets, the next one is {self.next}"
+        return f"{self.name}: {self.segments} segments, offsets {self.first} to {self.next - 1}"
+
+
+class Checkpoints(NamedTuple):
+    """What a log directory's own files say of a partition."""
+
+    recovery_point: int
+    log_start: int
+    is_compacted: bool
+
+
+class _Loaded(NamedTuple):
+    """A segment that stays."""
+
+    log: str
+    base: int
+    found: Scan
+    end: int
+    """what is left of it [bytes]"""
+    next: int
+    """the offset after its last one"""
+
+
+class PartitionLoader:
+    """One directory, whose files are ``files``.
+
+    ``clean``: whether the broker was shut down in order. ``cluster``: its metadata, None where they are not known.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        name: str,
+        shown: str,
+        files: Mapping[str, None],
+        clean: bool,
+        checkpoints: Checkpoints,
+        cluster: ClusterState | None,
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._shown = shown
+        self._stored = {file: file for file in sorted(files) if "/" not in file}
+        """the file that has each name once temporary ones are dealt with"""
+        self._clean = clean
+        self._at = checkpoints
+        self._cluster = cluster
+        self._loaded: list[_Loaded] = []
+        self._start = 0
+
+    def _finding(self, file: str, action: Action, why: str) -> Finding:
+        return Finding(self._shown, file, action, why)
+
+    def partition(self) -> list[CheckedPartition]:
+        """What would be served, once `findings` has looked."""
+        if not self._loaded:
+            return []
+        return [CheckedPartition(self._shown, len(self._loaded), self._start, max(self._start, self._loaded[-1].next))]
+
+    def findings(self) -> Iterator[Finding]:
+        if self._shown.endswith("-delete"):
+            yield self._finding("", "delete", "the topic was being deleted")
+            return
+        if self._shown.endswith(("-stray", "-future")):
+            return
+        topic, _ = partition_of(self._shown)
+        if topic is not None and not is_topic(topic):
+            yield self._finding("", "refuse", "Kafka takes no topic of this name")
+        yield from self._metadata(topic)
+        yield from self._temporary()
+        yield from self._orphans()
+        yield from self._segments()
+        yield from self._log_start()
+        yield from self._gaps()
+        yield from self._snapshots()
+        yield from self._epochs(topic)
+
+    # -- the topic
+
+    def _metadata(self, topic: str | None) -> Iterator[Finding]:
+        text = self._read(METADATA)
+        found = None if text is None else _METADATA.fullmatch(text)
+        if text is None:
+            yield self._finding(
+                METADATA, "stray", "without the id of its topic a broker takes the directory for a stray"
+            )
+        elif not found:
+            yield self._finding(METADATA, "refuse", "it has to say 'version: 0' and 'topic_id: <id>', a line each")
+        elif self._cluster is not None and self._cluster.topics.get(found[1].decode()) != topic:
+            known = next((id for id, name in self._cluster.topics.items() if name == topic), None)
+            has = "has no such topic" if known is None else f"knows topic {topic} by the id {known}"
+            yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
+
+    def _of_cluster(self, topic: str | None) -> tuple[int, int | None]:
+        """`index.interval.bytes` of the topic, and the leader epoch of the partition."""
+        if self._cluster is None or topic is None:
+            return INDEX_INTERVAL, None
+        interval = self._cluster.configs.get((_TOPIC, topic, "index.interval.bytes"), "")
+        id = next((id for id, name in self._cluster.topics.items() if name == topic), "")
+        partition = self._cluster.partitions.get((id, partition_of(self._shown)[1] or 0))
+        leader_epoch = None if partition is None else int(partition["leader_epoch"])
+        return int(interval) if interval.isdecimal() else INDEX_INTERVAL, leader_epoch
+
+    # -- files that are not in their place
+
+    def _temporary(self) -> Iterator[Finding]:
+        cleaned = [
+            offset for file in self._stored if file.endswith(".cleaned") and (offset := _offset(file)) is not None
+        ]
+        swaps: list[str] = []
+        for file in list(self._stored):
+            if file.endswith((".deleted", ".cleaned")):
+                yield self._finding(file, "delete", "it was on its way out, or not whole yet")
+                del self._stored[file]
+            elif file.endswith(_SWAP):
+                del self._stored[file]
+                if (_offset(file) or 0) >= min(cleaned, default=2**63):
+                    yield self._finding(file, "delete", "a compaction that was interrupted had not come to an end")
+                else:
+                    swaps.append(file)
+        for swap in swaps:
+            yield from self._covered(swap)
+        for swap in swaps:
+            yield self._finding(swap, "restore", "a compaction was interrupted: it gets its name")
+            self._stored[swap.removesuffix(_SWAP)] = swap
+
+    def _covered(self, swap: str) -> Iterator[Finding]:
+        """The files of segments whose offsets a compacted one has."""
+        log = swap.removesuffix(_SWAP)
+        begin = base_offset_of(log)
+        if begin is None or not log.endswith(".log"):
+            return
+        found = self._scan(swap)
+        end = max(begin, found.framed + 1)
+        for file in [
+            file for file in self._stored if begin <= (-1 if _offset(file) is None else _offset(file) or 0) < end
+        ]:
+            yield self._finding(file, "delete", f"{swap} has what it had")
+            del self._stored[file]
+
+    def _orphans(self) -> Iterator[Finding]:
+        for file in list(self._stored):
+            stem, dot, suffix = file.partition(".")
+            if f"{dot}{suffix}" in _OF_SEGMENT and f"{stem}.log" not in self._stored:
+                yield self._finding(file, "delete", "its segment is not there")
+                del self._stored[file]
+
+    # -- segments
+
+    def _segments(self) -> Iterator[Finding]:
+        interval, _ = self._of_cluster(partition_of(self._shown)[0])
+        logs = [log for log in sorted(self._stored) if log.endswith(".log") and base_offset_of(log) is not None]
+        bases = [base_offset_of(log) or 0 for log in logs]
+        unflushed = max((k for k, base in enumerate(bases) if base <= self._at.recovery_point), default=0)
+        for k, (log, base) in enumerate(zip(logs, bases, strict=True)):
+            found = self._scan(log)
+            at_once = yield from self._indexes(log)
+            looked_at = at_once or not (self._clean or k < unflushed)
+            end = found.end
+            if looked_at and overflows(found, base):
+                yield self._finding(
+                    log, "refuse", f"it has offsets from {found.smallest} to {found.largest}, and begins at {base}"
+                )
+            elif looked_at and found.back is not None and self._refuses(log, base, interval):
+                if at_once:
+                    yield self._finding(log, "refuse", f"offsets go back at byte {found.back}: no index can be built")
+                else:
+                    yield self._finding(
+                        log,
+                        "truncate",
+                        f"offsets go back at byte {found.back}: it is emptied, as no index can be built",
+                    )
+                    end = 0
+            elif found.back is not None:
+                yield self._finding(log, "serve", f"offsets go back at byte {found.back}")
+            elif found.first is not None and found.smallest < base:
+                yield self._finding(log, "serve", f"it has offsets from {found.first} on, and begins at {base}")
+            if end == found.end and found.end < found.size:
+                what = f"there is no valid batch ({found.error})"
+                if looked_at:
+                    yield self._finding(log, "truncate", f"at byte {found.end} of {found.size} {what}")
+                elif found.stops and log == logs[-1]:
+                    yield self._finding(log, "refuse", f"at byte {found.end} {what}, where a broker looks for its end")
+                else:
+                    yield self._finding(log, "serve", f"at byte {found.end} {what}, and nobody looks")
+            last = self._next(log, base, found) if not looked_at else found.last + 1 if end else base
+            self._loaded.append(_Loaded(log, base, found, end if looked_at else found.size, max(base, last)))
+            if looked_at and end < found.size and not at_once:
+                for after in logs[k + 1 :]:
+                    yield self._finding(after, "delete", f"it comes after {log}, which is truncated")
+                    self._forget(after)
+                return
+
+    def _next(self, log: str, base: int, found: Scan) -> int:
+        """The offset after the last one of a segment at which nobody looks: from where its index ends on, if that is there."""
+        index = self._read(f"{log.removesuffix('.log')}.index") or b""
+        at = len(index) // OFFSET_INDEX.size * OFFSET_INDEX.size
+        relative = OFFSET_INDEX["relative_offset"].read(index[at - OFFSET_INDEX.size : at]) if at else 0
+        return found.framed + 1 if found.framed >= base + relative else base
+
+    def _refuses(self, log: str, base: int, interval: int) -> bool:
+        with OpenFile(self._file(log)) as source:
+            return indexes_refuse(source, base, interval)
+
+    def _indexes(self, log: str) -> Generator[Finding, None, bool]:
+        """What is wrong with the indexes of a segment; whether they are built anew before anything else."""
+        stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
+        at_once = f"{stem}.index" not in self._stored
+        action: Action = "serve" if self._clean and not at_once else "rebuild"
+        for suffix, width in _INDEXES.items():
+            file = f"{stem}{suffix}"
+            if file not in self._stored and action == "serve":
+                yield self._finding(
+                    file, action, "it is not there, and an empty one is made: times are looked up in vain"
+                )
+                continue
+            if file not in self._stored:
+                yield self._finding(file, "rebuild", "it is not there")
+                continue
+            data = self._read(file) or b""
+            entries = np.frombuffer(data[: len(data) // width * width], np.dtype(">i4")).reshape(-1, width // 4)
+            if len(data) % width:
+                yield self._finding(file, action, f"its {len(data)} bytes are not entries of {width} each")
+            elif len(entries) and int(entries[-1, -1 if width == TIME_INDEX.size else 0]) < 0:
+                yield self._finding(file, action, f"its last entry is below offset {base}")
+        file = f"{stem}.txnindex"
+        data = self._read(file) or b""
+        last = TXN_INDEX["last_offset"]
+        whole = range(0, len(data) - TXN_INDEX.size + 1, TXN_INDEX.size)
+        if any(last.read(data[at : at + TXN_INDEX.size]) < base for at in whole):
+            yield self._finding(file, "rebuild", f"it has transactions that end before offset {base}")
+            return True
+        if len(data) % TXN_INDEX.size:
+            yield self._finding(file, action, f"its {len(data)} bytes are not entries of {TXN_INDEX.size} each")
+        return at_once
+
+    # -- the log
+
+    def _log_start(self) -> Iterator[Finding]:
+        if not self._loaded:
+            self._start = self._at.log_start
+            return
+        start, end = self._at.log_start, self._loaded[-1].next
+        self._start = max(start, self._loaded[0].base)
+        if start <= self._loaded[0].base:
+            return
+        why = f"log-start-offset-checkpoint says that the log starts at {start}"
+        for k, one in enumerate(list(self._loaded)):
+            following = self._loaded[k + 1].base if k + 1 < len(self._loaded) else None
+            if end < start or (following is not None and following <= start):
+                yield self._finding(one.log, "delete", why)
+        if end < start:
+            gone, self._loaded = self._loaded, []
+            self._loaded.append(_Loaded(f"{start:020}.log", start, gone[0].found, 0, start))
+            return
+        self._loaded = [
+            one
+            for k, one in enumerate(self._loaded)
+            if self._loaded[k + 1 : k + 2] == [] or self._loaded[k + 1].base > start
+        ]
+        if self._loaded[0].base < start:
+            yield self._finding(self._loaded[0].log, "serve", f"{why}: records before that are hidden")
+
+    def _gaps(self) -> Iterator[Finding]:
+        if self._at.is_compacted:
+            return
+        for before, after in zip(self._loaded, self._loaded[1:], strict=False):
+            if before.found.end < before.found.size or BATCH_SIZE in (before.found.size, after.found.size):
+                continue  # which is said of it; or an empty batch holds the start or the end of the log
+            if before.next < after.base:
+                yield self._finding(
+                    after.log,
+                    "serve",
+                    f"offsets {before.next} to {after.base - 1} are in no segment: one is missing, if the topic is not compacted",
+                )
+            elif before.next > after.base:
+                yield self._finding(
+                    after.log, "serve", f"{before.log} goes up to offset {before.next - 1}, where this one has begun"
+                )
+
+    def _snapshots(self) -> Iterator[Finding]:
+        bases = {f"{one.base:020}{_SNAPSHOT}" for one in self._loaded}
+        found = [file for file in self._stored if file.endswith(_SNAPSHOT)]
+        strays = [file for file in found if file not in bases]
+        kept = [file for file in strays[-1:] if not bases or file > max(bases)]
+        for file in found:
+            if file in strays and file not in kept:
+                yield self._finding(file, "delete", "no segment begins there")
+            elif (Producers(pa.array([self._read(file)], pa.binary())).errors != OK).any():
+                yield self._finding(file, "rebuild", "it is corrupt: what it knew of producers is read from the log")
+
+    def _epochs(self, topic: str | None) -> Iterator[Finding]:
+        text = self._read(EPOCHS)
+        if text is None:
+            return
+        entries = entries_of(text)
+        if entries is None:
+            yield self._finding(EPOCHS, "refuse", "it is corrupt; without it a broker starts")
+            return
+        kept: list[tuple[int, int]] = []
+        for epoch, offset in entries:
+            while kept and (kept[-1][0] >= epoch or kept[-1][1] >= offset):
+                kept.pop()
+            kept.append((epoch, offset))
+        end = self._loaded[-1].next if self._loaded else self._start
+        _, leader_epoch = self._of_cluster(topic)
+        if kept != list(entries):
+            yield self._finding(EPOCHS, "truncate", "leader epochs and their offsets have to ascend: those before go")
+        elif any(offset > end for _, offset in kept):
+            yield self._finding(EPOCHS, "truncate", f"it has epochs that begin after offset {end}")
+        elif kept and leader_epoch is not None and kept[-1][0] > leader_epoch:
+            yield self._finding(
+                EPOCHS,
+                "truncate",
+                f"it has epochs up to {kept[-1][0]}, and the partition's leader has {leader_epoch}: write with leaderEpoch=0",
+            )
+        elif kept and kept[0][1] < self._at.log_start:
+            yield self._finding(EPOCHS, "truncate", f"it has epochs that begin before offset {self._at.log_start}")
+
+    # -- files
+
+    def _forget(self, log: str) -> None:
+        for suffix in (".log", *_OF_SEGMENT, _SNAPSHOT):
+            self._stored.pop(f"{log.removesuffix('.log')}{suffix}", None)
+
+    def _read(self, file: str) -> bytes | None:
+        stored = self._stored.get(file)
+        return None if stored is None else self._folder.read(joined(self._name, stored))
+
+    def _scan(self, file: str) -> Scan:
+        with OpenFile(self._file(file)) as source:
+            return scan(source)
+
+    def _file(self, file: str) -> File:
+        place = self._folder.place
+        return File(place.root, f"{place.path}/{joined(self._name, self._stored.get(file, file))}", place.query, -1)
+
+
+def _offset(file: str) -> int | None:
+    """The offset with which a file's name begins."""
+    found = re.match(r"\d{20}(?=\.)", file)
+    return int(found.group()) if found else None

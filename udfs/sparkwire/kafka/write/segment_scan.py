@@ -1,0 +1,157 @@
+"""A segment as a broker reads it when it looks at every batch, and the indexes that it builds on the way.
+
+Source: apache/kafka, `LogSegment.recover`, `OffsetIndex.append`, `TimeIndex.maybeAppend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from sparkwire.base.errors import ERRORS, OK
+from sparkwire.core.sources.storage import OpenFile
+from sparkwire.kafka.files.log import Block, Log
+from sparkwire.kafka.layout import BATCH, ENTRY, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
+from sparkwire.kafka.to_records import LARGEST_DELTA
+from sparkwire.kernels import Ints
+
+INDEX_INTERVAL: Final = 4096
+"""`index.interval.bytes`, where no topic and no broker says another [bytes]"""
+
+
+class Entries(NamedTuple):
+    """Entries of a log that follow each other."""
+
+    position: Ints
+    """[bytes]"""
+    first: Ints
+    """offset, of magic 0 and 1 the last one"""
+    last: Ints
+    time: Ints
+    """largest timestamp [ms since epoch]"""
+    epoch: Ints
+    """leader epoch, -1 for none"""
+
+
+class Scan(NamedTuple):
+    """What is in a segment."""
+
+    size: int
+    end: int
+    """where the first byte is that is of no valid entry"""
+    error: str
+    """what is wrong there"""
+    first: int | None
+    """the first offset before that"""
+    smallest: int
+    largest: int
+    """last offset of an entry before that; below 0 where there is none"""
+    last: int
+    """that of the last entry before that: the same"""
+    back: int | None
+    """position of the first entry that begins before the one before it ends"""
+    framed: int
+    """last offset of the last entry whose header can be read, whether its checksum is right or not; below 0 for none"""
+    stops: bool
+    """whether reading headers comes to a size that is none, at which Kafka gives up"""
+
+
+def scan(source: OpenFile) -> Scan:
+    """Look at every entry."""
+    position, first, smallest, largest, last, error, back = 0, None, 2**63 - 1, -1, -1, OK, None
+    for entries, error in _valid(source):  # noqa: B007  the last one is asked for below
+        if len(entries.first):
+            ends = np.maximum.accumulate(np.concatenate([[largest], entries.last]))
+            begins_before = np.flatnonzero((entries.first <= ends[:-1]) & (ends[:-1] >= 0))
+            if back is None and len(begins_before):
+                back = int(entries.position[begins_before[0]])
+            first = int(entries.first[0]) if first is None else first
+            smallest = min(smallest, int(entries.last.min()))
+            largest, last = int(ends[-1]), int(entries.last[-1])
+        position = _end_of(source, entries, position)
+    framed, stops = _framed(source, position, last)
+    wrong = "" if error == OK else ERRORS[error]
+    return Scan(source.size, position, wrong, first, smallest, largest, last, back, framed, stops)
+
+
+def _valid(source: OpenFile) -> Iterator[tuple[Entries, int]]:
+    """Entries up to the first that is not valid, and what is wrong there."""
+    for block in Log(source).blocks(0, source.size):
+        wrong = np.flatnonzero(block.frames.error != OK)
+        count = int(wrong[0]) if len(wrong) else len(block.frames.error)
+        yield entries_of(block, count), int(block.frames.error[count]) if len(wrong) else OK
+        if len(wrong):
+            return
+
+
+def entries_of(block: Block, count: int) -> Entries:
+    """The first entries of a block, which have to be valid."""
+    begin = block.frames.begin[:count].astype(np.int64)
+    magic = block.data[begin + MAGIC] if count else np.zeros(0, np.uint8)
+
+    def field(place: int, width: int) -> Ints:
+        at = np.minimum(begin[:, None] + place + np.arange(width), max(0, len(block.data) - 1))
+        numbers: Ints = block.data[at].copy().view(f">i{width}").astype(np.int64).reshape(-1)
+        return numbers
+
+    first = field(ENTRY["offset"].offset, 8)
+    is_batch = magic == 2
+    last = first + np.where(is_batch, field(BATCH["last_offset_delta"].offset, 4), 0)
+    stamped = np.where(magic == 1, field(OVERHEAD + MESSAGE_1["timestamp"].offset, 8), NO_TIMESTAMP)
+    time = np.where(is_batch, field(BATCH["timestamp"].offset, 8), stamped)
+    epoch = np.where(is_batch, field(BATCH["partition_leader_epoch"].offset, 4), -1)
+    return Entries(block.position + begin, first, last, time, epoch)
+
+
+def _end_of(source: OpenFile, entries: Entries, before: int) -> int:
+    if not len(entries.position):
+        return before
+    at = int(entries.position[-1])
+    return at + OVERHEAD + ENTRY["size"].read(source.read(at, OVERHEAD))
+
+
+def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
+    """The last offset that headers alone lead to from a position on, and whether they end in a size that is none."""
+    framed = last
+    while source.size - position > MAGIC:
+        header = source.read(position, min(BATCH.size, source.size - position))
+        size = ENTRY["size"].read(header)
+        if size < _LEAST:
+            return framed, True
+        if position + OVERHEAD + size > source.size:
+            break
+        is_batch = header[MAGIC] >= 2 and len(header) == BATCH.size
+        framed = ENTRY["offset"].read(header) + (BATCH["last_offset_delta"].read(header) if is_batch else 0)
+        position += OVERHEAD + size
+    return framed, False
+
+
+def indexes_refuse(source: OpenFile, base: int, interval: int) -> bool:
+    """Whether offsets go back so that no index of the segment can be built."""
+    indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
+    latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0
+    for found, _ in _valid(source):
+        columns = (column.tolist() for column in found[:4])
+        for position, _first, offset, time in zip(*columns, strict=True):
+            if time > latest:
+                latest, at_latest = time, offset
+            if position - indexed > interval:
+                if entries and offset <= last:
+                    return True
+                entries, last, indexed = entries + 1, offset, position
+                if times and at_latest < timed[1]:
+                    return True
+                if latest > timed[0]:
+                    times, timed = times + 1, (latest, at_latest)
+    return bool(times and at_latest < timed[1])
+
+
+def overflows(found: Scan, base: int) -> bool:
+    """Whether the segment has an offset that no index of its name can have."""
+    return found.largest >= 0 and not base <= found.smallest <= found.largest <= base + LARGEST_DELTA
+
+
+_LEAST: Final = 14
+"""of an entry's size: what Kafka reads from a file is not smaller [bytes]"""
