@@ -46,6 +46,7 @@ class WriteOptions(TypedDict, total=False):
     endOffset: Offsets
     timestampType: Literal["CreateTime", "LogAppendTime"]
     maxMessageBytes: int | str
+    jobId: str
 
 
 def write(
