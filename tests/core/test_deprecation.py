@@ -9,9 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import sparkwire
 from sparkwire import FUNCTIONS
-from sparkwire.avro import api as avro_api
 from sparkwire.base.deprecation import arguments
 from sparkwire.catalogue import FORMATS
 from tools.pages import functions as page
@@ -55,14 +53,3 @@ def test_functions_that_go() -> None:
         assert OLD.decode(pa.array([b"12345"], pa.binary())).to_pylist() == [ord("5")]
     [kafka] = [format for format in FORMATS if OLD.name in {function.name for function in format.functions}]
     assert f"**{OLD.deprecation}**" in page(kafka._replace(functions=(OLD,)))
-
-
-def test_names_that_go() -> None:
-    with pytest.warns(FutureWarning, match=r"^sparkwire.functions goes in sparkwire 0.3: use sparkwire.FUNCTIONS"):
-        assert sparkwire.functions() == list(FUNCTIONS.values())
-    with pytest.warns(
-        FutureWarning, match=r"^sparkwire.avro.read goes in sparkwire 0.3: use sparkwire.avro.to_python$"
-    ):
-        assert avro_api.read(b"\x02", "int") == 1
-    assert not {"register", "read"} & set(dir(sparkwire.avro))
-    assert "rows" not in dir(sparkwire.databus)

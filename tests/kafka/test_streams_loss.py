@@ -394,28 +394,6 @@ def test_an_event_that_is_written_slowly(tmp_path: Path) -> None:
 
 # -- checkpoints
 
-OLD_LOG = {"{path}": ["00000000000000000000.log", 0, 10]}
-
-
-def test_checkpoints_of_version_1(tmp_path: Path) -> None:
-    """As 60bbdb1 wrote them: a file, a position, an offset or a window, the variant of the event before."""
-    folder, relay = tmp_path / "orders-0", tmp_path / "relay.bin"
-    data = entries(0, 30)
-    segment(folder, 0, data)
-    done = sum(map(len, data[:10]))
-    stream = kafka(folder)
-    for place in (["00000000000000000000.log", done, 10], ["00000000000000000000.log", done, -1]):
-        stream.place = {str(folder): place}
-        assert values(stream.batch()) == tagged(10, 30)
-    stream.place = {str(folder): ["00000000000000000000.log", done, 11]}
-    with pytest.raises(DataLoss):
-        kafka(folder, startingOffset="3").between(stream.follower, {str(folder): ["x.log", 5, 31]}, stream.place)
-    relay.write_bytes(b"".join(window(scn, 40) for scn in (10, 20, 30)))
-    changes = events_of(relay)
-    changes.place = {str(relay): ["relay.bin", len(window(10, 40)), 1, 0]}
-    assert windows_of(changes.batch()) == [20, 30]
-    assert changes.batch() == []
-
 
 @pytest.mark.parametrize("make", [kafka, events_of])
 @pytest.mark.parametrize(
@@ -423,6 +401,7 @@ def test_checkpoints_of_version_1(tmp_path: Path) -> None:
     [
         [],
         "x",
+        {"/logs/orders-0": ["00000000000000000000.log", 0, 10]},
         {"version": 3, "logs": {}},
         {"version": 2},
         {"version": 2, "logs": {"a": 7}},

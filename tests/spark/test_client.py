@@ -125,21 +125,6 @@ def test_a_group_and_filters_and_sources(spark: SparkSession, tmp_path: Path) ->
     assert keys == [10 * scn + k for scn in range(1, 20) for k in range(3)]
 
 
-def test_filters_that_go(spark: SparkSession) -> None:
-    """They leave out data events, and no windows; they say what to write."""
-    df = frame(spark, {"a": window(1, 40, 41, 42) + window(2, 41) + window(3)})
-    filters: tuple[tuple[dict[str, Any], list[int]], ...] = (
-        ({"only_sources": [40, 42]}, [2, 0, 0]),
-        ({"logical_partitions": [7]}, [0, 0, 0]),
-    )
-    for filter, events in filters:
-        with pytest.warns(
-            FutureWarning, match=rf"^consume\({next(iter(filter))}=…\) goes in sparkwire 0.3: filter the rows"
-        ):
-            report = consume(df, Consumer(), **filter)
-        assert [row["events"] for row in report.orderBy("scn").collect()] == events
-
-
 class FailsAlways(Consumer):
     """Fails at the end of its first source, each time."""
 

@@ -172,15 +172,6 @@ def doctor(spark: SparkSession | None = None) -> None:
     sys.stdout.write(doctor(spark))
 
 
-def functions() -> list[Function]:
-    """Goes: use ``FUNCTIONS.values()``."""
-    from sparkwire.base.deprecation import GONE, warn
-    from sparkwire.catalogue import FUNCTIONS
-
-    warn(f"sparkwire.functions goes in sparkwire {GONE}: use sparkwire.FUNCTIONS.values()")
-    return list(FUNCTIONS.values())
-
-
 def samples() -> Path:
     """The folder of example files that come with the package, of each format and of a cluster, a README in each.
 

@@ -27,8 +27,6 @@ from sparkwire.avro.api import (
     encode,
     json_rows,
     protobuf_rows,
-    read,
-    register,
     register_function,
     rows,
     rows_by_type,
@@ -47,8 +45,6 @@ __all__ = [
     "rows_by_type",
     "to_python",
 ]
-_REPLACED = (read, register)
-"""names that go, so `dir` and ``__all__`` have them no more"""
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkwire.avro.registry import Registry
-from sparkwire.base.deprecation import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -284,7 +283,3 @@ def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     from sparkwire.avro.typed_values import value_of
 
     return value_of(payload, schema, reader_schema)
-
-
-register = replaced("sparkwire.avro.register", "sparkwire.avro.register_function", register_function)
-read = replaced("sparkwire.avro.read", "sparkwire.avro.to_python", to_python)

@@ -85,28 +85,24 @@ FUNCTIONS: Final = (
         "cannot be read.",
         avro_json,
         f"avro_json(avro_order, '{_SCHEMA}') -> " + '{"id":1002,"note":"hello","count":10}',
-        since="0.2.0",
     ),
     Function(
         "avro_error(value BINARY, schema STRING CONSTANT) -> STRING",
         "Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH, BAD_FIELD or TOO_LARGE; NULL for one that can.",
         avro_error,
         "avro_error(substr(avro_order, 1, 4), '\"string\"') -> TRUNCATED",
-        since="0.2.0",
     ),
     Function(
         "registry_schema_id(value BINARY) -> INT",
         "The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.",
         _schema_id,
         "registry_schema_id(registry_message) -> 42",
-        since="0.2.0",
     ),
     Function(
         "registry_payload(value BINARY) -> BINARY",
         "What comes after Confluent's prefix; NULL without it.",
         _payload,
         "registry_payload(registry_message) = avro_order -> true",
-        since="0.2.0",
     ),
 )
 

@@ -38,7 +38,7 @@ Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEvent
 
 from __future__ import annotations
 
-from sparkwire.databus.api import callbacks, consume, rows, rows_by_source
+from sparkwire.databus.api import callbacks, consume, rows_by_source
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent
@@ -75,8 +75,6 @@ __all__ = [
     "dispatch",
     "rows_by_source",
 ]
-_REPLACED = (rows,)
-"""names that go, so `dir` and ``__all__`` have them no more"""
 
 
 def __dir__() -> list[str]:

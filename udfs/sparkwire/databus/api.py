@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkwire.base.deprecation import GONE, arguments, replaced, warn
 from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.settings import THRESHOLD, Settings
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@arguments(2, "group_size", "source_order", "partitions")
 def consume(
     df: DataFrame,
     consumer: Consumer | Callable[[], Consumer],
@@ -39,8 +37,6 @@ def consume(
     order: Sequence[str] | None = None,
     settings: Settings | None = None,
     tasks: int | None = None,
-    only_sources: Iterable[int] | None = None,
-    logical_partitions: Iterable[int] | None = None,
 ) -> DataFrame:
     """Run a consumer over the events of a DataFrame, now; a report row for each completed window.
 
@@ -74,16 +70,14 @@ def consume(
         sizes and retries; by default those of Databus, but with 10 retries.
     tasks
         among how many tasks the streams are spread; by default ``spark.sql.shuffle.partitions``.
-    only_sources, logical_partitions
-        deprecated: filter the rows, as in ``df.where("src_id IN (40, 41) OR src_id < 0")``, which keeps the windows.
 
     Returns
     -------
     DataFrame
         ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
-        ``rollbacks INT`` (since the window before)``, retries INT`` (of these, those after failures, and not after an SCN
-        regress)``, seconds DOUBLE, checkpoint STRING`` (NULL where it was declined); of a window that was delivered again a row
-        each time. It is there when this returns.
+        ``rollbacks INT`` (since the window before), ``retries INT`` (of these, those after failures, and not after an SCN
+        regress), ``seconds DOUBLE``, ``checkpoint STRING`` (NULL where it was declined); of a window that was delivered again
+        a row each time. It is there when this returns.
 
     Raises
     ------
@@ -98,12 +92,6 @@ def consume(
     >>> events = spark.read.format("databus").load("/relay")
     >>> sparkwire.databus.consume(events, Orders(), partitions=4).where("retries > 0")
     """
-    for name, ids in (("only_sources", only_sources), ("logical_partitions", logical_partitions)):
-        if ids is not None:
-            warn(
-                f"consume({name}=…) goes in sparkwire {GONE}: filter the rows, src_id < 0 being the windows",
-                stacklevel=4,
-            )
     from sparkwire.spark import databus_client
 
     return databus_client.consume(
@@ -113,8 +101,6 @@ def consume(
         source_order,
         partitions,
         sources,
-        only_sources,
-        logical_partitions,
         order,
         settings or Settings(max_retries=10),
         tasks,
@@ -192,13 +178,3 @@ def rows_by_source(
     from sparkwire.spark import avro
 
     return avro.events_by_source(df, column, schemas)
-
-
-def _rows(
-    df: DataFrame, schemas: str | Path | Iterable[Any] | Mapping[Any, Any], column: str = "event"
-) -> dict[str, DataFrame]:
-    """The arguments of ``rows_by_source`` in the order that they had."""
-    return rows_by_source(df, column, schemas)
-
-
-rows = replaced("sparkwire.databus.rows", "sparkwire.databus.rows_by_source(df, column, schemas)", _rows)

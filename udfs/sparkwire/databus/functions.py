@@ -63,7 +63,6 @@ FUNCTIONS: Final = (
         explained(explain.explain),
         "filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77",
         field_docs=FIELD_DOCS,
-        since="0.2.0",
     ),
     Function(
         "dbus_key_partition(event BINARY, n INT) -> INT",
@@ -71,7 +70,6 @@ FUNCTIONS: Final = (
         "number that it says, else by its Java hash code; NULL without a key that can be read.",
         key_partition,
         "dbus_key_partition(event, 3) -> 2",
-        since="0.2.0",
     ),
     Function(
         "dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING",

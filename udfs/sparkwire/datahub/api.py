@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sparkwire.base.deprecation import arguments
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@arguments(2, messages="df")
 def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None) -> DataFrame:
     """The changes of one table, with a typed column for each column of it.
 
@@ -67,7 +64,6 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     return datahub.rows(df, column, table, columns)
 
 
-@arguments(2, messages="df")
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
     """The columns of a table, name to DataHub type, as its messages declare them: what ``rows`` takes by default.
 

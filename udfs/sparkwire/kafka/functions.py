@@ -90,7 +90,6 @@ FUNCTIONS: Final = (
         decode_headers_map,
         "CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] "
         "AS STRING) -> 2",
-        since="0.2.0",
     ),
     Function(
         "kafka_next_offset(data BINARY) -> BIGINT",
@@ -125,7 +124,6 @@ FUNCTIONS: Final = (
         "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
         "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
         "[11 0 15, 22 32 40]",
-        since="0.2.0",
     ),
     rows_function(
         "kafka_producer_snapshot(data BINARY)",
@@ -135,7 +133,6 @@ FUNCTIONS: Final = (
         "file's: its whole entries are rows all the same, and a file without any is one row of an error.",
         "transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> "
         "[1000 382, 1001 379]",
-        since="0.2.0",
     ),
     rows_function(
         "kafka_leader_epochs(text BINARY)",
@@ -144,7 +141,6 @@ FUNCTIONS: Final = (
         "A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs "
         "CAST(text AS BINARY).",
         "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
-        since="0.2.0",
     ),
     record_function(
         "kafka_group_record(key BINARY, value BINARY)",
@@ -154,7 +150,6 @@ FUNCTIONS: Final = (
         "protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.",
         "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
         "-> 42",
-        since="0.2.0",
     ),
     record_function(
         "kafka_transaction_record(key BINARY, value BINARY)",
@@ -163,7 +158,6 @@ FUNCTIONS: Final = (
         "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
         "all versions. A tombstone (NULL value) has its key's field.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
-        since="0.2.0",
     ),
     Function(
         f"kafka_internal_record(topic STRING, key BINARY, value BINARY) -> {internal_json.RETURNS}",
@@ -175,7 +169,6 @@ FUNCTIONS: Final = (
         '{"name":"metadata.version","featureLevel":19}',
         called_on_null=True,
         field_docs=internal_json.FIELD_DOCS,
-        since="0.2.0",
     ),
     Function(
         "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
@@ -193,7 +186,6 @@ FUNCTIONS: Final = (
         explained(explain.explain),
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
         field_docs=FIELD_DOCS,
-        since="0.2.0",
     ),
     *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
     struct_function(

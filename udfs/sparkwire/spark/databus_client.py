@@ -32,8 +32,6 @@ def consume(
     source_order: Sequence[int | str] | None,
     partitions: int | None,
     sources: Iterable[Source] | None,
-    only_sources: Iterable[int] | None,
-    logical_partitions: Iterable[int] | None,
     order: Sequence[str] | None,
     settings: Settings,
     tasks: int | None,
@@ -45,9 +43,6 @@ def consume(
         check_callbacks(consumer)
     _check_count("group_size", group_size)
     events, by = _events(df, order, "consume")
-    for field, ids in (("src_id", only_sources), ("logical_partition_id", logical_partitions)):
-        if ids is not None:
-            events = _only(events, field, ids)
     by_id = sources_of(sources)
     if partitions is not None:
         _check_count("partitions", partitions)
@@ -80,12 +75,6 @@ def callbacks(
 def _check_count(name: str, count: int) -> None:
     if not isinstance(count, int) or count < 1:
         raise ValueError(f"consume takes {name} of at least 1, got {count!r}")
-
-
-def _only(events: DataFrame, field: str, ids: Iterable[int]) -> DataFrame:
-    """Without the data events of other ids: windows stay, and so do events that cannot be read, which fail."""
-    given = _function(f"dbus_{field}")("event").isin(list(ids))
-    return events.where(F.coalesce(given | (_function("dbus_src_id")("event") < 0), F.lit(True)))
 
 
 def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:

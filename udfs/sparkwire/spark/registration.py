@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kernels.cache import COMPILING, announcement, is_cold
-from sparkwire.spark.discovery import finds_sources
 from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
 
 FUNCTIONS_VIEW = "sparkwire_functions"
@@ -85,7 +84,7 @@ def _create_views(spark: SparkSession) -> None:
 
 
 def _register_sources(spark: SparkSession) -> None:
-    if find_spec("pyspark.sql.datasource") and not finds_sources(spark):  # from 4.0 on
+    if find_spec("pyspark.sql.datasource"):  # from 4.0 on
         from sparkwire.spark import sources
 
         sources.register(spark)

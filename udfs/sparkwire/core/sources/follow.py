@@ -4,7 +4,7 @@ What a query checkpoint keeps of a log says what comes next in it, and by what i
 last entry that was given. File and position only say where that was found. Whenever rows are planned it is looked for, and
 where it is not there, something is lost: that fails the query, or with ``failOnDataLoss`` false goes on with what is there.
 
-A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``. Version 1 was the object of logs alone, each an array.
+A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``.
 """
 
 from __future__ import annotations
@@ -128,10 +128,6 @@ class Follower(ABC, Generic[Log, Offset]):
         """What a checkpoint has of a log; TypeError, ValueError, KeyError where that is none."""
 
     @abstractmethod
-    def offset_of_version_1(self, kept: list[Any]) -> Offset:
-        """The same of a checkpoint of version 1."""
-
-    @abstractmethod
     def kept(self, offset: Offset) -> Mapping[str, Any]:
         """What of an offset a checkpoint keeps."""
 
@@ -142,14 +138,12 @@ class Follower(ABC, Generic[Log, Offset]):
 
     def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
         """The offsets of a checkpoint; ValueError where it is none of this source."""
-        if not isinstance(checkpoint, dict):
+        if not isinstance(checkpoint, dict) or "version" not in checkpoint:
             self._refuse(checkpoint)
-        version, logs, read = checkpoint.get("version", 1), checkpoint.get("logs"), self.offset_from
-        if "version" not in checkpoint:
-            logs, read = checkpoint, self.offset_of_version_1
-        elif version != VERSION:
+        version, logs = checkpoint["version"], checkpoint.get("logs")
+        if version != VERSION:
             raise ValueError(
-                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads 1 to {VERSION}: "
+                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
                 "go on with the version that wrote it, or a newer one"
             )
         if not isinstance(logs, dict):
@@ -157,7 +151,7 @@ class Follower(ABC, Generic[Log, Offset]):
         offsets = {}
         for name, kept in logs.items():
             try:
-                offsets[name] = read(kept)
+                offsets[name] = self.offset_from(kept)
             except (TypeError, ValueError, KeyError, AttributeError):
                 self._refuse({name: kept})
         return offsets

@@ -56,8 +56,8 @@ class EventOffset(NamedTuple):
     """of the first byte that has not been given"""
     previous: int
     """variant of the event before"""
-    tail: int | None = None
-    """checksum of the bytes before the position; None where a checkpoint of version 1 does not have it"""
+    tail: int = 0
+    """checksum of the bytes before the position, once it is known"""
     scn: int = NO_SCN
     """of the last window that was given"""
     waits: bool = False
@@ -135,10 +135,10 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
 
     def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
         """A part up to ``end``, and what its file has before the places that are known."""
-        known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.tail is not None and at.position]
+        known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.position]
         if end.file == plain_name(part.file):
             part = part._replace(stop=min(part.stop, end.position))
-        tails = tuple((at.position, at.tail or 0) for at in known)
+        tails = tuple((at.position, at.tail) for at in known)
         return part._replace(guard=guard._replace(tails=tails))
 
     def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
@@ -154,14 +154,10 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     def offset_from(self, kept: Any) -> EventOffset:
         return EventOffset(
             whole(kept["window"]), text(kept["file"]), whole(kept["position"]), whole(kept["previous"], NO_VARIANT),
-            None if kept["tail"] is None else whole(kept["tail"]),
+            whole(kept["tail"]),
             NO_SCN if kept["scn"] is None else whole(kept["scn"], NO_SCN),
             bool(kept["waits"]), tuple(ReadFile(*map(whole, one)) for one in kept["read"]),
         )  # fmt: skip
-
-    def offset_of_version_1(self, kept: list[Any]) -> EventOffset:
-        file, position, window, previous = kept
-        return EventOffset(whole(window), text(file).removesuffix(GZIP), whole(position), whole(previous, NO_VARIANT))
 
 
 def _named(at: EventOffset) -> str:
@@ -182,10 +178,7 @@ def _key(file: File) -> int:
 
 def unread(files: Sequence[File], at: EventOffset) -> list[Unread]:
     """The files that have not been read to their end, that which is at hand first."""
-    if at.tail is None:  # version 1 went by names alone
-        rest = [file for file in files if plain_name(file) >= at.file]
-    else:
-        rest = [file for file in files if not _is_as_read(file, at)]
+    rest = [file for file in files if not _is_as_read(file, at)]
     read = {one.name: one.size for one in at.read}
     found = [Unread(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest]
     return sorted(found, key=lambda one: plain_name(one.file) != at.file)
@@ -229,7 +222,7 @@ def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
     with OpenFile(file) as source:
         if source.size < at.position:
             raise Lost(f"{file.basename} ends at byte {source.size} now")
-        if at.tail is not None and tail_of(source, at.position) != at.tail:
+        if tail_of(source, at.position) != at.tail:
             raise Lost(f"{file.basename} has other events before byte {at.position} now")
     return at
 

@@ -188,7 +188,6 @@ def record_function(
     scan: Callable[[pa.Array, pa.Array], InternalRecords],
     doc: str,
     example: str,
-    since: str,
 ) -> Function:
     """The function that answers a table's columns of a key and a value; NULL for a null key, not for a null value."""
 
@@ -197,6 +196,4 @@ def record_function(
 
     docs = {column.name: column.doc for column in table}
     returns = struct_type(table)
-    return Function(
-        f"{declaration} -> {returns}", doc, decode, example, called_on_null=True, field_docs=docs, since=since
-    )
+    return Function(f"{declaration} -> {returns}", doc, decode, example, called_on_null=True, field_docs=docs)

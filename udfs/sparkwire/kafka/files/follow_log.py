@@ -39,7 +39,7 @@ class LogOffset(NamedTuple):
     """Up to where a log has been given."""
 
     next: int
-    """the offset that comes next; -1 where a checkpoint of version 1 does not know it"""
+    """the offset that comes next"""
     file: str
     """the segment in which that was found"""
     position: int
@@ -240,10 +240,6 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         first = whole(kept["first"], FIRST) if "first" in kept else None
         return LogOffset(whole(kept["next"]), text(kept["file"]), whole(kept["position"]), last, first)
 
-    def offset_of_version_1(self, kept: list[Any]) -> LogOffset:
-        file, position, following = kept
-        return LogOffset(whole(following, -1), text(file), whole(position))
-
 
 def _name(segment: Segment) -> str:
     """Of a log: its directory, or the file where its name tells no offset."""
@@ -298,8 +294,6 @@ def _of_its_size_now(segment: Segment) -> Segment:
 
 def standing(partition: OpenPartition, at: LogOffset) -> Standing:
     """Where a log goes on that has been given up to ``at``; Lost where that is not there."""
-    if at.next < 0:
-        at = _with_offset(partition, at)
     if at.last is None:
         return _at_offset(partition, at)
     k, position = _last_given(partition, at.last)
@@ -382,18 +376,6 @@ def _end_offset(partition: OpenPartition, k: int) -> int | None:
     """The offset after the last valid entry of a segment; that of its name where it has none."""
     last = partition.seeker(k).last()
     return partition.segments[k].base_offset if last is None else last.last + 1
-
-
-def _with_offset(partition: OpenPartition, at: LogOffset) -> LogOffset:
-    """The offset that comes next, of which a checkpoint of version 1 knew file and position alone."""
-    k = segment_named(partition, at.file)
-    if k is None:
-        raise Lost(f"{at.file} is gone")
-    seeker = partition.seeker(k)
-    following = entry_id(seeker.log, at.position)
-    if following is not None:
-        return at._replace(next=following.offset)
-    return at._replace(next=_end_offset(partition, k) or 0)
 
 
 def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> None:
