@@ -5,7 +5,7 @@ What names the message depends on the topic:
     __consumer_offsets, __transaction_state, __share_group_state
         the key begins with an i16, the message's number; the value with an i16, its version
     __cluster_metadata, __remote_log_metadata
-        no key; the value begins with a frame, see `read_frames`
+        no key; the value begins with a frame, see `metadata_frames`
     __cluster_metadata, control records
         a key, i16 version and i16 type; the value is the message, its first field the version
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import json
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
-from sparkwire.kafka.cluster.definition_machine import MOST_COPIED, read_frames
 from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import VERSION_SIZE, MessageReader, versions_of
+from sparkwire.kafka.cluster.message_reader import MOST_COPIED
+from sparkwire.kafka.cluster.metadata_frames import read_frames
 from sparkwire.kernels import Ints
 
 TOPICS: Final = (
@@ -75,7 +76,7 @@ def _reader() -> MessageReader:
 @cache
 def _names() -> tuple[tuple[str, ...], Ints]:
     """The names of messages, and which of them a (part, number, version) is; a version that nothing defines has the newest."""
-    codes = np.full(_reader().programs.first.shape, -1, np.int64)
+    codes = np.full(_reader().first.shape, -1, np.int64)
     names = sorted({message.name for message in messages()})
     for message in reversed(messages()):  # the newer one is before the older one
         if (message.topic, message.part) in _PARTS:
@@ -148,15 +149,18 @@ def _texts(
 ) -> MessageTexts:
     """The messages from ``starts`` on where ``read``; to ``errors`` goes what is wrong with them."""
     reader, ends = _reader(), spans.starts + spans.sizes
-    which = np.where(read, reader.programs.which(np.where(read, parts, 0), numbers, versions), -1)
+    which = np.where(read, reader.which(np.where(read, parts, 0), numbers, versions), -1)
     found = reader.read(spans.data, starts, ends, which)
     found.errors[read & (which < 0)] = BAD_MAGIC
-    large = found.texts > MOST_COPIED
-    found.errors[large] = TOO_LARGE
-    found.texts[large] = -1
-    return MessageTexts(
-        reader.json(spans.data, starts, ends, which, found), np.where(errors != OK, errors, found.errors)
-    )
+    texts = [None if tree is None else _text(tree) for tree in found.trees]
+    for row, text in enumerate(texts):
+        if text is not None and len(text) > MOST_COPIED:
+            found.errors[row], texts[row] = TOO_LARGE, None
+    return MessageTexts(pa.array(texts, pa.string()), np.where(errors != OK, errors, found.errors))
+
+
+def _text(tree: Any) -> bytes:
+    return json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _codes(

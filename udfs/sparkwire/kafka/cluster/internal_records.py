@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK, TRUNCATED
 from sparkwire.core.builders import Column, columns_of, struct_type
-from sparkwire.core.column import Spans, build, empty, from_codes, gather, lists, masked, primitive, spans_of, struct
+from sparkwire.core.column import Spans, empty, from_codes, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
-from sparkwire.kafka.cluster.definition_machine import SCRATCH, STACK, ReadMessages, read_messages, write_messages
-from sparkwire.kafka.cluster.definitions import Message, Programs
+from sparkwire.kafka.cluster.definitions import Message, messages
+from sparkwire.kafka.cluster.message_reader import Cursor, Kept, Version
 from sparkwire.kafka.output import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
 
 VERSION_SIZE: Final = 2  # [bytes]
-_DTYPES: Final = {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "BIGINT": np.int64}
+_TYPES: Final = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()}
 _NO_TIME = -1
 _UNKNOWN = -1
 
@@ -37,8 +37,20 @@ def versions_of(spans: Spans) -> Ints:
     return versions
 
 
+class ReadMessages(NamedTuple):
+    """What reading found, an item for each message."""
+
+    trees: list[Any]
+    """values of JSON; None where there is no message, or one that is wrong"""
+    kept: list[Kept]
+    errors: npt.NDArray[np.int8]
+
+
+_NOTHING: Final = Kept({}, [])
+
+
 class MessageReader:
-    """Reads messages by their programs; the fields named by ``paths`` are kept, see `Compiler`."""
+    """Reads messages by their definitions; the fields named by ``paths`` are kept, and the items of ``emitted``."""
 
     def __init__(
         self,
@@ -47,42 +59,36 @@ class MessageReader:
         emitted: tuple[str, str] | None = None,
         wanted: Callable[[Message], bool] = lambda message: True,
     ) -> None:
-        self.slots: dict[str, int] = {path: slot for slot, path in enumerate((*paths, *(emitted or ())))}
-        self._emit = np.array([self.slots[path] for path in emitted or ()], np.int64)
-        self.programs = Programs.of(parts, self.slots, emitted[1] if emitted else "", wanted)
+        self.paths = frozenset((*paths, *(emitted or ())))
+        order = {part: place for place, part in enumerate(parts)}
+        chosen = [message for message in messages() if (message.topic, message.part) in order and wanted(message)]
+        numbers = max(message.number for message in chosen) + 1
+        versions = max(message.versions[-1] for message in chosen) + 1
+        self.first = np.full((len(order), numbers, versions), -1, np.int64)
+        """(parts, numbers, versions): which of the versions, -1 for what is not defined"""
+        self._versions = list[Version]()
+        for message in chosen:
+            for version in message.versions:
+                place = order[message.topic, message.part], message.number, version
+                if self.first[place] < 0:
+                    self.first[place] = len(self._versions)
+                    self._versions.append(Version(message, version, self.paths, emitted))
+
+    def which(self, part: Any, number: Any, version: Any) -> Ints:
+        """Which version each message is, -1 where nothing defines it."""
+        _, numbers, versions = self.first.shape
+        known = (number >= 0) & (number < numbers) & (version >= 0) & (version < versions) & (part >= 0)
+        return np.where(known, self.first[part, np.where(known, number, 0), np.where(known, version, 0)], -1)
 
     def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> ReadMessages:
-        """Read the messages ``data[start:end]``, each by its program; one whose program is -1 has no error and nothing else."""
-        rows, slots = len(which), len(self.slots)
-        found = ReadMessages(
-            np.zeros((slots, rows), np.int64),
-            np.zeros((slots, rows), np.bool_),
-            np.zeros((slots, rows), np.int64),
-            np.full((slots, rows), -1, np.int64),
-            np.full(rows, OK, np.int8),
-            empty(rows, np.int64),
-            np.zeros(rows + 1, np.int32),
-            *(np.empty(0, np.int64) for _ in range(3)),
-        )
-        self._run(data, starts, ends, which, found)
-        if len(self._emit):
-            # Once more, now that it is known how many items there are.
-            found = found._replace(**{name: empty(int(found.ends[-1]), np.int64) for name in ReadMessages._fields[-3:]})
-            self._run(data, starts, ends, which, found)
+        """Read the messages ``data[start:end]``, each by its version; one whose version is -1 has no error and nothing else."""
+        view = data.data
+        found = ReadMessages([None] * len(which), [_NOTHING] * len(which), np.full(len(which), OK, np.int8))
+        for row in np.flatnonzero(which >= 0).tolist():
+            cursor = Cursor(view, int(starts[row]), int(ends[row]))
+            found.trees[row], found.errors[row] = self._versions[which[row]].read(cursor)
+            found.kept[row] = cursor.kept
         return found
-
-    def _run(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: ReadMessages) -> None:
-        stack, scratch = np.zeros(STACK, np.int64), np.zeros(SCRATCH, np.uint8)
-        read_messages(data, starts, ends, which, self.programs.program, self._emit, stack, found, scratch)
-
-    def json(self, data: Bytes, starts: Ints, ends: Ints, which: Ints, found: ReadMessages) -> pa.Array:
-        """STRING: the messages that ``read`` has found, as Kafka's JSON; NULL for the others."""
-
-        def fill(offsets: npt.NDArray[np.int32], out: Bytes) -> None:
-            stack, program = np.zeros(STACK, np.int64), self.programs.program
-            write_messages(data, starts, ends, which, program, self._emit, stack, found, offsets, out)
-
-        return build(found.texts, fill, pa.string())
 
 
 class RecordKind(NamedTuple):
@@ -96,8 +102,11 @@ class Side(NamedTuple):
     """The keys of a column of records, or their values."""
 
     reader: MessageReader
-    data: Bytes
     found: ReadMessages
+
+    def kept(self, path: str) -> list[Any]:
+        """What a field is in each message, None where it is not there."""
+        return [kept.values.get(path) for kept in self.found.kept]
 
     @classmethod
     def of(
@@ -105,11 +114,11 @@ class Side(NamedTuple):
     ) -> Side:
         """Where ``read``, the messages of these numbers and versions."""
         there = read & (spans.sizes >= VERSION_SIZE)
-        which = np.where(there, reader.programs.which(0, numbers, versions), -1)
+        which = np.where(there, reader.which(0, numbers, versions), -1)
         found = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
         found.errors[there & (which < 0)] = BAD_MAGIC
         found.errors[read & (spans.sizes >= 0) & (spans.sizes < VERSION_SIZE)] = TRUNCATED
-        return cls(reader, spans.data, found)
+        return cls(reader, found)
 
 
 class InternalRecords:
@@ -134,32 +143,28 @@ class InternalRecords:
         self._versions = np.where(has_value, versions, numbers).astype(np.int16)
         self._has_version = has_value | (~read & named)
 
-    def _slot(self, path: str) -> tuple[Side, int]:
-        side = self._key if path in self._key.reader.slots else self._value
-        return side, side.reader.slots[path]
+    def kept(self, path: str) -> list[Any]:
+        """What a field of the key or the value is in each record, None where it is not there."""
+        return (self._key if path in self._key.reader.paths else self._value).kept(path)
 
-    def number(self, path: str, dtype: npt.DTypeLike = np.int64) -> pa.Array:
+    def number(self, path: str, type: pa.DataType) -> pa.Array:
         """As stored."""
-        side, slot = self._slot(path)
-        return primitive(side.found.numbers[slot].astype(dtype), side.found.there[slot])
+        return pa.array(self.kept(path), type)
 
     def time(self, path: str) -> pa.Array:
         """[ms since epoch], -1 is none."""
-        side, slot = self._slot(path)
-        times = side.found.numbers[slot]
-        return primitive(times, side.found.there[slot] & (times != _NO_TIME))
+        return pa.array([None if time == _NO_TIME else time for time in self.kept(path)], pa.int64())
 
     def text(self, path: str) -> pa.Array:
-        side, slot = self._slot(path)
-        return text(gather(side.data, side.found.starts[slot], side.found.sizes[slot], pa.binary()))
+        return text(pa.array(self.kept(path), pa.binary()))
 
     def items(self, path: str, text_name: str, number_name: str) -> pa.Array:
         """ARRAY<STRUCT> of the items of the values: each number of an array and the text above it."""
-        side, slot = self._slot(path)
-        found = side.found
-        texts = text(gather(side.data, found.item_starts, found.item_sizes, pa.binary()))
-        rows = struct({text_name: texts, number_name: primitive(found.item_numbers.astype(np.int32))})
-        return lists(found.ends, rows, found.there[slot])
+        items = [item for kept in self._value.found.kept for item in kept.items]
+        ends = np.cumsum([0, *(len(kept.items) for kept in self._value.found.kept)]).astype(np.int32)
+        texts = text(pa.array([item for item, _ in items], pa.binary()))
+        rows = struct({text_name: texts, number_name: pa.array([number for _, number in items], pa.int32())})
+        return lists(ends, rows, np.array([count is not None for count in self.kept(path)], np.bool_))
 
     def version(self) -> pa.Array:
         """The value's; the key's where nothing of the value is read; none for a tombstone."""
@@ -179,7 +184,7 @@ def column_of(name: str, path: str, sql: str, doc: str) -> Column[InternalRecord
         return Column(name, sql, doc, lambda records: records.text(path))
     if name.endswith("timestamp_ms"):
         return Column(name, sql, doc, lambda records: records.time(path))
-    return Column(name, sql, doc, lambda records: records.number(path, _DTYPES[sql]))
+    return Column(name, sql, doc, lambda records: records.number(path, _TYPES[sql]))
 
 
 def record_function(

@@ -1,7 +1,7 @@
 """``kafka_transaction_record``: a record of `__transaction_state`, by its key and its value.
 
 A null value is a tombstone: the transactional id is gone. The topics of partitions are repeated for each of them; where they come
-to more than `definition_machine.MOST_COPIED`, those that fit are answered, and TOO_LARGE.
+to more than `message_reader.MOST_COPIED`, those that fit are answered, and TOO_LARGE.
 
 Source: apache/kafka, `TransactionState`.
 """
@@ -58,8 +58,9 @@ class TransactionRecords(InternalRecords):
 
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The numbers of states, whether one is there, and whether one is there that is none."""
-        side, slot = self._slot(_STATE)
-        numbers, there = side.found.numbers[slot], side.found.there[slot]
+        states = self.kept(_STATE)
+        there = np.array([state is not None for state in states], np.bool_)
+        numbers = np.array([state or 0 for state in states], np.int64)
         return numbers, there, there & ((numbers < 0) | (numbers >= len(STATES)))
 
     def state(self) -> pa.Array:

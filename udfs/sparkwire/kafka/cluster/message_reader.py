@@ -1,0 +1,228 @@
+"""Reads messages by Kafka's own definitions: field by field, as plain Python values.
+
+Values are those of Kafka's own JSON (its JSON converters, which its dump prints): bytes are Base64, a UUID is the text that Kafka
+prints, fields are in the order of the definition, but for tags, which come last. Every pass of a loop consumes bytes, so that a
+count that lies ends with the bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from sparkwire.base.errors import BAD_LENGTH, OK, TOO_LARGE, TRUNCATED
+from sparkwire.kafka.cluster.definitions import DefinedField, Message
+
+MOST_COPIED: Final = 1 << 26
+"""what the texts of the items of one message may come to, each item having that which is above it [bytes]"""
+_VARINT_BITS: Final = 35
+_FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "bool": "b", "float64": "d"}
+
+
+class Wrong(Exception):
+    """What is wrong with a message, as a code of `base.errors`."""
+
+    def __init__(self, error: int) -> None:
+        self.error = error
+
+
+class Kept(NamedTuple):
+    """What is kept of a message beside its values."""
+
+    values: dict[str, Any]
+    """by path (``transactionPartitions.topic``): numbers, the bytes of texts, of an array how many items it has"""
+    items: list[tuple[bytes | None, int]]
+    """each number of an array and the text above it"""
+
+
+class Cursor:
+    """Where the reading of a message stands."""
+
+    __slots__ = ("copied", "data", "end", "kept", "pos")
+
+    def __init__(self, data: memoryview, pos: int, end: int) -> None:
+        self.data, self.pos, self.end = data, pos, end
+        self.kept = Kept({}, [])
+        self.copied = 0
+
+    def take(self, size: int) -> int:
+        """Go on by so many bytes; where they begin."""
+        pos = self.pos
+        if size > self.end - pos:
+            raise Wrong(TRUNCATED)
+        self.pos = pos + size
+        return pos
+
+    def varint(self) -> int:
+        """An unsigned one of at most five bytes, of which 32 bits count."""
+        value = 0
+        for shift in range(0, _VARINT_BITS, 7):
+            byte = self.data[self.take(1)]
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value & 0xFFFFFFFF
+        raise Wrong(TRUNCATED)
+
+    def size(self, least: int, width: struct.Struct | None) -> int:
+        """A size or count, -1 for null; without a width it is a varint."""
+        size = self.varint() - 1 if width is None else width.unpack_from(self.data, self.take(width.size))[0]
+        if size < least:
+            raise Wrong(BAD_LENGTH)
+        return int(size)
+
+
+Read = Callable[[Cursor], Any]
+_INT8, _INT16, _INT32 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i")
+
+
+class Version:
+    """A version of a message.
+
+    Parameters
+    ----------
+    paths
+        the fields that are kept
+    emitted
+        the paths of a text and of the numbers of which each is an item
+    """
+
+    def __init__(self, message: Message, version: int, paths: frozenset[str], emitted: tuple[str, str] | None) -> None:
+        self._version, self._flexible = version, version in message.flexible
+        self._paths, self._emitted = paths, emitted
+        self._read = self._structure(message.fields, "", False)
+
+    def read(self, cursor: Cursor) -> tuple[Any, int]:
+        """The message as values of JSON, and what is wrong with it; what was kept before stays."""
+        try:
+            return self._read(cursor), OK
+        except Wrong as wrong:
+            return None, wrong.error
+
+    def _structure(self, fields: Iterable[DefinedField], path: str, nullable: bool) -> Read:
+        there = [field for field in fields if self._version in field.versions]
+        plain = [(f.name, self._field(f, path)) for f in there if self._version not in f.tagged]
+        # Of a message of which few fields are kept nobody asks for the tags, whatever they are.
+        tagged = (
+            {} if self._paths else {f.tag: (f.name, self._field(f, path)) for f in there if self._version in f.tagged}
+        )
+        flexible = self._flexible
+
+        def read(cursor: Cursor) -> dict[str, Any] | None:
+            if nullable and _INT8.unpack_from(cursor.data, cursor.take(1))[0] <= 0:
+                return None
+            found = {name: value(cursor) for name, value in plain}
+            if flexible:
+                _read_tags(cursor, tagged, found)
+            return found
+
+        return read
+
+    def _field(self, field: DefinedField, above: str) -> Read:
+        path, nullable = f"{above}{field.name}", self._version in field.nullable
+        if not field.is_array:
+            return self._value(field, path, nullable)
+        item, least, width = self._value(field, path, False), -1 if nullable else 0, self._width(_INT32)
+        kept, emitted = path in self._paths, self._emitted
+        emits = emitted is not None and path == emitted[1]
+
+        def read(cursor: Cursor) -> list[Any] | None:
+            count = cursor.size(least, width)
+            if count < 0:
+                return None
+            if kept:
+                cursor.kept.values[path] = count
+            found = []
+            for _ in range(count):
+                found.append(item(cursor))
+                if emits:
+                    _emit(cursor, emitted, found[-1])
+            return found
+
+        return read
+
+    def _width(self, width: struct.Struct) -> struct.Struct | None:
+        return None if self._flexible else width
+
+    def _value(self, field: DefinedField, path: str, nullable: bool) -> Read:
+        if field.type in ("string", "bytes"):
+            least, kept = -1 if nullable else 0, path in self._paths
+            is_text = field.type == "string"
+            return _sized(self._width(_INT16 if is_text else _INT32), least, path if kept else "", is_text)
+        if field.type == "uuid":
+            return _uuid
+        if field.type in _FORMATS:
+            return _fixed(field.type, path if path in self._paths else "")
+        return self._structure(field.fields, f"{path}.", nullable)
+
+
+def _fixed(type: str, path: str) -> Read:
+    """A number, kept where it has a path."""
+    form = struct.Struct(">" + _FORMATS[type])
+    size, unpack = form.size, form.unpack_from
+
+    def read(cursor: Cursor) -> Any:
+        value = unpack(cursor.data, cursor.take(size))[0]
+        if path:
+            cursor.kept.values[path] = value
+        return value
+
+    if type == "bool":
+        return lambda cursor: read(cursor) != 0
+    return (lambda cursor: _finite(read(cursor))) if type == "float64" else read
+
+
+def _finite(number: float) -> float | str:
+    """JSON has no other numbers: Kafka's has them as texts."""
+    if math.isfinite(number):
+        return number
+    return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
+
+
+def _uuid(cursor: Cursor) -> str:
+    """Kafka's text of it: Base64 for URLs, without padding."""
+    pos = cursor.take(16)
+    return base64.urlsafe_b64encode(cursor.data[pos : pos + 16]).decode()[:22]
+
+
+def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) -> Read:
+    """A text or bytes, kept where they have a path."""
+
+    def read(cursor: Cursor) -> str | None:
+        size = cursor.size(least, width)
+        pos = cursor.take(max(size, 0))
+        content = None if size < 0 else bytes(cursor.data[pos : pos + size])
+        if path:
+            cursor.kept.values[path] = content
+        if content is None:
+            return None
+        return content.decode("utf-8", "replace") if is_text else base64.b64encode(content).decode()
+
+    return read
+
+
+def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], found: dict[str, Any]) -> None:
+    """Those that are known, and after the others; each has the size that it says."""
+    for _ in range(cursor.varint()):
+        tag, size = cursor.varint(), cursor.varint()
+        if size > cursor.end - cursor.pos:
+            raise Wrong(TRUNCATED)
+        end = cursor.pos + size
+        if tag in tagged:
+            name, value = tagged[tag]
+            found[name] = value(cursor)
+            if cursor.pos != end:
+                raise Wrong(BAD_LENGTH)
+        else:
+            cursor.pos = end
+
+
+def _emit(cursor: Cursor, emitted: tuple[str, str] | None, number: int) -> None:
+    """One more item: the text and the number that were read last."""
+    text = cursor.kept.values.get(emitted[0]) if emitted else None
+    cursor.copied += len(text or b"")
+    if cursor.copied > MOST_COPIED:
+        raise Wrong(TOO_LARGE)
+    cursor.kept.items.append((text, number))
