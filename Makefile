@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions kernels clean java
+.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -109,6 +109,10 @@ distributions: $(READY)
 	$(BIN)/python -m build --sdist --outdir dist .
 	$(BIN)/python -m tools.wheels
 	$(BIN)/twine check --strict dist/*
+
+# What the workflow of a release runs: the tag, if there is one, and the change log have the version of the package.
+release: distributions
+	$(BIN)/python -m tools.release $(GITHUB_REF_NAME)
 
 clean:
 	rm -rf $(VENV) build dist

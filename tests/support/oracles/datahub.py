@@ -1,6 +1,6 @@
 """What the DataHub functions must answer, slowly: a reader of JSON text, one character at a time, and plain Python.
 
-It shares nothing with the package. `test_datahub_oracle.py` holds its reader against the standard library's `json`.
+It shares nothing with the package. `test_oracle.py` holds its reader against the standard library's `json`.
 """
 
 from __future__ import annotations

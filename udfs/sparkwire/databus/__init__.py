@@ -31,7 +31,7 @@ What Databus leaves open: of a row whose version is unknown only the version is 
 A V2 key type of 0 is no error, such an event has no key. Resuming in a corrupt stream (`dbus_events`) believes only
 headers of up to 64 KiB.
 
-The way back, and what it does where Databus is silent or unsafe: `writer`, `to_json`, `from_json`.
+The way back, and what it does where Databus is silent or unsafe: `to_event`, `to_json`, `from_json`.
 
 Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
 """

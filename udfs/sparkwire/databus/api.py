@@ -129,8 +129,8 @@ def callbacks(
     Returns
     -------
     DataFrame
-        ``stream STRING, n BIGINT`` (0, 1, … in its stream)``, callback STRING, scn BIGINT`` (NULL where the callback has
-        none)``, source STRING, event BINARY`` (of `on_data_event` and `on_error`).
+        ``stream STRING``, ``n BIGINT`` (0, 1, … in its stream), ``callback STRING``, ``scn BIGINT`` (NULL where the callback
+        has none), ``source STRING``, ``event BINARY`` (of `on_data_event` and `on_error`).
 
     Examples
     --------

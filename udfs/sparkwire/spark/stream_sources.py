@@ -1,4 +1,4 @@
-"""The same sources as streams: offsets and tasks asked of `sparkwire.files`, limits and triggers as Spark's version has them.
+"""The same sources as streams: offsets and tasks from each format's `files`, limits and triggers as Spark's version has them.
 
 From Spark 4.2 on a query can be limited (`maxBytesPerTrigger`), run with `Trigger.AvailableNow`, and shows how far the files
 go. Before that each batch takes all there is.
