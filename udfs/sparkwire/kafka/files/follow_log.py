@@ -20,7 +20,7 @@ from sparkwire.kafka.files.kafka_log import LogQuery, find, part_bytes
 from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
-from sparkwire.kafka.files.seek import END, FIRST, FoundEntry, beside_folder, last_entry
+from sparkwire.kafka.files.seek import FIRST, FoundEntry, beside_folder, last_entry
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Tracker
 
@@ -134,7 +134,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             except Lost:
                 tracker = Tracker()
         for k, start, stop in _spans(partition, at, standing(partition, end)):
-            tracker.follow(partition.seeker(k).log, start, stop)
+            tracker.follow(partition.seeker(k).log, start, stop, partition.before(k))
         self._trackers[name] = tracker, end
         return tracker
 
@@ -166,7 +166,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                     if k < to.segment and entry.position + entry.size < position:
                         # Nobody knows which offsets its corrupt end had.
                         near = near._replace(next=max(near.next, log[k + 1].base_offset or 0))
-                    return near
+                    return near._replace(next=max(_first(begin, end), partition.before(k, near.next)))
         return end
 
     # -- what lies between
@@ -207,7 +207,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.query))
             positions = [start, *(cut.position for cut in found), stop]
             following = None if k == to.segment else _end_offset(partition, k)
-            after = end.next if k == to.segment else following or 0
+            after = end.next if k == to.segment else partition.before(k, following or 0)
             offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in found), after]
             known = [entry_at(seeker.log, position) for position in positions]
             known[0] = known[0] or _in_segment(from_.last, k)
@@ -218,7 +218,8 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
                 guard = Guard(name, expected, offsets[i], offsets[i + 1], self.query.fail_on_data_loss)
-                yield SegmentPart(segment, positions[i], positions[i + 1], least, END, (), guard, following)
+                stop_at = partition.before(k)
+                yield SegmentPart(segment, positions[i], positions[i + 1], least, stop_at, (), guard, following)
             first = after
 
     def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
@@ -299,6 +300,8 @@ def standing(partition: OpenPartition, at: LogOffset) -> Standing:
     k, position = _last_given(partition, at.last)
     if k is None:
         return _at_offset(partition, at)
+    if at.next > partition.before(k) and (end := partition.reach().next) < at.next:
+        raise Lost(f"the log ends at offset {end} now")  # which another segment has taken over
     last, log = (k, Expected(position, at.last.id)), partition.seeker(k).log
     ends, following = end_of_entry(log, position)
     if at.file != at.last.file:

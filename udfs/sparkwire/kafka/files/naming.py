@@ -104,7 +104,9 @@ def segments(files: list[File], single: bool, below: str) -> list[Segment]:
         return in_order(_segment(file) for file in files if _SNAPSHOT.match(file.basename))
     plain = {segment.file.path for segment in found if not segment.file.compressed}
     once = [s for s in found if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
-    return in_order(once)
+    # Of copies that a directory has under several names, the longest.
+    longest = {(s.log, s.base_offset): s for s in sorted(once, key=lambda s: (s.file.size, s.file.path))}
+    return in_order(longest.values())
 
 
 def in_order(found: Iterable[Segment]) -> list[Segment]:

@@ -201,12 +201,22 @@ class OpenPartition:
     def at_hand(self, k: int) -> Segment:
         """A segment with all that is known of it; Undecided where the names of a bucket do not tell the log."""
         if self.segments[k].remote is not None:
-            self.segments[k] = remote.at_hand(self.segments[k], self._following(k))
+            self.segments[k] = remote.at_hand(self.segments[k], self.following(k))
         return self.segments[k]
 
-    def _following(self, k: int) -> int | None:
-        """The offset with which the next segment begins, where its name tells it."""
-        return self.segments[k + 1].base_offset if k + 1 < len(self.segments) else None
+    def following(self, k: int) -> int | None:
+        """The offset with which the next segment that has bytes begins, where its name tells it.
+
+        From there on that one is the log, as a broker has it (``LogSegments.floorSegment``): an unclean stop may leave the same
+        offsets at the end of the one before.
+        """
+        after = (segment for segment in self.segments[k + 1 :] if segment.file.size != 0)
+        return next((segment.base_offset for segment in after), None)
+
+    def before(self, k: int, end: int = END) -> int:
+        """The offset before which a segment is the log, at most ``end``."""
+        following = self.following(k)
+        return end if following is None else min(end, following)
 
     def range(self, bounds: LogBounds) -> tuple[int | None, int]:
         """The offsets asked for; no first where the start lies beyond the end."""
@@ -285,12 +295,13 @@ class OpenPartition:
         for k in self._holding(offset, END):
             seeker = self.seeker(k)
             entry = seeker.find_timestamp(timestamp, offset)
-            while entry is not None:
+            before = self.before(k)
+            while entry is not None and entry.first < before:
                 after = entry.position + entry.size
                 for piece in pieces(seeker.log, entry.position, entry.position + 1, decoder):
                     times = piece.scan.timestamp_ms().fill_null(-1).to_numpy(zero_copy_only=False)
                     offsets = piece.scan.offset().fill_null(-1).to_numpy(zero_copy_only=False)
-                    good = np.flatnonzero((times >= timestamp) & (offsets >= offset))
+                    good = np.flatnonzero((times >= timestamp) & (offsets >= offset) & (offsets < before))
                     if len(good):
                         return int(offsets[good[0]])
                 entry = first_entry(seeker.log, after, offset, timestamp)
@@ -299,7 +310,7 @@ class OpenPartition:
     def _holding(self, first: int, end: int) -> Iterator[int]:
         """The segments that can hold offsets from ``first`` on before ``end``, by their names."""
         for k, segment in enumerate(self.segments):
-            following = self._following(k)
+            following = self.following(k)
             if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
                 yield k
 
@@ -329,7 +340,7 @@ class OpenPartition:
             aborted = None if opened is None else self._aborted_in(k)
             if opened is None or aborted is None:
                 source = self.seeker(k).log.source
-                tracker.follow(Log(source), 0, source.size)
+                tracker.follow(Log(source), 0, source.size, self.before(k))
             else:
                 tracker.believe(aborted, opened)
         return tracker.found()
@@ -344,7 +355,7 @@ class OpenPartition:
         return open_before(self.segments[k + 1], self.segments[0].base_offset or 0, self._batch_at)
 
     def _aborted_in(self, k: int) -> list[Aborted] | None:
-        segment, end = self.at_hand(k), self._following(k)
+        segment, end = self.at_hand(k), self.following(k)
         if segment.remote is not None:
             return aborted_in_remote(segment, END if end is None else end)
         return aborted_in(segment, end or 0, self.segments[0].base_offset or 0, self._batch_at)
@@ -358,9 +369,9 @@ class OpenPartition:
         return None
 
     def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[SegmentPart]:
-        segment, following = self.segments[k], self._following(k)
+        segment, following = self.segments[k], self.following(k)
         if is_named(segment):
-            yield SegmentPart(segment, 0, segment.file.size, first, end, (), following=following)
+            yield SegmentPart(segment, 0, segment.file.size, first, self.before(k, end), (), following=following)
             return
         base = segment.base_offset or 0
         is_cut = segment.remote is not None and segment.remote.end is not None
@@ -383,7 +394,7 @@ class OpenPartition:
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
             places += [cut.position for cut in cuts(seeker, start, stop, size)]
         for one, following_place in zip(places, [*places[1:], stop], strict=True):
-            yield SegmentPart(segment, one, following_place, first, end, (), following=following)
+            yield SegmentPart(segment, one, following_place, first, self.before(k, end), (), following=following)
 
 
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:

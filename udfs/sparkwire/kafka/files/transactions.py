@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sparkwire.base.errors import OK
 from sparkwire.core.column import empty
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.seek import entry_numbers
+from sparkwire.kafka.files.seek import END, entry_numbers
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, CONTROL_TYPES, MAGIC, TRANSACTIONAL
 from sparkwire.kernels import Bytes, i8, i16, i64, int64, kernel
@@ -95,12 +95,17 @@ class Tracker:
         self._opened: dict[int, int] = {}
         self._aborted: list[Aborted] = []
 
-    def follow(self, log: Log, position: int, stop: int) -> int:
-        """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins."""
+    def follow(self, log: Log, position: int, stop: int, before: int = END) -> int:
+        """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins.
+
+        ``before``: the offset from which on another segment is the log.
+        """
         for block in log.blocks(position, stop):
             found = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
             count = int(transactional(block.data, block.frames, found))
             for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
+                if first >= before:
+                    continue
                 if marker == DATA:
                     self._opened.setdefault(producer, first)
                 elif marker in (ABORT, _COMMIT):

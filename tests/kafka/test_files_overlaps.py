@@ -1,0 +1,143 @@
+"""Segments of one directory that have the same offsets: each offset once, from the segment that a broker reads it from.
+
+The judge is `broker_read`, the loop of Kafka's ``LocalLog.read`` and ``LogSegment.read`` (3.9.1) over plain lists.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkwire.core.sources.loss import DataLoss
+from tests.kafka.test_files import rows
+from tests.support.log_files import CREATED, entries, segment
+from tests.support.stream import kafka
+
+Row = dict[str, Any]
+Told = tuple[int, str]
+
+
+class Part:
+    """A segment: where it begins, and its batches' values by offset."""
+
+    def __init__(self, base: int, stop: int, tag: str, size: int, first: int | None = None) -> None:
+        self.base = base
+        self.data = entries(base if first is None else first, stop, tag, size)
+        begin = base if first is None else first
+        self.batches = [
+            [(offset, f"{tag}{offset}") for offset in range(at, min(at + size, stop))]
+            for at in range(begin, stop, size)
+        ]
+
+
+def broker_read(parts: Sequence[Part], start: int) -> Told | None:
+    """The first record that a fetch from an offset returns: of ``floorSegment``, else of those after it."""
+    bases = [part.base for part in parts]
+    for part in parts[max(0, bisect_right(bases, start) - 1) :]:
+        for batch in part.batches:
+            if batch[-1][0] >= start:
+                return next(record for record in batch if record[0] >= start)
+    return None
+
+
+def broker_log(parts: Sequence[Part]) -> list[Told]:
+    """The log, an offset at a time."""
+    found, at = list[Told](), 0
+    while (record := broker_read(parts, at)) is not None:
+        found.append(record)
+        at = record[0] + 1
+    return found
+
+
+def write(folder: Path, parts: Sequence[Part]) -> None:
+    for part in parts:
+        segment(folder, part.base, part.data)
+
+
+def told(found: Sequence[Row]) -> list[Told]:
+    assert all(row["error"] is None for row in found)
+    return [(row["offset"], row["value"].decode()) for row in found]
+
+
+def layouts(seed: int, grows: bool = False) -> list[Part]:
+    """Segments of which most begin before the one before them ends; with ``grows`` each ends after it."""
+    chance = random.Random(seed)
+    parts, base, stop = list[Part](), 0, 0
+    for k in range(chance.randrange(2, 6)):
+        stop = (max(base, stop) if grows else base) + chance.randrange(1, 15)
+        parts.append(Part(base, stop, f"s{k}-", chance.randrange(1, 5)))
+        base = chance.randrange(base + 1, stop + 1)
+    return parts
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_offset_once_from_the_segment_that_a_broker_reads(seed: int, tmp_path: Path) -> None:
+    folder, parts = tmp_path / "orders-0", layouts(seed)
+    write(folder, parts)
+    expected = broker_log(parts)
+    assert told(rows(tmp_path)) == expected
+    for start in range(0, expected[-1][0] + 1, 2):
+        some = told(rows(tmp_path, startingOffset=str(start), endingOffset=str(start + 3)))
+        assert some == [one for one in expected if start <= one[0] < start + 3]
+    for max_bytes in (1, 300, None):
+        assert told(kafka(tmp_path).all(max_bytes)) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_stream_whose_segments_join_one_by_one(seed: int, tmp_path: Path) -> None:
+    """Each offset is given once, whatever of it comes later, and nothing counts as lost."""
+    folder, parts = tmp_path / "orders-0", layouts(seed, grows=True)
+    write(folder, parts[:1])
+    stream, found = kafka(tmp_path), list[Told]()
+    for k in range(1, len(parts) + 1):
+        write(folder, parts[:k])
+        found += told(stream.batch(300 if seed % 2 else None))
+        stream.restart()
+    found += told(stream.all())
+    assert [offset for offset, _ in found] == [offset for offset, _ in broker_log(parts)]
+
+
+def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    write(folder, [Part(0, 10, "a", 1)])
+    stream = kafka(tmp_path)
+    assert len(stream.batch()) == 10
+    write(folder, [Part(4, 7, "b", 1)])
+    with pytest.raises(DataLoss, match="goes on at offset 10, but the log ends at offset 7 now"):
+        stream.batch()
+
+
+def test_a_record_of_a_time_is_looked_for_in_the_log(tmp_path: Path) -> None:
+    """Not at the end of a segment that another one has taken over."""
+    write(tmp_path / "orders-0", [Part(0, 10, "a", 1), Part(5, 15, "b", 1)])
+    found = told(rows(tmp_path, startingTimestamp=str(CREATED + 7)))
+    assert found == [(offset, f"b{offset}") for offset in range(7, 15)]
+
+
+def test_batches(tmp_path: Path) -> None:
+    """Of the first segment those that have an offset which is not the next one's."""
+    write(tmp_path / "orders-0", [Part(0, 10, "a", 4), Part(6, 14, "b", 4)])
+    found = rows(tmp_path, rows="batches")
+    assert [(row["base_offset"], row["last_offset"]) for row in found] == [(0, 3), (4, 7), (6, 9), (10, 13)]
+
+
+def test_a_segment_without_a_byte_hides_none(tmp_path: Path) -> None:
+    """A new segment begins empty, and the offsets before it are those of the one before."""
+    write(tmp_path / "orders-0", [Part(0, 10, "a", 2)])
+    segment(tmp_path / "orders-0", 5, [])
+    assert [offset for offset, _ in told(rows(tmp_path))] == list(range(10))
+    assert [offset for offset, _ in told(kafka(tmp_path).all())] == list(range(10))
+
+
+def test_copies_of_a_segment_under_several_names(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    write(folder, [Part(0, 10, "a", 2)])
+    shutil.copy(folder / f"{0:020}.log", folder / f"{0:020}-copy.log")
+    (folder / f"{0:020}-short.log").write_bytes(b"".join(entries(0, 4, "a", 2)))
+    assert [offset for offset, _ in told(rows(tmp_path))] == list(range(10))
