@@ -247,7 +247,7 @@ class Cluster:
 
     def _load(self, path: str, **options: str) -> DataFrame | None:
         try:
-            return self._spark.read.format("kafka_log").options(**options).load(path)
+            return self._spark.read.format("kafka_log").options(replicas="all", **options).load(path)
         except PySparkException as error:
             if any(text in str(error) for text in _NOTHING):
                 return None

@@ -20,6 +20,7 @@ from sparkwire.kafka.files.kafka_log import LogQuery, find, part_bytes
 from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
+from sparkwire.kafka.files.replicas import LONGEST
 from sparkwire.kafka.files.seek import FIRST, FoundEntry, beside_folder, last_entry
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Tracker
@@ -80,8 +81,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
     def logs(self) -> Mapping[str, Sequence[Segment]]:
         its = self.query
-        found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False)
-        return {name: list(some) for name, some in groupby(found, key=_name)}
+        found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False, replicas=its.replicas)
+        name = _partition if its.replicas == LONGEST else _name
+        return {name: list(some) for name, some in groupby(found, key=name)}
 
     def size(self, part: SegmentPart) -> int:
         return part.segment.file.size
@@ -245,6 +247,12 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 def _name(segment: Segment) -> str:
     """Of a log: its directory, or the file where its name tells no offset."""
     return "".join(segment.log)
+
+
+def _partition(segment: Segment) -> str:
+    """Of the log of a partition, whichever directory it is in."""
+    has_one = segment.topic is not None and segment.base_offset is not None
+    return f"{segment.topic}-{segment.partition}" if has_one else _name(segment)
 
 
 def _first(begin: LogOffset | None, end: LogOffset) -> int:

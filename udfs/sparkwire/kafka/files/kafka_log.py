@@ -27,6 +27,7 @@ from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is
 from sparkwire.kafka.files.naming import Segment, in_order, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
+from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
@@ -69,6 +70,13 @@ OPTIONS: Final = (
     ),
     Option("keyPrefix", options.content, None, "only records whose key begins so; the same"),
     Option("valueContains", options.content, None, "only records whose value holds this; the same"),
+    Option(
+        "replicas",
+        options.choice(FAIL, LONGEST, ALL),
+        FAIL,
+        "a partition that is in several directories (replicas of brokers, backups): `fail` names them; `longest` reads the log "
+        "that goes furthest; `all` gives the rows of every one, which `file` tells apart",
+    ),
     Option(
         "remotePath",
         options.text,
@@ -154,6 +162,7 @@ class LogQuery(NamedTuple):
     remote_path: str = ""
     encryption_keys: str = ""
     filtered: Filtered = Filtered()
+    replicas: str = FAIL
 
 
 def query(given: Mapping[str, str]) -> LogQuery:
@@ -165,7 +174,7 @@ def query(given: Mapping[str, str]) -> LogQuery:
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"], _search(o),
-        o["remotePath"], o["encryptionKeys"],
+        o["remotePath"], o["encryptionKeys"], replicas=o["replicas"],
     )  # fmt: skip
 
 
@@ -180,22 +189,28 @@ def _search(o: Mapping[str, Any]) -> Search:
 
 
 def find(
-    paths: Sequence[str], remote_path: str = "", encryption_keys: str = "", by_names: bool = True
+    paths: Sequence[str],
+    remote_path: str = "",
+    encryption_keys: str = "",
+    by_names: bool = True,
+    replicas: str = FAIL,
 ) -> list[Segment]:
     """The segments at some paths, and those of the same partitions in a bucket; a partition's in the order of their offsets.
 
     ``by_names``: whether in a bucket names are believed until a segment is read.
 
-    OSError where there is nothing, or it must not be read; ValueError where there are files, but no segment among them.
+    OSError where there is nothing, or it must not be read; ValueError where there are files, but no segment among them, and as
+    `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
     found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT))
-    return with_bucket(found, remote_path, keys, by_names) if remote_path else found
+    whole = with_bucket(found, remote_path, keys, by_names) if remote_path else found
+    return chosen_replicas(whole, replicas)
 
 
 def found(query: LogQuery) -> list[Segment]:
     """The segments of a query; errors as `find`."""
-    return find(query.paths, query.remote_path, query.encryption_keys)
+    return find(query.paths, query.remote_path, query.encryption_keys, replicas=query.replicas)
 
 
 _NO_SEGMENT = (

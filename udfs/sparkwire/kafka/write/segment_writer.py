@@ -97,6 +97,12 @@ class PartitionWriter:
         before = np.concatenate([[self._next - 1], offsets[:-1]])
         if (offsets <= before).any():
             at = int((offsets <= before).argmax())
+            if offsets[at] == before[at]:
+                self._refuse(
+                    int(offsets[at]),
+                    "a row before it has the same offset: a partition has each once, so read one replica of it, or drop what is "
+                    "there twice",
+                )
             self._refuse(
                 int(offsets[at]),
                 f"it comes after {before[at]}: rows of a partition have to come in the order of their offsets; "
