@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from pyarrow import fs
@@ -24,6 +25,11 @@ class Server(NamedTuple):
     asked: list[tuple[str, str, str]]
     faults: list[int]
     """how often it will still say that it is busy when an object is asked for"""
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return unquote(self.query.partition("=")[2].partition("&")[0])
 
     def bucket(self, name: str) -> fs.FileSystem:
         """The file system of the server, which has this bucket now; its paths begin with the bucket's name."""

@@ -1,17 +1,21 @@
-"""Where the bytes come from: files, directories and globs, local or by URI, through ``pyarrow.fs``.
+"""Where the bytes come from: files, directories and globs, local or in a store, through ``pyarrow.fs``.
 
-A local path is any text without a scheme, or with ``file:``. What ``pyarrow.fs`` takes after a ``?`` in a URI (an S3 endpoint,
-say) is handed on, so in a URI ``?`` is no wildcard.
+A local path is any text without a scheme, or with ``file:`` or ``dbfs:``. Of a URI, only the scheme, what follows it up to the
+first slash, and the options at its end (``?region=eu-west-1``) go to ``pyarrow.fs`` as a URI. The path goes beside it as it is
+written, so that a key may have any character. What exists under a name is read by it; only then it may be a glob.
 """
 
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +27,25 @@ from sparkwire.core.sources.globs import Glob
 
 Bytes = npt.NDArray[np.uint8]
 
+_LOG = logging.getLogger("sparkwire")
+
 GZIP = ".gz"
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_DBFS = re.compile(r"^dbfs:/+")
+_OPTIONS = re.compile(r"\?[a-z][a-z0-9_]*=[^&]*(&[a-z][a-z0-9_]*=[^&]*)*$")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_SECRET = re.compile(r"//[^/@]*:[^/@]*@")
+_SPELLINGS = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
+"""Hadoop's schemes of stores that pyarrow has under another"""
+_WITHOUT = {
+    "oss": "Alibaba's OSS speaks S3 as well: write s3://bucket/path?endpoint_override=oss-<region>.aliyuncs.com"
+    "&force_virtual_addressing=true",
+    "cos": "Tencent's COS speaks S3 as well: write s3://bucket/path?endpoint_override=cos.<region>.myqcloud.com",
+    "obs": "Huawei's OBS speaks S3 as well: write s3://bucket/path?endpoint_override=obs.<region>.myhuaweicloud.com",
+    "adl": "write abfss://container@account.dfs.core.windows.net/path",
+}
+_PASSED_OVER = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
+"""what a volume has of its own"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000
@@ -34,11 +55,16 @@ class PathParts(NamedTuple):
     """A path as its user wrote it, taken apart."""
 
     root: str
-    """scheme and what else the user sees before the path; empty for a local one"""
+    """scheme and bucket, container or host; empty for a local one"""
     path: str
-    """as the filesystem takes it"""
+    """within it"""
     query: str
     """``?…`` of a URI, empty without"""
+
+    @property
+    def shown(self) -> str:
+        """As users see it: without credentials, and without what is after ``?``."""
+        return _SECRET.sub("//", self.root) + self.path
 
 
 class Layer(Protocol):
@@ -66,8 +92,12 @@ class File(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As users see it: with its scheme, without what is after ``?``."""
-        return self.root + self.path
+        """As users see it: with its scheme, without credentials and what is after ``?``."""
+        return self.place.shown
+
+    @property
+    def place(self) -> PathParts:
+        return PathParts(self.root, self.path, self.query)
 
     @property
     def basename(self) -> str:
@@ -104,60 +134,106 @@ def place_of(path: str) -> PathParts:
         raise ValueError(f"path {path!r} has a NUL character, which no file's name has")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
+    elif found := _DBFS.match(path):
+        path = _mounted(path[found.end() :])
     scheme = _SCHEME.match(path)
     if scheme is None:
         return PathParts("", os.path.abspath(path), "")  # noqa: PTH100  pathlib keeps `..`
-    body, mark, query = path[scheme.end() :].partition("?")
-    if scheme.group() == "hdfs://" or "@" in body.partition("/")[0]:
-        host, _, rest = body.partition("/")
-        return PathParts(f"{scheme.group()}{host}", "/" + rest.rstrip("/"), mark + query)
-    return PathParts(scheme.group(), body.rstrip("/"), mark + query)
+    query = "" if (found := _OPTIONS.search(path)) is None else found.group()
+    host, _, rest = path[scheme.end() : len(path) - len(query)].partition("/")
+    name = scheme.group().removesuffix("://").lower()
+    if name in ("wasb", "wasbs"):
+        host = host.replace(".blob.", ".dfs.")
+    rest = rest.rstrip("/")
+    return PathParts(f"{_SPELLINGS.get(name, name)}://{host}", f"/{rest}" if rest else "", query)
+
+
+def _mounted(path: str) -> str:
+    """Where Databricks has a path of ``dbfs:``; volumes have a place of their own."""
+    is_volume = path.startswith("Volumes/") and not Path("/dbfs/Volumes").exists()
+    return f"/{path}" if is_volume else f"/dbfs/{path}"
 
 
 def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
-    """The filesystem of a place, and the path in it."""
+    """The filesystem of a place, and the path in it, which is no part of the URI by which that is opened.
+
+    ValueError where there is no such store.
+    """
     if not root:
         return fs.LocalFileSystem(), path
     try:
-        system, inner = fs.FileSystem.from_uri(f"{root}{path}{query}")
+        system, top = fs.FileSystem.from_uri(root + query)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise ValueError(f"path {root}{path} cannot be opened: {_first_line(error)}") from error
-    return system, inner
+        scheme = root.partition(":")[0]
+        why = _WITHOUT.get(scheme, _first_line(error))
+        raise ValueError(f"path {PathParts(root, path, query).shown} cannot be opened: {why}") from None
+    return system, f"{top.rstrip('/')}{path}" or "/"
 
 
 def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def listed(path: str) -> tuple[list[File], bool]:
+Needed = Callable[[str], bool]
+"""whether a directory of this name has to be read: where that is refused it is an error, and no reason to leave it out"""
+
+
+def _is_no_volumes_own(name: str) -> bool:
+    return name not in _PASSED_OVER and not name.startswith(".")
+
+
+def listed(path: str, needed: Needed = _is_no_volumes_own) -> tuple[list[File], bool]:
     """The files at a path, in the order of their paths, and whether the path names one file itself.
 
     A directory is listed with all that is below it, hidden or not.
 
-    FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed.
+    FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed that is needed.
     """
-    place = place_of(path)
-    if is_glob(place.path):
-        files = [file for found in sorted(_matches(place)) for file in _below(place, found)]
+    return listed_at(place_of(path), needed)
+
+
+def listed_at(place: PathParts, needed: Needed = _is_no_volumes_own) -> tuple[list[File], bool]:
+    """The same of a path that was taken apart."""
+    there = place
+    if not _exists(place, place.path) and _ENCODED.search(place.path):  # as browsers copy it
+        decoded = unquote(place.path)
+        there = place._replace(path=decoded) if _exists(place, decoded) else place
+    if is_glob(there.path) and not _exists(there, there.path):
+        files = [file for found in sorted(_matches(place)) for file in _below(place, found, needed)]
         if not files:
-            raise FileNotFoundError(f"path {path} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}")
+            raise FileNotFoundError(
+                f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}"
+            )
         return files, False
-    files = list(_below(place, place.path))
-    single = len(files) == 1 and files[0].path == place.path
+    files = list(_below(there, there.path, needed))
+    single = len(files) == 1 and files[0].path == there.path
     return files, single
 
 
-def _below(place: PathParts, path: str) -> Iterator[File]:
+def children_below(file: File, folder: str, begins: str) -> list[File]:
+    """The files of those directories in a folder beside a file whose names begin so, and below them."""
+    place = file.place
+    names = _names(place, folder, lambda name: name.startswith(begins))
+    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_no_volumes_own)]
+
+
+def _below(place: PathParts, path: str, needed: Needed) -> Iterator[File]:
     system, inner = filesystem(place.root, path, place.query)
+    shown = place._replace(path=path).shown
     info = _guarded(place, path, lambda: system.get_file_info(inner))
     if info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(f"path {place.root}{path} does not exist: name a file, a directory or a glob")
+        raise FileNotFoundError(f"path {shown} does not exist: name a file, a directory or a glob")
     if info.type == fs.FileType.File:
         yield _file(place, path, info)
         return
-    infos = _guarded(place, path, lambda: _tree(system, inner))
+    infos = _guarded(place, path, lambda: _tree(system, inner, needed))
+    before = len(inner.rstrip("/"))
     for found in sorted(infos, key=lambda one: str(one.path)):
-        yield _file(place, found.path, found)
+        below = found.path[before:]
+        if place.root and "//" in below:
+            _LOG.warning("%s%s is passed over: pyarrow.fs opens no key with two slashes in a row", shown, below)
+        else:
+            yield _file(place, f"{path.rstrip('/')}{below}", found)
 
 
 def _file(place: PathParts, path: str, info: Any) -> File:
@@ -165,13 +241,20 @@ def _file(place: PathParts, path: str, info: Any) -> File:
     return File(place.root, path, place.query, info.size, seconds)
 
 
-def _tree(system: Any, top: str) -> list[Any]:
+def _tree(system: Any, top: str, needed: Needed) -> list[Any]:
     """All files below a directory. Symbolic links are followed, each directory is read once."""
     if not isinstance(system, fs.LocalFileSystem):
         infos = system.get_file_info(fs.FileSelector(top, recursive=True))
     else:
+
+        def refused(error: OSError) -> None:
+            name = str(error.filename)
+            if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
+                raise error
+            _LOG.warning("%s is passed over: it must not be read", name)
+
         paths, seen = list[str](), set[tuple[int, int]]()
-        for folder, folders, names in os.walk(top, followlinks=True, onerror=_raise):
+        for folder, folders, names in os.walk(top, followlinks=True, onerror=refused):
             state = os.stat(folder)  # noqa: PTH116
             if (state.st_dev, state.st_ino) in seen:
                 folders.clear()
@@ -183,17 +266,16 @@ def _tree(system: Any, top: str) -> list[Any]:
     return [info for info in infos if info.type == fs.FileType.File]
 
 
-def _raise(error: OSError) -> None:
-    raise error
-
-
 def _guarded(place: PathParts, path: str, ask: Any) -> Any:
+    shown = place._replace(path=path).shown
     try:
         return ask()
     except PermissionError as error:
-        raise PermissionError(f"path {place.root}{path} must not be read: {_first_line(error)}") from error
+        raise PermissionError(f"path {shown} must not be read: {_first_line(error)}") from error
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"path {shown} cannot be opened: {_first_line(error)}") from error
     except OSError as error:
-        raise OSError(f"path {place.root}{path} cannot be listed: {_first_line(error)}") from error
+        raise OSError(f"path {shown} cannot be listed: {_first_line(error)}") from error
 
 
 def _matches(place: PathParts) -> Iterator[str]:
@@ -202,11 +284,18 @@ def _matches(place: PathParts) -> Iterator[str]:
         first, *parts = pattern.split("/")
         found = [first]
         for part in parts:
-            if _WILDCARD.search(part):
-                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, Glob(part))]
+            if is_glob(part):
+                fits = _fitting(part)
+                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, fits)]
             else:
                 found = [f"{folder}/{part}" for folder in found]
         yield from (path for path in found if _exists(place, path))
+
+
+def _fitting(part: str) -> Callable[[str], bool]:
+    """Whether a name is that of a glob, or the glob's very text."""
+    glob = Glob(part)
+    return lambda name: name == part or glob.matches(name)
 
 
 def _without_slashes_in_braces(path: str) -> list[str]:
@@ -223,15 +312,15 @@ def _without_slashes_in_braces(path: str) -> list[str]:
     return patterns
 
 
-def _names(place: PathParts, folder: str, pattern: Glob) -> list[str]:
-    system, inner = filesystem(place.root, folder or "/", place.query)
+def _names(place: PathParts, folder: str, fits: Callable[[str], bool]) -> list[str]:
+    system, inner = filesystem(place.root, folder or ("" if place.root else "/"), place.query)
     infos = _guarded(place, folder, lambda: system.get_file_info(fs.FileSelector(inner, allow_not_found=True)))
-    return sorted(name for name in (info.base_name for info in infos) if pattern.matches(name))
+    return sorted(name for name in (info.base_name for info in infos) if name and fits(name))
 
 
 def _exists(place: PathParts, path: str) -> bool:
     system, inner = filesystem(place.root, path, place.query)
-    return bool(system.get_file_info(inner).type != fs.FileType.NotFound)
+    return bool(_guarded(place, path, lambda: system.get_file_info(inner)).type != fs.FileType.NotFound)
 
 
 # -- reading

@@ -67,19 +67,22 @@ def asked_columns(
 
 
 def found_at(
-    paths: Sequence[str], chosen: Callable[[list[File], bool, str], dict[str, Found]], nothing: str
+    paths: Sequence[str],
+    chosen: Callable[[list[File], bool, str], dict[str, Found]],
+    nothing: str,
+    needed: Callable[[str], bool] | None = None,
 ) -> list[Found]:
     """What ``chosen`` makes by name of the files at each path, each once.
 
     ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
-    makes nothing of them, with places for ``{path}`` and how many ``{files}``.
+    makes nothing of them, with places for ``{path}`` and how many ``{files}``. ``needed``: see `listed`.
 
     OSError where there is nothing, or it must not be read; ValueError where there are files, but nothing is made of them, and
     where a job that writes there has been interrupted.
     """
     found: dict[str, Found] = {}
     for path in paths:
-        files, single = listed(path)
+        files, single = listed(path) if needed is None else listed(path, needed)
         place = place_of(path)
         for top in _tops(place, files):
             refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from sparkwire.core.builders import columns_of
-from sparkwire.core.sources.storage import File, OpenFile, listed
+from sparkwire.core.sources.storage import File, OpenFile, children_below, listed
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET
 from sparkwire.kafka.files import remote
@@ -78,10 +78,7 @@ def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
 def _unfinished(file: File, folder: str) -> Iterator[str]:
     """The ids of segments that the broker's own records do not tell as finished, or not any more."""
     states: dict[str, int] = {}
-    try:
-        files, _ = listed(f"{file.root}{folder}/{_STATES}-*{file.query}")
-    except FileNotFoundError:
-        return
+    files = children_below(file, folder, f"{_STATES}-")
     for segment in in_order(segments(files, False, folder)):
         states.update(_states(segment))
     yield from (id for id, state in states.items() if state != _FINISHED)

@@ -24,7 +24,7 @@ from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
-from sparkwire.kafka.files.naming import Segment, in_order, segments
+from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
 from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
@@ -203,7 +203,7 @@ def find(
     `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
-    found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT))
+    found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT, is_partition))
     whole = with_bucket(found, remote_path, keys, by_names) if remote_path else found
     return chosen_replicas(whole, replicas)
 

@@ -136,3 +136,8 @@ def partition_of(folder: str, with_ids: bool = False) -> tuple[str | None, int |
     if found is None or int(found.group(2)) > _INT32_MAX:
         return None, None
     return found.group(1), int(found.group(2))
+
+
+def is_partition(folder: str) -> bool:
+    """Whether a directory's name is that of a partition."""
+    return partition_of(folder) != (None, None)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-from sparkwire.core.sources.storage import File, FileCut, OpenFile, listed
+from sparkwire.core.sources.storage import File, FileCut, OpenFile, PathParts, listed_at
 from sparkwire.kafka.files.copies import LOG, Copy, in_bucket, is_decided, topic_id_of, topic_of, without_leftovers
 from sparkwire.kafka.files.guard import entry_id
 from sparkwire.kafka.files.log import Log
@@ -396,5 +396,5 @@ def anew(log: Sequence[Segment]) -> list[Segment]:
     if its is None:
         return list(log)
     file = log[0].file
-    files, _ = listed(f"{file.root}{file.folder}{file.query}")
+    files, _ = listed_at(PathParts(file.root, file.folder, file.query))
     return segments_of(in_bucket(files), its.keys, False, its.disk) + local
