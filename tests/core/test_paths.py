@@ -100,6 +100,12 @@ def test_places(path: str, place: PathParts) -> None:
     assert place_of(path) == place
 
 
+def test_options_that_pyarrow_does_not_take_in_a_uri(server: Server, bucket: str) -> None:
+    assert len(rows(f"{bucket}/my data{server.query}&scheme=http&force_virtual_addressing=false")) == 3
+    with pytest.raises(ValueError, match=r"^path s3://odd/my data cannot be opened: .*colour"):
+        rows(f"{bucket}/my data{server.query}&anonymous=false&colour=red")
+
+
 def test_credentials_in_a_uri_are_not_shown() -> None:
     assert place_of("s3://key:secret@bucket/x").shown == "s3://bucket/x"
 

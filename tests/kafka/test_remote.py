@@ -321,3 +321,17 @@ def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
         shutil.copy(Path(sparkwire.samples()) / "kafka/orders-0" / f"{0:020}.log", folder)
         found = rows(path=str(folder))
         assert {(row["topic"], row["partition"], row["tier"]) for row in found} == {(topic, 0, "local")}
+
+
+def test_a_file_of_keys_that_is_not_there_is_what_is_wrong(tmp_path: Path) -> None:
+    tiered.extract("enc", tmp_path)
+    remote_path, nowhere, names = str(tmp_path / "remote"), tmp_path / "nowhere.json", tmp_path / "names.json"
+    with pytest.raises(FileNotFoundError, match=rf"^encryptionKeys names {nowhere}, and there is no such file$"):
+        rows(path=remote_path, encryptionKeys=str(nowhere))
+    known = json.loads(Path(options_of(tmp_path)["encryptionKeys"]).read_text())
+    names.write_text(json.dumps(dict.fromkeys(known, "nowhere.pem")))
+    with pytest.raises(
+        ValueError,
+        match=rf"^encryptionKeys {names} names for the key .* the PEM file {tmp_path}/nowhere.pem, and there is no",
+    ):
+        rows(path=remote_path, encryptionKeys=str(names))

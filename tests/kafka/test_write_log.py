@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -471,3 +472,36 @@ def test_segments_follow_each_other(tmp_path: Path) -> None:
         assert entries(log, ".timeindex", ">i8,>i4")[-1][1] == batches[-1]["last_offset"] - int(log.stem)
         end = batches[-1]["last_offset"] + 1
     assert read(tmp_path, startingOffset="400")[0]["offset"] == 400
+
+
+@pytest.mark.parametrize("case", [str, str.upper, str.title])
+def test_a_table_in_the_shape_of_sparks_own_source(case: Any, tmp_path: Path) -> None:
+    """As people have saved it: the type of a timestamp is a number, and names have any case."""
+    moment = datetime(2024, 5, 1, tzinfo=UTC)
+    columns = {
+        "key": pa.array([b"k", None, b"k"], pa.binary()),
+        "value": pa.array([b"0", b"1", None], pa.binary()),
+        "topic": pa.array(["orders"] * 3),
+        "partition": pa.array([0] * 3, pa.int32()),
+        "offset": pa.array([3, 4, 5], pa.int64()),
+        "timestamp": pa.array([moment, moment, None], pa.timestamp("us", "UTC")),
+        "timestampType": pa.array([1, 0, -1], pa.int32()),
+        "headers": pa.array([[{"key": "h", "value": b"v"}], None, []], HEADERS),
+    }
+    write(tmp_path, pa.RecordBatch.from_pydict({case(name): column for name, column in columns.items()}))
+    found = read(tmp_path)
+    assert [(row["offset"], row["key"], row["value"], row["timestamp_type"]) for row in found] == [
+        (3, b"k", b"0", "LogAppendTime"),
+        (4, None, b"1", "CreateTime"),
+        (5, b"k", None, "CreateTime"),
+    ]
+    assert found[0]["headers"] == [{"key": "h", "value": b"v"}]
+
+
+def test_columns_that_differ_by_case_alone_and_types_that_are_none(tmp_path: Path) -> None:
+    columns = {"topic": ["a"], "partition": [0], "offset": [0], "Offset": [1]}
+    with pytest.raises(ValueError, match="kafka_log takes the column offset once: names are the same in any case"):
+        write(tmp_path, pa.RecordBatch.from_pydict(columns))
+    columns = {"topic": ["a"], "partition": [0], "offset": [0], "timestampType": [7]}
+    with pytest.raises(ValueError, match="offset 0: timestamp_type is none of CreateTime, LogAppendTime"):
+        write(tmp_path, pa.RecordBatch.from_pydict(columns))

@@ -23,7 +23,8 @@ def write(
     if not numbering and "offset" not in df.columns:
         raise ValueError('write needs a column offset, or offsets="assign", which numbers the rows')
     within = order_by or ([_time_of(df)] if numbering else ["offset"])
-    keys = [*(name for name in ("topic", "partition") if name in df.columns), *within]
+    there = {name.lower() for name in df.columns}
+    keys = [*(name for name in ("topic", "partition") if name in there), *within]
     ordered = (df.repartitionByRange(tasks, *keys) if tasks else df.repartitionByRange(*keys)).sortWithinPartitions(
         *keys
     )
@@ -40,7 +41,8 @@ def _be_active(spark: SparkSession) -> None:
 
 
 def _time_of(df: DataFrame) -> str:
-    names = [name for name in ("timestamp_ms", "timestamp") if name in df.columns]
+    there = {name.lower() for name in df.columns}
+    names = [name for name in ("timestamp_ms", "timestamp") if name in there]
     if not names:
         raise ValueError("write needs order_by, the columns by which rows are numbered: they have no timestamp")
     return names[0]

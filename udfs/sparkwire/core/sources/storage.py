@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 _SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 _SPELLINGS = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
 """Hadoop's schemes of stores that pyarrow has under another"""
+_S3_FLAGS = ("anonymous", "force_virtual_addressing")
 _WITHOUT = {
     "oss": "Alibaba's OSS speaks S3 as well: write s3://bucket/path?endpoint_override=oss-<region>.aliyuncs.com"
     "&force_virtual_addressing=true",
@@ -162,8 +163,9 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
     if not root:
         return fs.LocalFileSystem(), path
     try:
-        system, top = fs.FileSystem.from_uri(root + query)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        flags = {name for name, _ in parse_qsl(query[1:])}.intersection(_S3_FLAGS)
+        system, top = _s3(root, query) if flags else fs.FileSystem.from_uri(root + query)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
         scheme = root.partition(":")[0]
         why = _WITHOUT.get(scheme, _first_line(error))
         raise ValueError(f"path {PathParts(root, path, query).shown} cannot be opened: {why}") from None
@@ -172,6 +174,13 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _s3(root: str, query: str) -> tuple[Any, str]:
+    """An S3 store with options that ``pyarrow.fs`` takes, but not in a URI."""
+    words = {"true": True, "false": False}
+    given = {name: words.get(value, value) for name, value in parse_qsl(query[1:])}
+    return fs.S3FileSystem(**given), root.partition("://")[2]
 
 
 Needed = Callable[[str], bool]

@@ -74,9 +74,9 @@ def _of_data_key(plain: bytes) -> bytes:
 def _private_key(path: str, key_id: str) -> Any:
     from Crypto.PublicKey import RSA
 
+    content = _content(path, f"encryptionKeys names {path}")
     try:
-        names = json.loads(_content(path))
-        known = dict(names)
+        known = dict(json.loads(content))
     except (ValueError, TypeError) as error:
         raise ValueError(f"encryptionKeys {path} is no JSON object of key ids and PEM files") from error
     if key_id not in known:
@@ -84,10 +84,11 @@ def _private_key(path: str, key_id: str) -> Any:
             f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(known)}"
         )
     pem = str(known[key_id])
-    place = pem if pem.startswith("/") or "://" in pem else f"{path.rpartition('/')[0]}/{pem}"
+    place = pem if pem.startswith("/") or "://" in pem else "".join((*path.rpartition("/")[:2], pem))
     refused = ValueError(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
+    content = _content(place, f"encryptionKeys {path} names for the key {key_id} the PEM file {place}")
     try:
-        key = RSA.import_key(_content(place))
+        key = RSA.import_key(content)
     except (ValueError, TypeError, IndexError) as error:
         raise refused from error
     if not key.has_private():
@@ -95,6 +96,11 @@ def _private_key(path: str, key_id: str) -> Any:
     return key
 
 
-def _content(path: str) -> bytes:
-    with OpenFile(file_at(path)) as source:
-        return source.view(0, source.size).tobytes()
+def _content(path: str, named: str) -> bytes:
+    try:
+        with OpenFile(file_at(path)) as source:
+            return source.view(0, source.size).tobytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise FileNotFoundError(f"{named}, and there is no such file") from error
+    except PermissionError as error:
+        raise PermissionError(f"{named}, which must not be read") from error

@@ -195,7 +195,14 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     if kept is None or (kept == KEEP and "offset" not in names):
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
-    read = next((found for name in origin.MARKED if name in names and (found := _origin(schema, name))), None)
+    read = next(
+        (
+            found
+            for name in origin.MARKED
+            if name in names and (found := origin.parsed(schema.field(names.index(name)).metadata))
+        ),
+        None,
+    )
     has_epochs = epoch is None and "partition_leader_epoch" in names
     return LogWrite(
         o["path"], o["topic"], o["partition"], codecs.BY_NAME[o["compression"]].id, o["batchBytes"], o["segmentBytes"],
@@ -204,10 +211,6 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
         _source(o, read, overwrite, kept == ASSIGN), bool(o["sourcePath"]), o["startOffset"], o["endOffset"],
         read is not None and read.committed,
     )  # fmt: skip
-
-
-def _origin(schema: pa.Schema, column: str) -> Origin | None:
-    return origin.parsed(schema.field(column).metadata)
 
 
 def _source(o: Mapping[str, Any], read: Origin | None, overwrite: bool, assign: bool) -> Origin | None:
@@ -230,6 +233,7 @@ _TAKEN: Final = {
     "timestamp": ((lambda got: pa.types.is_timestamp(got) and got.tz is not None,), "TIMESTAMP"),
     "timestamp_ms": (_INTEGERS, "BIGINT"),
     "timestamp_type": (_STRINGS, "STRING"),
+    "timestampType": (_INTEGERS, "INT"),
     "key": (_BYTES, "BINARY or STRING"),
     "value": (_BYTES, "BINARY or STRING"),
     "headers": ((pa.types.is_list,), "ARRAY<STRUCT<key STRING, value BINARY>>"),
@@ -242,13 +246,26 @@ IGNORED: Final = (frozenset(COLUMNS[RECORDS]) | frozenset(ON_REQUEST)) - set(_TA
 """what else `kafka_log` reads: it says where and how a record was stored"""
 
 
+_NAMES: Final = {name.lower(): name for name in (*_TAKEN, *JUDGED, *IGNORED)}
+
+
+def column_names(schema: pa.Schema) -> list[str]:
+    """The names of the columns, in any case, as the format has them; ValueError where one is unknown, or there twice."""
+    for name in schema.names:
+        if name.lower() not in _NAMES:
+            raise ValueError(f"{NAME} has no column {name!r} to write: it takes {', '.join(_TAKEN)}")
+    names = [_NAMES[name.lower()] for name in schema.names]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{NAME} takes the column {name} once: names are the same in any case")
+    return names
+
+
 def _checked(schema: pa.Schema) -> list[str]:
     """The names of the columns, each of which is known and has its type."""
-    known = [*_TAKEN, *JUDGED, *IGNORED]
-    for field in schema:
-        if field.name not in known:
-            raise ValueError(f"{NAME} has no column {field.name!r} to write: it takes {', '.join(_TAKEN)}")
-        fit, sql = _TAKEN.get(field.name, ((lambda _: True,), ""))
+    names = column_names(schema)
+    for name, field in zip(names, schema, strict=True):
+        fit, sql = _TAKEN.get(name, ((lambda _: True,), ""))
         if not any(one(field.type) for one in fit) and not pa.types.is_null(field.type):
             raise ValueError(f"{NAME} takes {field.name} {sql}, got {field.type}")
-    return list(schema.names)
+    return names

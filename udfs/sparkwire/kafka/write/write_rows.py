@@ -16,7 +16,7 @@ from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.layout import NO_TIMESTAMP, TIMESTAMP_TYPES
-from sparkwire.kafka.write.write_options import LARGEST_OFFSET, LogWrite, is_topic
+from sparkwire.kafka.write.write_options import LARGEST_OFFSET, LogWrite, column_names, is_topic
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS: Final = pa.schema(
@@ -37,7 +37,9 @@ _LARGEST_PARTITION: Final = 2**31 - 1
 
 def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of Spark as `ROWS`; ValueError where a row cannot be written, with its topic, partition and offset."""
-    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    given = dict(zip(column_names(batch.schema), batch.columns, strict=True))
+    if "timestamp_type" not in given and "timestampType" in given:  # as Spark's own Kafka source has it
+        given["timestamp_type"] = _named_types(given["timestampType"])
     count = batch.num_rows
 
     def column(name: str, type: pa.DataType, instead: Any = None) -> pa.Array:
@@ -61,6 +63,15 @@ def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
     )
     _check(write, rows, given)
     return rows
+
+
+def _named_types(numbers: pa.Array) -> pa.Array:
+    """Kafka's numbers of its timestamp types by name; -1 is that of a record without a timestamp."""
+    numbers = numbers.cast(pa.int64())
+    names = [None, *TIMESTAMP_TYPES]
+    known = pc.and_(pc.greater_equal(numbers, -1), pc.less(numbers, len(TIMESTAMP_TYPES)))
+    named = pa.array(names, pa.string()).take(pc.add(pc.if_else(known, numbers, -1), 1))
+    return pc.if_else(known, named, numbers.cast(pa.string()))
 
 
 def _millis(given: dict[str, pa.Array], count: int) -> pa.Array:
