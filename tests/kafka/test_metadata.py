@@ -82,21 +82,41 @@ def test_records_of_a_transaction_are_one_change_or_none() -> None:
     assert [row["topic"] for row in ClusterState().apply(some).topic_rows()] == ["a", "c"]
 
 
-def test_secrets_are_hidden() -> None:
-    names = (
-        "ssl.keystore.password",
-        "listener.name.sasl.scram-sha-256.sasl.jaas.config",
-        "ssl.keystore.key",
-        "my.secret",
-    )
-    shown = ("retention.ms", "ssl.keystore.location", "sasl.mechanism")
+BROKER, TOPIC, LOGGER = 4, 2, 8
+SECRETS = [
+    (BROKER, "ssl.keystore.password"),
+    (BROKER, "listener.name.sasl.scram-sha-256.sasl.jaas.config"),
+    (BROKER, "ssl.keystore.key"),
+    (BROKER, "my.secret"),
+    (BROKER, "rsm.config.storage.azure.account.key"),
+    (BROKER, "rsm.config.storage.gcs.credentials.json"),
+    (BROKER, "bearer.auth.token"),
+    (BROKER, "confluent.license"),
+    (BROKER, "listener.name.internal.any.plugin"),
+    (TOPIC, "a.plugin.of.somebody"),
+    (99, "retention.ms"),
+]
+SHOWN = [
+    (BROKER, "log.retention.ms"),
+    (BROKER, "ssl.keystore.location"),
+    (BROKER, "listener.name.internal.ssl.keystore.location"),
+    (BROKER, "listener.name.internal.scram-sha-256.sasl.login.class"),
+    (BROKER, "leader.replication.throttled.rate"),
+    (TOPIC, "retention.ms"),
+    (TOPIC, "remote.storage.enable"),
+    (LOGGER, "kafka.controller"),
+]
+
+
+def test_a_value_is_shown_where_kafka_knows_that_it_is_no_secret() -> None:
     state = ClusterState().apply(
-        MetadataChange("ConfigRecord", {"resourceType": 4, "resourceName": "1", "name": name, "value": "hunter2"})
-        for name in (*names, *shown)
+        MetadataChange("ConfigRecord", {"resourceType": type, "resourceName": "1", "name": name, "value": "hunter2"})
+        for type, name in (*SECRETS, *SHOWN)
     )
-    assert {row["name"]: row["value"] for row in state.config_rows()} == dict.fromkeys(names, HIDDEN) | dict.fromkeys(
-        shown, "hunter2"
-    )
+    found = {row["name"] for row in state.config_rows() if row["value"] == "hunter2"}
+    assert found == {name for _, name in SHOWN}
+    hidden = {(row["resource_type"], row["name"]) for row in state.config_rows() if row["value"] == HIDDEN}
+    assert {name for _, name in hidden} == {name for _, name in SECRETS}
 
 
 def test_a_change_says_what_has_changed() -> None:

@@ -5,15 +5,18 @@
 
 A change of a partition says what has changed: a leader that is set begins a new leader epoch, every change a new partition epoch.
 Records between `BeginTransactionRecord` and `EndTransactionRecord` are one change, or none. Secrets are not kept: neither salts
-and keys of users, nor values of configurations that Kafka itself does not show.
+and keys of users, nor values of configurations, unless Kafka's own definitions know the name and say that it is no secret.
 
 Source: apache/kafka, `metadata/src/main/java/org/apache/kafka/image`, `PartitionRegistration.merge`; KIP-868.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 Record = dict[str, Any]
@@ -22,7 +25,7 @@ Apply = Callable[["ClusterState", Record], None]
 
 NO_LEADER_CHANGE: Final = -2
 HIDDEN: Final = "[hidden]"
-_SECRET: Final = re.compile(r"password|secret|jaas\.config|keystore\.key$|certificate", re.IGNORECASE)
+_OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.|connections\.max\.reauth))?")
 
 CONFIG_TYPES: Final = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
 RESOURCE_TYPES: Final = {
@@ -49,6 +52,21 @@ class MetadataChange(NamedTuple):
 def named(names: dict[int, str], number: int) -> str:
     """A number's name; one that is not known stays a number."""
     return names.get(number, str(number))
+
+
+@cache
+def _shown() -> dict[str, frozenset[str]]:
+    """By the type of a resource, the configurations whose values Kafka shows."""
+    text = (files(__package__) / "configs.json").read_text(encoding="utf-8")
+    return {kind: frozenset(names) for kind, names in json.loads(text).items()}
+
+
+def is_shown(type: int, name: str) -> bool:
+    """Whether Kafka shows a configuration's value: it knows the name, and that it is no secret."""
+    kind = CONFIG_TYPES.get(type, "")
+    if kind == "BROKER_LOGGER":
+        return True  # the levels of loggers, which have any name
+    return (_OF_LISTENER.sub("", name, count=1) if kind == "BROKER" else name) in _shown().get(kind, ())
 
 
 class ClusterState:
@@ -112,7 +130,7 @@ class ClusterState:
                 "resource_type": named(CONFIG_TYPES, type),
                 "resource": resource,
                 "name": name,
-                "value": HIDDEN if _SECRET.search(name) else value,
+                "value": value if is_shown(type, name) else HIDDEN,
             }
             for (type, resource, name), value in sorted(self.configs.items())
         ]
