@@ -18,6 +18,7 @@ from sparkwire.core.dump import DECOMPRESSED
 from tests.avro.test_wire_formats import golden as golden_messages
 from tests.support import kafka_cases
 from tests.support.databus_damage import golden_rows
+from tests.support.log_files import entry
 from tools.explain_picture import picture
 
 
@@ -188,3 +189,17 @@ def test_what_cannot_be_explained(value: object) -> None:
 def test_the_picture_shows_the_damage() -> None:
     texts = [element.text or "" for element in ElementTree.fromstring(picture()).iter()]
     assert any(text.startswith("HEADER_CRC_MISMATCH: ") for text in texts)
+
+
+@pytest.mark.parametrize("values", [[b"a"], [b"abc" * 20, b"def"], [bytes(300)] * 3])
+def test_a_bit_flipped_in_what_no_checksum_covers(values: list[bytes]) -> None:
+    """In the size or the magic byte of a batch: it is a batch, whatever else the bytes look like."""
+    batch = entry(7, values)
+    for position in (8, 9, 10, 11, 16):
+        for bit in range(8):
+            flipped = bytearray(batch)
+            flipped[position] ^= 1 << bit
+            (part,) = sparkwire.explain(bytes(flipped)).parts
+            assert part.format == "bytes of a Kafka log", (position, bit)
+            assert part.sure == "sure: its checksum is right, its size or its magic byte is not", (position, bit)
+            assert any(line.field.endswith(("size", "magic")) and line.note for line in part.lines), (position, bit)

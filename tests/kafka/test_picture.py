@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from sparkwire.kafka.drawing import (
 )
 from sparkwire.kafka.files import kafka_log
 from tests.support import kafka_tiered as tiered
+from tests.support.log_files import CREATED, entry, segment
 
 CLUSTER = sparkwire.samples() / "cluster"
 DISK, BUCKET = CLUSTER / "disk", {"remotePath": str(CLUSTER / "bucket")}
@@ -163,3 +165,30 @@ def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
     assert [TIERS[k].name for k in np.unique(found["tier"].columns)] == ["on disk", "in the bucket"]
     assert [FAULTS[k].name for k in np.unique(found["corruption"].columns)] == ["valid"]
     assert f"{count:,} batches" in draw(batches).title
+
+
+@pytest.mark.parametrize("base", [0, 2**53, 2**62, 2**63 - 12])
+@pytest.mark.parametrize("time", [-(2**63), -1, 0, 253_402_300_800_000, 2**63 - 1])
+def test_offsets_and_times_at_the_edges(tmp_path: Path, base: int, time: int) -> None:
+    segment(tmp_path / "t-0", base, [entry(base, [b"a"] * 4, time=time), entry(base + 6, [b"b"] * 6, time=CREATED)])
+    picture = sparkwire.kafka.picture(str(tmp_path))
+    assert f"offsets {base:,} to {base + 11:,}" in picture.title
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    batches = batches_of(str(tmp_path), None, None, {})
+    assert np.flatnonzero(PictureColumns(batches).missing(batches)).tolist() == [4, 5]
+
+
+def test_all_offsets_that_there_are(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 0, [entry(0, [b"a"]), entry(2**63 - 1, [b"b"])])
+    batches = batches_of(str(tmp_path), None, None, {})
+    columns = PictureColumns(batches)
+    assert (columns.count, columns.end) == (1200, 2**63)
+    assert columns.missing(batches).sum() >= 1199
+    assert draw(batches)._repr_png_()
+
+
+@pytest.mark.parametrize("data", [b"", bytes(500), b"\xff" * 500, b"no log at all"])
+def test_a_picture_of_what_is_no_log(tmp_path: Path, data: bytes) -> None:
+    segment(tmp_path / "t-0", 0, [data])
+    with nullcontext() if data else pytest.raises(ValueError, match=r"^picture shows one partition"):
+        assert sparkwire.kafka.picture(str(tmp_path))._repr_png_()

@@ -25,6 +25,7 @@ from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.dump import Dump, Line
 from sparkwire.databus import explain as databus
 from sparkwire.kafka import explain as kafka
+from sparkwire.kafka.layout import ENTRY, MAGIC, OVERHEAD
 
 _SURE, _LIKELY, _GUESS, _NO = range(3, -1, -1)
 _WORDS: Final = {_SURE: "sure", _LIKELY: "likely", _GUESS: "a guess", _NO: "unlikely"}
@@ -153,10 +154,21 @@ def _as_kafka(data: bytes) -> _Guess:
         return _Guess(_SURE, name, "all its checksums are right", kafka.explain)
     if right:
         return _Guess(_LIKELY, name, f"{right} of {len(entries)} entries have a right checksum", kafka.explain)
+    if _has_checksum_of_the_rest(data):
+        return _Guess(_SURE, name, "its checksum is right, its size or its magic byte is not", kafka.explain)
     if any(entry["size"] is not None for entry in entries):
         return _Guess(_LIKELY, name, "an entry has the size that it says, its checksum is wrong", kafka.explain)
     plausible = any(entry["magic"] is not None for entry in entries)
     return _Guess(_GUESS if plausible else _NO, name, "by the place of its magic byte", kafka.explain)
+
+
+def _has_checksum_of_the_rest(data: bytes) -> bool:
+    """Whether an entry's checksum is right up to the end of the bytes: it covers neither the size nor a batch's magic byte."""
+    if len(data) <= MAGIC:
+        return False
+    sized = data[: ENTRY["size"].offset] + (len(data) - OVERHEAD).to_bytes(4) + data[OVERHEAD:]
+    mended = (sized, sized[:MAGIC] + b"\x02" + sized[MAGIC + 1 :])
+    return any([entry["crc_valid"] for entry in _ask("kafka_batches", one)] == [True] for one in mended)
 
 
 def _as_message(data: bytes) -> _Guess:

@@ -26,6 +26,10 @@ _READ: Final = (
 )
 _MOST_BORDERS: Final = 200
 """segments with a border; of more one would see borders alone"""
+_EXACT: Final = 2**52
+"""offsets beyond that are no exact floating-point numbers any more"""
+_LAST_DATE: Final = 221_845_392_000_000
+"""later ones are not drawn: an axis of dates ends with the year 9999 [ms since epoch]"""
 _WIDTH, _HEIGHT = 12.0, 7.0  # [inches]
 _GREY: Final = "#444444"
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
@@ -108,7 +112,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
 def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
     """The first and last offset of each batch; of one that is corrupt only where they lie between its neighbours."""
     base, last = (np.asarray(pc.fill_null(table[name], -1).to_numpy()) for name in ("base_offset", "last_offset"))
-    valid = np.asarray(pc.is_null(table["error"]).to_numpy()) & (base >= 0)
+    valid = np.asarray(pc.is_null(table["error"]).to_numpy()) & (base >= 0) & (last >= base)
     before = np.maximum.accumulate(np.concatenate([[-1], np.where(valid, last, -1)]))[:-1]
     most = np.iinfo(np.int64).max
     after = np.minimum.accumulate(np.concatenate([np.where(valid, base, most), [most]])[::-1])[::-1][1:]
@@ -124,11 +128,23 @@ class PictureColumns:
         self.begin = int(batches.first.min()) if len(batches.first) else 0
         self.end = int(batches.last.max(initial=self.begin)) + 1
         self.count = min(COLUMNS, max(1, self.end - self.begin))
+        self.origin = self.begin if self.begin > _EXACT else 0
+        """the offset that is drawn as 0"""
         self._from, self._to = self.of(batches.first), self.of(batches.last)
 
     def of(self, offsets: Ints) -> Ints:
         """The column of each offset."""
-        return np.clip((offsets - self.begin) * self.count // (self.end - self.begin), 0, self.count - 1)
+        width = self.end - self.begin
+        from_begin = offsets - self.begin
+        if width > np.iinfo(np.int64).max // self.count:  # the product has no 64 bits, and a column very many offsets
+            found = (from_begin / width * self.count).astype(np.int64)
+        else:
+            found = from_begin * self.count // width
+        return np.clip(found, 0, self.count - 1)
+
+    def drawn(self, offsets: Any) -> Any:
+        """Where offsets are on the axis."""
+        return offsets - self.origin
 
     def highest(self, kinds: Ints) -> Ints:
         """Of the batches in each column the highest kind; 0 where there is none."""
@@ -149,7 +165,7 @@ class PictureColumns:
 
     def missing(self, batches: DrawnBatches) -> Ints:
         """1 in the columns in which offsets are between two batches that neither has."""
-        gaps = np.flatnonzero(batches.first[1:] > batches.last[:-1] + 1)
+        gaps = np.flatnonzero(batches.first[1:] - 1 > batches.last[:-1])
         found = np.zeros(self.count, np.int64)
         for k in gaps:
             begin, end = self.of(np.array([batches.last[k] + 1, batches.first[k + 1] - 1]))
@@ -204,7 +220,7 @@ def draw(batches: DrawnBatches) -> Picture:
     from matplotlib.figure import Figure
 
     columns = PictureColumns(batches)
-    edges = np.linspace(columns.begin, columns.end, columns.count + 1)
+    edges = np.linspace(columns.drawn(columns.begin), columns.drawn(columns.end), columns.count + 1)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     segments, density, time, *below = figure.subplots(
         3 + len(STRIPS), 1, sharex=True, height_ratios=[4, 2, 2, *([0.7] * len(STRIPS))]
@@ -217,13 +233,13 @@ def draw(batches: DrawnBatches) -> Picture:
     # Markers have the broker's clock, records their producer's.
     stamps = np.where(batches.column("is_control", False), 0, np.maximum(batches.column("max_timestamp_ms", -1), 0))
     times = columns.highest(stamps.astype(np.int64))
-    known = times > 0
+    known = (times > 0) & (times < _LAST_DATE)
     time.plot(edges[1:][known], times[known].astype("datetime64[ms]"), ".", color=_GREY, markersize=2)
     time.set_ylabel("latest\ntimestamp")
     time.yaxis.set_major_formatter(ConciseDateFormatter(time.yaxis.get_major_locator()))
     for axes, (name, strip) in zip(below, strips(batches, columns).items(), strict=True):
         _strip(axes, edges, name, strip)
-    below[-1].set_xlabel("offset")
+    below[-1].set_xlabel(f"offset, from {columns.origin:,} on" if columns.origin else "offset")
     return Picture(title, figure)
 
 
@@ -237,9 +253,9 @@ def _segments(axes: Any, batches: DrawnBatches, columns: PictureColumns) -> str:
     local = batches.column("tier", "")[starts] == "local"
     step, unit = next((step, unit) for step, unit in _UNITS if sizes.max(initial=1) >= step)
     axes.bar(
-        batches.first[starts],
+        columns.drawn(batches.first[starts]),
         sizes / step,
-        last + 1 - batches.first[starts],
+        (last - batches.first[starts]).astype(np.float64) + 1,
         align="edge",
         color=np.where(local, TIERS[1].colour, TIERS[2].colour),
         edgecolor="white",
