@@ -17,6 +17,7 @@ from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed
+from sparkwire.datahub.tuple_rows import row_schema
 from tests.avro.test_resolution import enum, field, record
 from tests.support.avro_versions import decimal, logical, written
 
@@ -217,6 +218,12 @@ def test_names_that_spark_does_not_tell_apart() -> None:
     assert typed(schema).type.field(1).name == "ID_3"
 
 
+def test_columns_of_datahub_that_spark_does_not_tell_apart() -> None:
+    names = row_schema({"id": "BIGINT", "ID": "STRING", "Id": "DOUBLE"}).names
+    assert names[6:9] == ["id", "ID_2", "Id_3"]
+    assert row_schema({"id": "BIGINT", "ID": "STRING"}).field("ID_2").type == pa.string()
+
+
 # ---------------------------------------------------------------- one bad field
 
 
@@ -353,3 +360,12 @@ def test_what_is_no_registry_is_one_sentence() -> None:
             TypeError, match=r"^schemas is a Registry, a folder of \.avsc files, a list of schemas or a mapping"
         ):
             schemas_of(given)  # type: ignore[arg-type]
+
+
+def test_a_folder_of_several_types_points_to_rows_by_type() -> None:
+    schemas = schemas_of([A, record(field("a", "int"), name="B"), "string"])
+    with pytest.raises(
+        ValueError, match=r"^the folder has schemas of B, string, which .* record A: avro.rows_by_type makes"
+    ):
+        typed_rows.check_one_type(schemas, A)
+    typed_rows.check_one_type(schemas_of([A, record(name="A")]), A)

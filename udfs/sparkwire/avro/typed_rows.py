@@ -16,6 +16,7 @@ from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
+from sparkwire.avro.rules import matches
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.versions import as_record, combined, without_frame
@@ -144,6 +145,17 @@ def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) 
     found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
     found.check()
     return found
+
+
+def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
+    """ValueError where a folder has types that are not the reader's: one table cannot hold them."""
+    reader = parse(reader_schema)
+    others = {type_name(writer): None for writer in schemas.parsed() if not matches(writer, reader)}
+    if others:
+        raise ValueError(
+            f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
+            "avro.rows_by_type makes a table of each type"
+        )
 
 
 def type_name(schema: Schema) -> str:

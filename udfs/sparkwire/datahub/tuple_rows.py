@@ -22,6 +22,7 @@ from sparkwire.base.errors import ERRORS
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
+from sparkwire.core.column_names import distinct_names
 from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Codes, Ranges, Values, by_row
 from sparkwire.core.table_names import Table
@@ -52,12 +53,15 @@ _WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE"
 def row_schema(columns: Mapping[str, str]) -> pa.Schema:
     """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
 
+    Of two names that differ in case alone the second has ``_2`` after it: `distinct_names`.
+
     ValueError where a column is named as one that every row has.
     """
     taken = [name for name in columns if name.lower() in (TUPLE_COLUMNS | REMARKS)]
     if taken:
         raise ValueError(f"the table's column {taken[0]} has the name of a column that every row has")
-    typed = {name: SQL_TYPES.get(type, "STRING") for name, type in columns.items()}
+    types = [SQL_TYPES.get(type, "STRING") for type in columns.values()]
+    typed = dict(zip(distinct_names(list(columns)), types, strict=True))
     return pa.schema([(name, arrow_type(sql)) for name, sql in (TUPLE_COLUMNS | typed | REMARKS).items()])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
-from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name
+from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
 from sparkwire.spark.frames import check_names, is_name_in
@@ -80,6 +81,8 @@ def rows(
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
+    if reader_schema is not None and isinstance(schemas, str | Path):
+        check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
     told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
     own = _with_remarks(read, [], [*told, _ERROR])

@@ -20,6 +20,7 @@ from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
 from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.core.column_names import distinct_names
 from sparkwire.spark.frames import check_names, quoted
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 
@@ -36,6 +37,12 @@ def json_rows(
     messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
     known = _schemas_of_type(messages, "JSON")
     fields = from_arrow_type(row_type(known.values()))
+    for name, distinct in zip(fields.names, distinct_names(fields.names), strict=True):
+        if name != distinct:
+            raise ValueError(
+                f"json_rows reads by Spark's from_json, which does not tell {name!r} from the field that differs from it in "
+                "case alone: read one of them with get_json_object"
+            )
     taken = _taken(messages, list(known), StringType(), lambda payloads: _texts(payloads.values))
     row = F.from_json(_DATA, StructType([*fields, _CORRUPT]), {"columnNameOfCorruptRecord": _CORRUPT.name})
     read = taken.withColumn(_ROW, F.when(F.ltrim(_DATA).startswith("{"), row))
