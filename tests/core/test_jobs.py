@@ -14,8 +14,8 @@ from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import process
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import SIDE
+from sparkwire.core.sources.partition_versions import Change
 from sparkwire.core.sources.staging import Staging
-from sparkwire.core.sources.versions import Change
 from tests.support.faults import EXIT, Kind, fault, in_child, quick_path
 
 __all__ = ["quick_path"]

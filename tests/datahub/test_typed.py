@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.core.table_names import Table, table_of
-from sparkwire.datahub.table_columns import declarations, latest_columns
+from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from tests.support import datahub_cases
 from tests.support.oracles import datahub as oracle

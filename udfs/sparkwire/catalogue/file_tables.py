@@ -39,7 +39,7 @@ _SNIFFED: Final = 4096
 _NEWEST_MAGIC: Final = 2
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     """Rows of a path, as they are read."""
 
     format: str
@@ -127,7 +127,7 @@ def _ask(function: str, data: bytes, *arguments: Any) -> Any:
     )
 
 
-def table_of(path: str, options: Mapping[str, Any]) -> Table:
+def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
     """The rows of any file, directory or bucket that this package reads; ValueError where it reads none of it."""
     files, single = listed(path)
     if single:
@@ -138,10 +138,10 @@ def table_of(path: str, options: Mapping[str, Any]) -> Table:
                 raise ValueError(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
             return rows
     name = source_of(path)
-    return Table(name, *_rows(SOURCES[name], path, options))
+    return FileTable(name, *_rows(SOURCES[name], path, options))
 
 
-def _whole_file(file: File, function: str) -> Table:
+def _whole_file(file: File, function: str) -> FileTable:
     with OpenFile(file) as source:
         data = bytes(source.read(0, source.size))
     arguments = [pa.array([data], pa.binary())]
@@ -155,7 +155,7 @@ def _whole_file(file: File, function: str) -> Table:
     return _spread(function, FUNCTIONS[function].decode(*arguments).flatten())
 
 
-def _json_lines(file: File) -> Table | None:
+def _json_lines(file: File) -> FileTable | None:
     """Messages of DataHub or Debezium, one a line; None where the file is none of that."""
     if not _head(file).lstrip().startswith(b"{"):
         return None
@@ -166,6 +166,6 @@ def _json_lines(file: File) -> Table | None:
     return _spread(best, decoded[best])
 
 
-def _spread(function: str, rows: pa.StructArray) -> Table:
+def _spread(function: str, rows: pa.StructArray) -> FileTable:
     table = pa.RecordBatch.from_struct_array(rows)
-    return Table(function, table.schema, iter([table]))
+    return FileTable(function, table.schema, iter([table]))

@@ -17,7 +17,7 @@ from sparkwire.core.json_values import Listed, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints
 from sparkwire.kernels.json_grammar import ESCAPED, OBJECT, STRING
 from sparkwire.kernels.json_members import MANY, mark_repeats
-from sparkwire.kernels.json_values import join_lists
+from sparkwire.kernels.json_texts import join_lists
 
 _BRACES: Final = (ord("{"), ord("}"))
 

@@ -15,7 +15,7 @@ from sparkwire.kernels.base64 import measure_decoded, write_decoded
 from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
 from sparkwire.kernels.json_members import Members, count_members, find_last, list_members, list_roots
 from sparkwire.kernels.json_scan import Paths, number_runs, scan_documents, scratch
-from sparkwire.kernels.json_values import (
+from sparkwire.kernels.json_texts import (
     measure_canonical,
     measure_texts,
     read_integers,

@@ -15,7 +15,7 @@ from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, lists, primitive, struct, to_codes
 from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Distinct, Documents, Values
-from sparkwire.datahub.images import Declared
+from sparkwire.datahub.images import DeclaredTypes
 from sparkwire.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ABSENT, OBJECT
@@ -111,7 +111,7 @@ class BlobColumn:
         return DeclaredColumns(found, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
 
     @cached_property
-    def declared(self) -> Declared:
+    def declared(self) -> DeclaredTypes:
         """The columns' names and types by row, items without a name left as NULL."""
         columns = self.columns
         codes = np.maximum(columns.distinct.codes, 0)
@@ -119,7 +119,7 @@ class BlobColumn:
         offsets = columns.offsets if len(columns.offsets) > 1 else np.zeros(2, np.int32)
         firsts = np.where(none, 0, offsets[:-1][codes]).astype(np.int32)
         lasts = np.where(none, 0, offsets[1:][codes]).astype(np.int32)
-        return Declared(firsts, lasts, columns.names, columns.types)
+        return DeclaredTypes(firsts, lasts, columns.names, columns.types)
 
     @cached_property
     def keys(self) -> tuple[Distinct, npt.NDArray[np.int32], pa.Array]:

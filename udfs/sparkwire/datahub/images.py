@@ -18,7 +18,7 @@ from sparkwire.core.json_values import Ranges, Values, by_row
 from sparkwire.datahub.layout import DATE
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
 from sparkwire.kernels.json_grammar import NULL
-from sparkwire.kernels.json_values import measure_texts, read_integers, write_texts
+from sparkwire.kernels.json_texts import measure_texts, read_integers, write_texts
 from sparkwire.kernels.times import write_timestamp
 
 _BRACKETS: Final = (ord("["), ord("]"))
@@ -29,7 +29,7 @@ _LAST_DATE: Final = 253_402_300_799_999
 _DATE_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss.SSSZ")
 
 
-class Declared:
+class DeclaredTypes:
     """What ``schema.dataColumn`` says, by row: names and types of columns."""
 
     def __init__(self, firsts: npt.NDArray[np.int32], lasts: npt.NDArray[np.int32], names: pa.Array, types: pa.Array):
@@ -42,7 +42,7 @@ class Declared:
         return np.asarray(dates.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def text_map(images: Images, declared: Declared) -> pa.Array:
+def text_map(images: Images, declared: DeclaredTypes) -> pa.Array:
     """MAP<STRING, STRING>: every column's value as text, a DATE in ISO 8601, null as NULL."""
     dates = _dates(images, declared)
     return json_images.text_map(
@@ -50,7 +50,7 @@ def text_map(images: Images, declared: Declared) -> pa.Array:
     )
 
 
-def _dates(images: Images, declared: Declared) -> Bools | None:
+def _dates(images: Images, declared: DeclaredTypes) -> Bools | None:
     """Which members are declared as DATE; None if no message declares any."""
     if not declared.is_date.any():
         return None

@@ -26,9 +26,9 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Codes, Ranges, Values, by_row
 from sparkwire.core.table_names import Table
+from sparkwire.datahub.blob_tables import of_table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
-from sparkwire.datahub.table_columns import of_table
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
 

@@ -23,9 +23,9 @@ from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
 from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.change_rows import Changes, Side, changes_of
+from sparkwire.debezium.change_rows import Changes, MessageSide, changes_of
 from sparkwire.debezium.layout import UNAVAILABLE
-from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
 from sparkwire.debezium.typed_images import Versions
 
@@ -145,7 +145,7 @@ def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 class AvroSide(NamedTuple):
     """Values or keys as JSON, and what is wrong with those that cannot be read."""
 
-    side: Side
+    side: MessageSide
     errors: pa.Array
     """STRING, NULL where all is well"""
 
@@ -175,7 +175,7 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> AvroSide:
     column = pa.concat_arrays(parts).take(primitive(places))
     names = pa.array([*(schema.name for schema in known), None], pa.string()).take(pa.array(chosen % (len(known) + 1)))
     types = [schema_types(schema.connect) if schema.connect else {} for schema in known]
-    return AvroSide(Side(column, Messages(column), Declared(Versions(chosen, types), names)), errors)
+    return AvroSide(MessageSide(column, Messages(column), Declared(Versions(chosen, types), names)), errors)
 
 
 def avro_change_rows(

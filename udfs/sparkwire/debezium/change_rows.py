@@ -39,11 +39,11 @@ from sparkwire.debezium.layout import (
     UPSERT,
 )
 from sparkwire.debezium.message_fields import FIELDS
-from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, embedded, name_parts, of_table, typed
 from sparkwire.debezium.typed_images import (
-    Entries,
     JsonRows,
+    MapEntries,
     TypedImages,
     named_lists,
     read_images,
@@ -94,7 +94,7 @@ def row_schema(columns: Mapping[str, str]) -> pa.Schema:
     )
 
 
-class Side(NamedTuple):
+class MessageSide(NamedTuple):
     """The values or the keys of records, as JSON, and what their schemas say."""
 
     column: pa.Array
@@ -102,10 +102,10 @@ class Side(NamedTuple):
     declared: Declared
 
 
-def json_side(column: pa.Array) -> Side:
+def json_side(column: pa.Array) -> MessageSide:
     """Of JSON, with schemas in it or not."""
     scan = Messages(column)
-    return Side(column, scan, embedded(scan))
+    return MessageSide(column, scan, embedded(scan))
 
 
 def change_rows(
@@ -140,10 +140,10 @@ def change_rows(
 
 
 def changes_of(
-    messages: Side,
+    messages: MessageSide,
     table: Table | None,
     columns: Mapping[str, str],
-    keys: Side | None,
+    keys: MessageSide | None,
     topics: pa.Array | None,
     placeholder: str,
 ) -> Changes:
@@ -185,7 +185,7 @@ def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
     return values.texts(found.at(rows))
 
 
-def _of_before(before: TypedImages, after: TypedImages) -> list[Entries]:
+def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
     """What is unexpected in the before image, told from the same in the after image by its name."""
     both = bools_of(after.column.is_valid())
     found = []
@@ -204,12 +204,12 @@ def key_names(keys: pa.Array) -> pa.Array:
     return _key_names(json_side(keys), np.arange(len(keys)))
 
 
-def _key_names(keys: Side, rows: Ints) -> pa.Array:
+def _key_names(keys: MessageSide, rows: Ints) -> pa.Array:
     images = Images(_key_objects(keys, rows))
     return lists(images.listed.firsts, images.names, images.present)
 
 
-def _key_objects(keys: Side, rows: Ints) -> values.Values:
+def _key_objects(keys: MessageSide, rows: Ints) -> values.Values:
     return keys.scan.roots_at(rows).only(bools_of(keys.column.is_valid())[rows])
 
 
@@ -218,7 +218,7 @@ def key_rows(keys: pa.Array, columns: Mapping[str, str]) -> pa.Array:
     return _key_images(json_side(keys), np.arange(len(keys)), typed(columns)).column
 
 
-def _key_images(keys: Side, rows: Ints, types: Mapping[str, Type]) -> TypedImages:
+def _key_images(keys: MessageSide, rows: Ints, types: Mapping[str, Type]) -> TypedImages:
     source = JsonRows(_key_objects(keys, rows), types, np.zeros(len(rows), np.bool_), UNAVAILABLE)
     return read_images(source, types, keys.declared.of(rows))
 
@@ -236,12 +236,12 @@ def _or_else(images: TypedImages, others: TypedImages, chosen: Bools) -> TypedIm
     return TypedImages(column, np.where(chosen[:, None], others.unavailable, images.unavailable), unexpected)
 
 
-def _only(entry: Entries, chosen: Bools) -> Entries:
+def _only(entry: MapEntries, chosen: Bools) -> MapEntries:
     kept = np.flatnonzero(chosen[entry.rows])
-    return Entries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
+    return MapEntries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
 
 
-def _tombstones(messages: Side, keys: Side, topics: pa.Array | None, table: Table | None) -> Bools:
+def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | None, table: Table | None) -> Bools:
     """Messages without a value whose key is of the table, as far as it can be told."""
     dead = (~bools_of(messages.column.is_valid()) | messages.scan.tombstones) & bools_of(keys.column.is_valid())
     if table is None or not dead.any():

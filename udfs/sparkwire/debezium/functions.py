@@ -7,7 +7,7 @@ from typing import Final
 from sparkwire.core.builders import scalar_functions, struct_function
 from sparkwire.core.function import Format
 from sparkwire.debezium.message_fields import FIELDS
-from sparkwire.debezium.messages import messages_of
+from sparkwire.debezium.scanned_messages import messages_of
 
 _UPDATE: Final = (
     b'{"before":{"id":7,"note":"new"},"after":{"id":7,"note":"paid"},"source":{"version":"3.3.0.Final",'

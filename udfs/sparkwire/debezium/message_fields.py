@@ -18,7 +18,7 @@ from sparkwire.core.column import binary_of, from_codes, micros, primitive, time
 from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Values
 from sparkwire.debezium.layout import OPERATION_NAMES, is_added
-from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.kernels.json_grammar import ESCAPED, STRING
 from sparkwire.kernels.json_scan import tree_of
 

@@ -18,7 +18,7 @@ from sparkwire.core.json_values import Values
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.connect_types import Type, combined, of_schema, type_of
 from sparkwire.debezium.message_fields import row_fields
-from sparkwire.debezium.messages import Messages
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.typed_images import Versions
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import NULL

@@ -48,7 +48,7 @@ _ENDLESS: Final = {
 _WORDS: Final = {text: word for word, texts in _ENDLESS.items() for text in texts}
 
 
-class Entries(NamedTuple):
+class MapEntries(NamedTuple):
     """What is unexpected: names and texts of values, in any order."""
 
     rows: Ints
@@ -76,7 +76,7 @@ class RowSource(Protocol):
     def texts(self, name: str, rows: Ints) -> pa.Array:
         """STRING: the column's values in these rows, as the message has them."""
 
-    def unknown(self) -> list[Entries]:
+    def unknown(self) -> list[MapEntries]:
         """Values under other names than those of the table's columns."""
 
 
@@ -98,7 +98,7 @@ class TypedImages(NamedTuple):
     """STRUCT, NULL where there is no image"""
     unavailable: Bools
     """rows by columns: which values the message has not, although they exist"""
-    unexpected: list[Entries]
+    unexpected: list[MapEntries]
 
 
 def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versions) -> TypedImages:
@@ -112,7 +112,7 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
         if refused.any():
             rows = np.flatnonzero(refused)
             texts = pa.array([_WORDS.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
-            unexpected.append(Entries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
+            unexpected.append(MapEntries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
     return TypedImages(struct(found, source.present), unavailable, unexpected)
 
 
@@ -146,7 +146,7 @@ def _typed(wire: Wire, said: Type, asked: Type) -> tuple[pa.Array, Bools, Bools]
     return column, wire.unavailable, wire.there & ~wire.unavailable & ~bools_of(column.is_valid())
 
 
-def unexpected_map(entries: Sequence[Entries], rows: int) -> pa.Array:
+def unexpected_map(entries: Sequence[MapEntries], rows: int) -> pa.Array:
     """MAP<STRING, STRING>, NULL where nothing is unexpected."""
     if not entries:
         return pa.nulls(rows, pa.map_(pa.string(), pa.string()))
@@ -242,7 +242,7 @@ class JsonRows:
     def texts(self, name: str, rows: Ints) -> pa.Array:
         return values.texts(self.value(name, rows))
 
-    def unknown(self) -> list[Entries]:
+    def unknown(self) -> list[MapEntries]:
         known = (self.documents.kinds != ABSENT).sum(axis=0)
         rows = np.flatnonzero(self.present & (known != self.objects.counts))
         if not len(rows):
@@ -258,7 +258,7 @@ class JsonRows:
             shown &= ~images.superseded
         places = np.flatnonzero(shown)
         texts = values.texts(images.listed.values.at(places))
-        return [Entries(rows[images.rows[places]], images.names.take(primitive(places)), texts)]
+        return [MapEntries(rows[images.rows[places]], images.names.take(primitive(places)), texts)]
 
 
 def _sizes(text: str) -> tuple[int, ...]:

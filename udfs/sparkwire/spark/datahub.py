@@ -12,8 +12,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.core.table_names import Table, table_of
+from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
-from sparkwire.datahub.table_columns import declarations, latest_columns
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from sparkwire.spark.frames import check_binary, others
 

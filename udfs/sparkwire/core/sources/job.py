@@ -30,8 +30,8 @@ from typing import Final
 from sparkwire.core.sources.done import is_done
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
+from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
 from sparkwire.core.sources.process import Process, is_gone, is_here, this_process
-from sparkwire.core.sources.versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
 
 _PATIENCE: Final = 30.0
 """with a job that is at work [s]"""

@@ -39,7 +39,7 @@ class ReadFile(NamedTuple):
     """checksum of the bytes before its end"""
 
 
-class Unread(NamedTuple):
+class UnreadFile(NamedTuple):
     """A file of which something has not been read, and where that begins."""
 
     file: File
@@ -120,7 +120,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
             return []
         file = spans[0][0]
         first = Begin(at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
-        files = [Unread(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
+        files = [UnreadFile(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
         # A stream that is a file has the name that the file has now.
         stream = name if self.query.by_directory else file.name
         parts = stream_parts(stream, files, self.query.max_split_bytes, first)
@@ -176,11 +176,11 @@ def _key(file: File) -> int:
     return zlib.crc32(plain_name(file).encode())
 
 
-def unread(files: Sequence[File], at: EventOffset) -> list[Unread]:
+def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
     """The files that have not been read to their end, that which is at hand first."""
     rest = [file for file in files if not _is_as_read(file, at)]
     read = {one.name: one.size for one in at.read}
-    found = [Unread(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest]
+    found = [UnreadFile(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest]
     return sorted(found, key=lambda one: plain_name(one.file) != at.file)
 
 
@@ -286,13 +286,13 @@ def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) 
         return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
 
 
-def _read(one: Unread) -> ReadFile:
+def _read(one: UnreadFile) -> ReadFile:
     """What is known of a file that has been read to its end."""
     with OpenFile(one.file) as source:
         return ReadFile(_key(one.file), source.size, tail_of(source, source.size))
 
 
-def _boundaries(files: Sequence[Unread], start: EventOffset) -> Iterator[EventOffset]:
+def _boundaries(files: Sequence[UnreadFile], start: EventOffset) -> Iterator[EventOffset]:
     """The places between two windows after ``start``; of their files those before are not named."""
     window, scn = Open(start.window), start.scn
     for k, (file, position) in enumerate(files):
