@@ -10,10 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
+from sparkwire.kernels.cache import announcement
 from tests.support import ROOT
 
 _WITH_A_JVM = {"docs", "integration", "spark"}
 
+# Whether compiling takes so long that it is announced is a matter of the machine: no test sees it in its log.
+announcement.made = True
 # Workers have to be the Python that has the package.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Every session's settings, those of children too.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkwire.kernels.cache import KernelCache
-from tests.kernels.test_jit_cache import CALL, House
+from tests.kernels.test_jit_cache import CALL, House, without_announcement
 
 pytestmark = pytest.mark.process
 
@@ -60,7 +60,7 @@ from types import SimpleNamespace
 def called(house: House, breaks: str) -> tuple[list[int], list[str]]:
     """What a child printed, and the lines of its log."""
     output, log = house.start(f"{IMPORTS}\n{breaks}\n{CALL}").communicate(timeout=60)
-    return json.loads(output or "[]"), log.splitlines()
+    return json.loads(output or "[]"), without_announcement(log).splitlines()
 
 
 @pytest.fixture
