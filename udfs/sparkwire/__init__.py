@@ -20,18 +20,23 @@ if TYPE_CHECKING:
     from sparkwire import avro, databus, datahub, debezium, kafka, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.explanation import Explanation
+    from sparkwire.cdc.api import current, merge, merged
     from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "databus", "datahub", "debezium", "doctor", "explain", "kafka", "publish", "read",
-    "register", "samples", "sql_functions",
+    "FUNCTIONS", "Function", "avro", "current", "databus", "datahub", "debezium", "doctor", "explain", "kafka", "merge",
+    "merged", "publish", "read", "register", "samples", "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 
 # Loaded when first asked for: who imports one format should not wait for all of them.
 _MODULES = ("avro", "databus", "datahub", "debezium", "kafka", "sql_functions")
-_HOMES = {"FUNCTIONS": "sparkwire.catalogue", "Function": "sparkwire.core.function"}
+_HOMES = {
+    "FUNCTIONS": "sparkwire.catalogue",
+    "Function": "sparkwire.core.function",
+    **dict.fromkeys(("current", "merge", "merged"), "sparkwire.cdc.api"),
+}
 
 
 def __getattr__(name: str) -> Any:

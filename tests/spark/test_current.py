@@ -1,0 +1,120 @@
+"""The table that changes come to: random histories, shuffled and repeated, against a dictionary."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from random import Random
+
+import pyspark.sql.functions as F
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from tests.support.change_history import SCHEMA, ChangeHistory, as_table
+
+FORMS = {
+    "plain": {"moves": False, "lacks": False},
+    "truncates": {"truncates": True, "lacks": False},
+    "lacking values": {"truncates": False},
+    "everything": {"truncates": True},
+}
+
+
+def history(form: str, seed: int, steps: int = 600) -> ChangeHistory:
+    return ChangeHistory(Random(seed), **FORMS[form]).run(steps)
+
+
+def frame(spark: SparkSession, some: ChangeHistory) -> DataFrame:
+    return spark.createDataFrame(some.delivered(), SCHEMA).repartition(3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(2))
+def test_current_is_the_dictionary(spark: SparkSession, form: str, seed: int) -> None:
+    some = history(form, seed)
+    rows = sparkwire.current(frame(spark, some)).collect()
+    assert as_table(rows) == some.table
+    assert {(row["shop"], row["id"]): row["_order_"] for row in rows} == {key: some.written[key] for key in some.table}
+    if form != "plain":
+        assert any(change[-3] for change in some.changes) or not FORMS[form].get("lacks", True)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_as_of_an_order(spark: SparkSession, seed: int) -> None:
+    some = history("everything", 100 + seed)
+    order, table = some.points[300 + 100 * seed]
+    rows = sparkwire.current(frame(spark, some), as_of=order).collect()
+    assert as_table(rows) == table
+
+
+def test_as_of_a_time(spark: SparkSession) -> None:
+    rows = [("INSERT", 1, datetime(2024, 1, 1), 7), ("DELETE", 2, datetime(2024, 1, 3), 7)]
+    changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _time_ TIMESTAMP, id INT")
+    for time, there in (("2023-12-31", 0), (datetime(2024, 1, 1), 1), ("2024-01-02 23:59", 1), ("2024-01-03", 0)):
+        assert sparkwire.current(changes, "id", as_of=time).count() == there
+
+
+def test_an_order_with_parts(spark: SparkSession) -> None:
+    """Those of Databus and DataHub."""
+    schema = "_op_ STRING, _order_ STRUCT<scn: BIGINT, file: STRING, position: BIGINT>, id INT, v STRING"
+    rows = [
+        ("UPSERT", (10, "a", 900), 1, "first"),
+        ("UPSERT", (10, "b", 1), 1, "again"),
+        ("DELETE", (11, "b", 2), 1, None),
+    ]
+    changes = spark.createDataFrame(rows[::-1], schema)
+    for order, there in ((9, []), ((10, "a"), ["first"]), (10, ["again"]), ({"scn": 10}, ["again"]), (11, [])):
+        assert [row["v"] for row in sparkwire.current(changes, "id", as_of=order).collect()] == there
+    numbers = spark.createDataFrame(
+        [("INSERT", (2, "99"), 1, "x"), ("DELETE", (3, "100"), 1, None)],
+        "_op_ STRING, _order_ STRUCT<digits: INT, number: STRING>, id INT, v STRING",
+    )
+    assert [sparkwire.current(numbers, "id", as_of=n).count() for n in (98, "99", 99, 100)] == [0, 1, 1, 0]
+    with pytest.raises(ValueError, match="as_of takes an order with the parts scn, file, position"):
+        sparkwire.current(changes, "id", as_of=(1, "a", 2, 3))
+
+
+def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
+    plain = spark.range(1)
+    with pytest.raises(
+        ValueError, match=r"current takes a DataFrame of sparkwire\.changes, and this one has no column _op_"
+    ):
+        sparkwire.current(plain, "id")
+    changes = plain.select("id", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
+    with pytest.raises(ValueError, match=r"the key of the table is not known: give keys="):
+        sparkwire.current(changes)
+    with pytest.raises(ValueError, match="keys among the table's columns id; there is no nr"):
+        sparkwire.current(changes, ["nr"])
+    untold = changes.withColumn("_keys_", F.lit(None).cast("ARRAY<STRING>"))
+    with pytest.raises(ValueError, match="no message tells the primary key"):
+        sparkwire.current(untold)
+    told = changes.withColumn("_keys_", F.array(F.lit("id")))
+    assert sparkwire.current(told).count() == 1
+    with pytest.raises(ValueError, match="messages tell different primary keys"):
+        sparkwire.current(told.union(changes.withColumn("_keys_", F.array(F.lit("nr")))))
+    stream = (
+        spark.readStream.format("rate").load().select("value", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
+    )
+    with pytest.raises(ValueError, match="current takes a batch, and this is a stream"):
+        sparkwire.current(stream, "value")
+
+
+def test_two_tables_are_no_table(spark: SparkSession) -> None:
+    rows = [("INSERT", 1, "a.orders", 1), ("INSERT", 2, "b.orders", 2)]
+    changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
+    with pytest.raises(PySparkException, match=r"the changes are of two tables, a\.orders and b\.orders"):
+        sparkwire.current(changes, "id").collect()
+    assert sparkwire.current(changes.where("_table_ = 'a.orders'"), "id").count() == 1
+
+
+def test_changes_are_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Unless values are missing: the branch that looks for them falls away when the query has found that there are none."""
+    for form, looks in (("plain", False), ("everything", True)):
+        frame(spark, history(form, 7, 100)).write.mode("overwrite").parquet(f"{tmp_path}/{form}")
+        now = sparkwire.current(spark.read.parquet(f"{tmp_path}/{form}"), ["shop", "id"])
+        now.collect()
+        plan = now._jdf.queryExecution().executedPlan().toString().partition("== Initial Plan ==")[0]
+        assert plan.count("FileScan parquet") == 1 + looks
+        assert ("Window" in plan) == looks

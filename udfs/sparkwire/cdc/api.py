@@ -1,0 +1,118 @@
+"""Change data as tables: the table now, and the table kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+
+def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_of: Any = None) -> DataFrame:
+    """The table that changes come to: the newest row of every key that is not deleted.
+
+    The order of the rows does not matter, nor do changes that come twice or late. A change of the key moves the row, a
+    TRUNCATE ends every row before it, and a value that a message does not tell is the one that was there. Rows with an
+    ``_error_`` do not count.
+
+    Parameters
+    ----------
+    changes
+        a batch of `sparkwire.changes`, of one table. Over a stream take `sparkwire.merge`.
+    keys
+        names of the primary key's columns; by default those that the messages tell
+    as_of
+        the table as it was: a ``datetime`` or its text, compared with ``_time_``, or an order, compared with ``_order_``. Of an
+        order with parts the first will do: ``as_of=4711`` is the table after SCN 4711 of Databus.
+
+    Returns
+    -------
+    DataFrame
+        the table's columns, then ``_order_`` and ``_time_`` of each row's last change
+
+    Raises
+    ------
+    ValueError
+        where the key is not known, ``changes`` is a stream or has not the columns of `sparkwire.changes`: one sentence. A
+        query over changes of two tables fails.
+
+    Examples
+    --------
+    >>> orders = sparkwire.changes(events, "event", format="databus", table="com.shop.Orders", schemas="/schemas")
+    >>> sparkwire.current(orders, as_of=datetime(2024, 1, 31)).count()
+    """
+    from sparkwire.spark.current import current
+
+    return current(changes, keys, as_of)
+
+
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: str | PathLike[str] | None = None,
+    trigger: Mapping[str, Any] | str | None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> StreamingQuery | None:
+    """Keep a table up to date with changes: after each batch it is what `current` gives of all changes so far.
+
+    A change counts only if its order is greater than that of the row's last change. So a batch that is merged again, a query that
+    was killed, and changes that come late or twice leave the same table. Deleted rows are remembered, and do not come back.
+
+    New columns of the changes are added to the target, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
+    more digits. Rows with an ``_error_`` are left out: write ``changes.where("_error_ IS NOT NULL")`` elsewhere to see them.
+
+    Parameters
+    ----------
+    changes
+        of `sparkwire.changes`, of one table, a batch or a stream
+    target
+        a table of Delta or Iceberg: its name, ``delta.`/path` ``, or the path of a Delta table; or a directory, any other text
+        with a slash, for Parquet. Read a directory with `merged`. What does not exist is created.
+    keys
+        names of the primary key's columns; by default those that the messages tell
+    checkpoint
+        of a stream: the directory of its own where it notes how far it has come
+    trigger
+        of a stream: ``"10 seconds"``, or what ``DataStreamWriter.trigger`` takes, as in ``{"availableNow": True}``
+    deletes
+        "remove", or "keep": a deleted row stays with ``_deleted_`` TRUE
+
+    Returns
+    -------
+    StreamingQuery | None
+        the query that runs, of a stream
+
+    Raises
+    ------
+    ValueError
+        where the key is not known, or the target has not the columns of a merged table, another key, or a column of a type that
+        cannot be widened: one sentence.
+    RuntimeError
+        where somebody else writes to the target.
+
+    Examples
+    --------
+    >>> sparkwire.merge(changes, "/lake/orders", checkpoint="/lake/orders.checkpoint", trigger={"availableNow": True})
+    >>> sparkwire.merge(changes, "lake.shop.orders", deletes="keep")
+    """
+    from sparkwire.spark.merge import merge
+
+    query: StreamingQuery | None = merge(changes, target, keys, checkpoint, trigger, deletes)
+    return query
+
+
+def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
+    """A table that `merge` keeps, as it is now: of a directory the newest whole version.
+
+    Examples
+    --------
+    >>> sparkwire.merged(spark, "/lake/orders").where("amount > 100")
+    """
+    from sparkwire.spark.merge import merged
+
+    return merged(spark, target)

@@ -1,0 +1,53 @@
+"""Values that came with a change of the key: they were last written under the old key, perhaps under one before that.
+
+A *departure* is the row that the old key had when it was given up, named by the event that gave it up. A row that lacks values
+names the event by which it arrived; so the chain of departures leads to where they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The rows that are wanted, with their missing values.
+
+    Parameters
+    ----------
+    rows
+        ``wanted BOOLEAN``, ``departure STRING`` (of a departure the event), ``arrival STRING``, ``missing ARRAY<STRING>`` (names
+        of the columns whose values came with the arrival), ``row STRUCT``, and what else there is
+    columns
+        the columns of the table, in the order of the fields of ``row``
+    """
+    missing: list[set[str]] = [set(names or ()) for names in rows["missing"].to_pylist()]
+    arrivals: list[Any] = rows["arrival"].to_pylist()
+    departures = {event: k for k, event in enumerate(rows["departure"].to_pylist()) if event is not None}
+    wanted = np.flatnonzero(rows["wanted"].to_numpy(zero_copy_only=False))
+    row = rows["row"].combine_chunks()
+    row = row if isinstance(row, pa.StructArray) else pa.concat_arrays(row.chunks)
+    fields = []
+    for name, field in zip(columns, row.flatten(), strict=True):
+        places = [_written(name, int(k), missing, arrivals, departures) for k in wanted]
+        fields.append(field.take(pa.array(places, pa.int64())))
+    chosen = rows.take(pa.array(wanted))
+    settled = pa.StructArray.from_arrays(fields, fields=list(row.type))
+    return chosen.set_column(chosen.schema.get_field_index("row"), chosen.schema.field("row"), settled)
+
+
+def _written(
+    name: str, at: int, missing: Sequence[set[str]], arrivals: Sequence[Any], departures: dict[Any, int]
+) -> int | None:
+    """The row in which the value of a column was written; None where no row of these has it."""
+    seen = set()
+    while name in missing[at]:
+        seen.add(at)
+        before = departures.get(arrivals[at])
+        if before is None or before in seen:
+            return None
+        at = before
+    return at

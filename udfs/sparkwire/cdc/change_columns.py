@@ -1,0 +1,78 @@
+"""The columns of a change table, and what its operations do to a table.
+
+columns of the input | _op_ _order_ _time_ _table_ _transaction_ _keys_ _before_ | columns of the table | _unavailable_
+_unexpected_ _error_
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+OP, ORDER, TIME, TABLE, TRANSACTION, KEYS, BEFORE = (
+    "_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_",
+)  # fmt: skip
+UNAVAILABLE, UNEXPECTED, ERROR = "_unavailable_", "_unexpected_", "_error_"
+DELETED: Final = "_deleted_"
+"""of a merged table that keeps deleted rows: whether the row is deleted"""
+
+HEAD: Final = {
+    OP: "What happened: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ or TRUNCATE; NULL where a corrupt message "
+    "does not tell.",
+    ORDER: "Sorts the changes of a key, the oldest first.",
+    TIME: "When it happened.",
+    TABLE: "The table's name.",
+    TRANSACTION: "The transaction's id; NULL where the system does not tell.",
+    KEYS: "Names of the primary key's columns.",
+    BEFORE: "The row before the change, or only its key where the system does not tell more; else NULL.",
+}
+TAIL: Final = {
+    UNAVAILABLE: "Columns that have a value which the message does not tell; they are NULL in the row.",
+    UNEXPECTED: "The text of each value that has no column, or does not fit its column.",
+    ERROR: "What is wrong with the message; NULL where it is valid.",
+}
+DOCS: Final[Mapping[str, str]] = HEAD | TAIL
+
+INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE = (
+    "INSERT", "UPDATE", "UPDATE_BEFORE", "UPSERT", "DELETE", "READ", "TRUNCATE",
+)  # fmt: skip
+LIVE: Final = (INSERT, UPDATE, UPSERT, READ)
+"""operations after which the row is there"""
+OPERATIONS: Final = (INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE)
+
+KEYS_KNOWN: Final = "sparkwire.keys"
+"""in the metadata of `_keys_`: the names, where they are known before the data are read"""
+NEVER: Final = "sparkwire.never"
+"""in the metadata of a column that is NULL in every row"""
+
+
+def table_columns(names: Sequence[str], before: Iterable[str] | None) -> list[str]:
+    """The columns of the table among those of a change table, whose `_before_` has the fields ``before``.
+
+    Without `_before_`: every column that is none of a change table's own.
+    """
+    others = [name for name in names if name not in DOCS]
+    if before is None:
+        return others
+    inside = set(before)
+    return [name for name in others if name in inside]
+
+
+def check_columns(names: Sequence[str], function: str) -> None:
+    """ValueError where the columns are not those of a change table."""
+    missing = [name for name in (OP, ORDER) if name not in names]
+    if missing:
+        raise ValueError(f"{function} takes a DataFrame of sparkwire.changes, and this one has no column {missing[0]}")
+
+
+def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> None:
+    """ValueError where the keys are none, or not columns of the table."""
+    if not keys:
+        raise ValueError(f"{function} takes keys: the names of the primary key's columns, got none")
+    absent = [name for name in keys if name not in columns]
+    if absent:
+        raise ValueError(
+            f"{function} takes keys among the table's columns {', '.join(columns)}; there is no {absent[0]}"
+        )
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"{function} takes each key column once, got {', '.join(keys)}")

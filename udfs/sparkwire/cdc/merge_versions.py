@@ -1,0 +1,120 @@
+"""A directory that holds a table of Parquet in whole versions, of which one small file names the newest.
+
+    _latest     versions/00000007-5f2b91c4/part=rows, the folder that readers read
+    _lock       locked by the process that writes, whose name it has
+    versions/   one folder for each version: ``part=rows``, what is known of deleted rows, `details.json`
+
+A version is complete before it is named, and naming it is one atomic step. The newest few stay, for readers that have begun.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pyarrow import fs
+
+from sparkwire.core.sources.staging import Folder
+
+LATEST: Final = "_latest"
+ROWS, DELETED, TRUNCATED = "rows", "deleted", "truncated"
+"""parts of a version: the table, and what keeps late changes from coming back: deleted rows, and the last TRUNCATE"""
+_LOCK, _VERSIONS, _DETAILS = "_lock", "versions", "details.json"
+_KEPT: Final = 3
+
+
+class MergeFolder(Folder):
+    """The directory of a merged table."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path.rstrip("/")
+
+    def newest(self) -> str | None:
+        """The folder of the newest version, relative; None before the first.
+
+        ValueError where the directory holds something else.
+        """
+        named = self.read(LATEST)
+        if named is not None:
+            return named.decode().strip().rpartition("/")[0]
+        strange = [name for name in self.names() if not name.startswith((_LOCK, f"{LATEST}."))]
+        strange += [name for name in self._folders("") if name != _VERSIONS]
+        if strange:
+            raise ValueError(f"{self.path} is no table of merge, for it holds {strange[0]}: name an empty directory")
+        return None
+
+    def shown_part(self, version: str, part: str) -> str:
+        """Where Spark finds a part of a version."""
+        return f"{self.path}/{version}/part={part}"
+
+    def has_part(self, version: str, part: str) -> bool:
+        return f"part={part}" in self._folders(version)
+
+    def details(self, version: str) -> dict[str, Any]:
+        """What the writer of a version noted."""
+        found: dict[str, Any] = json.loads(self.read(f"{version}/{_DETAILS}") or b"{}")
+        return found
+
+    def next_version(self, newest: str | None) -> str:
+        """A folder that does not exist yet."""
+        number = 0 if newest is None else int(newest.rpartition("/")[2].partition("-")[0])
+        return f"{_VERSIONS}/{number + 1:08d}-{uuid.uuid4().hex[:8]}"
+
+    def publish(self, version: str, newest: str | None, details: Mapping[str, Any]) -> None:
+        """Make a version the newest, and delete those that nobody needs.
+
+        RuntimeError where another one was published since ``newest`` was.
+        """
+        self.write(f"{version}/{_DETAILS}", json.dumps(details).encode())
+        if self.newest() != newest:
+            raise RuntimeError(f"somebody else writes to {self.path}: a table has one merge at a time")
+        self.write(LATEST, f"{version}/part={ROWS}\n".encode())
+        for old in self._old(version):
+            self._opened[0].delete_dir(self.full(f"{_VERSIONS}/{old}"))
+
+    def _old(self, newest: str) -> list[str]:
+        """The versions that go: all but the newest few, and what interrupted merges have left."""
+        own = newest.rpartition("/")[2]
+        before = sorted(name for name in self._folders(_VERSIONS) if name < own and self._is_whole(name))
+        kept = {own, *before[-(_KEPT - 1) :]}
+        return [name for name in self._folders(_VERSIONS) if name not in kept]
+
+    def _is_whole(self, name: str) -> bool:
+        return self.read(f"{_VERSIONS}/{name}/{_DETAILS}") is not None
+
+    def _folders(self, name: str) -> list[str]:
+        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
+        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else writes meanwhile. The lock is the kernel's, so a process that dies gives it up.
+
+        RuntimeError where somebody else does. On storage other than a local file system there is no lock: there `publish` fails.
+        """
+        self.make("")
+        if not self.is_local:
+            yield
+            return
+        with Path(self.full(_LOCK)).open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                holder = file.read().strip() or "another process"
+                raise RuntimeError(
+                    f"{self.path} is being written to by {holder}: a table has one merge at a time"
+                ) from None
+            file.seek(0)
+            file.truncate()
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield

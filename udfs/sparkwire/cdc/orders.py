@@ -1,0 +1,40 @@
+"""What `_order_` is made of: Databus has (scn, file, position), DataHub a sequence id, Debezium an offset or a position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NUMBER: Final = pa.struct([("digits", pa.int32()), ("number", pa.string())])
+"""A whole number of any length: these sort as the numbers do."""
+
+
+def numbers(texts: pa.Array) -> pa.Array:
+    """Whole numbers written in digits, as NUMBER; NULL where a text is none."""
+    plain = pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), pc.utf8_ltrim(texts, "0"), None)
+    digits = pc.cast(pc.utf8_length(plain), pa.int32())
+    return pa.StructArray.from_arrays([digits, plain], fields=list(NUMBER), mask=pc.is_null(plain))
+
+
+def as_order(value: Any, names: Sequence[str]) -> list[Any]:
+    """The first parts of an order, or all of them, out of what a user writes: a Row, a dict, a tuple, or one value.
+
+    ValueError where it is none of an order with these parts.
+    """
+    if list(names) == NUMBER.names and isinstance(value, int | str | Decimal):
+        text = str(int(value))
+        return [0 if text == "0" else len(text), "" if text == "0" else text]
+    if isinstance(value, Mapping):
+        if set(value) - set(names):
+            raise ValueError(
+                f"as_of takes an order with the parts {', '.join(names)}, got {', '.join(map(str, value))}"
+            )
+        return [value[name] for name in names if name in value]
+    parts = list(value) if isinstance(value, tuple | list) else [value]
+    if not parts or len(parts) > len(names):
+        raise ValueError(f"as_of takes an order with the parts {', '.join(names)}, got {value!r}")
+    return parts

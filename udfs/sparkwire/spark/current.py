@@ -1,0 +1,335 @@
+"""The table that a change table comes to: the latest change of every key.
+
+One aggregation: of each key the row with the greatest order. What is more happens only where the data have it: AQE drops the
+branches whose broadcast side turns out to be empty.
+
+- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a group of its own.
+- A change that names another key in ``_before_`` counts for both: the old key is gone, with the same order.
+- A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them; one that came by a
+  change of the key goes on with the rows of the old key before it (`settled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql.types import ArrayType, StringType, StructType, TimestampType
+
+from sparkwire.cdc.arrivals import settle
+from sparkwire.cdc.change_columns import (
+    BEFORE,
+    ERROR,
+    KEYS,
+    KEYS_KNOWN,
+    LIVE,
+    NEVER,
+    OP,
+    ORDER,
+    TABLE,
+    TIME,
+    TRUNCATE,
+    UNAVAILABLE,
+    check_columns,
+    check_keys,
+    table_columns,
+)  # fmt: skip
+from sparkwire.cdc.orders import as_order
+from sparkwire.spark.frames import quoted
+
+_NAMES: Final = ArrayType(StringType())
+_USES_TABLES: Final = "coalesce(first_table <= {0} AND last_table <= {0}, true)"
+"""Always true. Every branch asks for all that the aggregation gives, so that Spark runs one and reuses it in the others."""
+
+
+class Table(NamedTuple):
+    """What is known of a table before its changes are read."""
+
+    columns: list[str]
+    keys: list[str]
+    schema: StructType
+    """of the change table"""
+
+    @classmethod
+    def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> Table:
+        """ValueError where ``changes`` is no change table, or the keys are not known: one sentence."""
+        schema = changes.schema
+        check_columns(schema.names, function)
+        columns = table_columns(schema.names, _fields(schema))
+        own = [keys] if isinstance(keys, str) else list(keys) if keys is not None else keys_of(changes, function)
+        check_keys(own, columns, function)
+        return cls(columns, own, schema)
+
+    @property
+    def values(self) -> list[str]:
+        """The columns that are not of the key."""
+        return [name for name in self.columns if name not in self.keys]
+
+    @property
+    def may_lack_values(self) -> bool:
+        """Whether a row may have `_unavailable_` columns."""
+        return UNAVAILABLE in self.schema.names and not _is_never(self.schema, UNAVAILABLE)
+
+    @property
+    def may_move(self) -> bool:
+        """Whether a row may name another key in `_before_`."""
+        before = _fields(self.schema)
+        return before is not None and not _is_never(self.schema, BEFORE) and set(self.keys) <= set(before)
+
+    def key_names(self) -> list[str]:
+        return [f"key_{k}" for k in range(len(self.keys))]
+
+
+def _fields(schema: StructType) -> list[str] | None:
+    if BEFORE not in schema.names:
+        return None
+    type = schema[BEFORE].dataType
+    return type.names if isinstance(type, StructType) else None
+
+
+def _is_never(schema: StructType, name: str) -> bool:
+    return bool((schema[name].metadata or {}).get(NEVER))
+
+
+def keys_of(changes: DataFrame, function: str) -> list[str]:
+    """The primary key's columns: as `changes` knew them, else as the messages tell, which are read for it.
+
+    ValueError where they do not tell, or tell different ones: one sentence.
+    """
+    give = f"give keys=[…], the names of the primary key's columns, to {function}"
+    if KEYS not in changes.columns:
+        raise ValueError(f"the key of the table is not known: {give}")
+    known = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
+    if known:
+        return list(known)
+    if changes.isStreaming:
+        raise ValueError(f"the key of the table is not known before the stream is read: {give}")
+    found = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
+    if not found:
+        raise ValueError(f"no message tells the primary key of the table: {give}")
+    if len(found) > 1:
+        raise ValueError(f"messages tell different primary keys, {found[0]} and {found[1]}: {give}")
+    return found[0]
+
+
+def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) -> DataFrame:
+    """See ``sparkwire.current``."""
+    if changes.isStreaming:
+        raise ValueError(
+            "current takes a batch, and this is a stream: sparkwire.merge keeps a table up to date with it"
+        )
+    table = Table.of(changes, keys, "current")
+    changes = until(changes, as_of)
+    steps = events(changes, table)
+    last = latest(steps, table)
+    rows = resolved(steps, table, last, dead_too=False) if table.may_lack_values else last
+    rows = within(rows, last).where("live AND (truncated IS NULL OR at > truncated)")
+    return rows.select(*result_columns(table))
+
+
+def within(rows: DataFrame, last: DataFrame) -> DataFrame:
+    """The rows with ``truncated`` and ``name``, as `boundary` has them."""
+    return rows.crossJoin(F.broadcast(boundary(last))).where(_USES_TABLES.format("name"))
+
+
+def result_columns(table: Table) -> list[Column]:
+    """The table's columns, then order and time, of rows with ``row``, ``at`` and ``time``."""
+    places = {name: k for k, name in enumerate(table.columns)}
+    columns = [F.col("row")[f"c{places[name]}"].alias(name) for name in table.columns]
+    return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME)]
+
+
+def until(changes: DataFrame, as_of: Any) -> DataFrame:
+    """The changes up to a time or an order, that included."""
+    if as_of is None:
+        return changes
+    if isinstance(as_of, datetime) or (isinstance(as_of, str) and not as_of.isdigit()):
+        if TIME not in changes.columns:
+            raise ValueError(f"current takes as_of a time where there is a column {TIME}, which this DataFrame has not")
+        return changes.where(F.col(TIME) <= F.lit(as_of).cast("timestamp"))
+    type = changes.schema[ORDER].dataType
+    if not isinstance(type, StructType):
+        return changes.where(F.col(ORDER) <= F.lit(as_of).cast(type))
+    parts = _parts(as_of, type)
+    return changes.where(F.struct(*(F.col(ORDER)[name] for name in type.names[: len(parts)])) <= F.struct(*parts))
+
+
+def _parts(value: Any, type: StructType) -> list[Column]:
+    """The first parts of an order, or all; ValueError where it is none of this type."""
+    plain = value.asDict() if hasattr(value, "asDict") else value
+    return [F.lit(part).cast(field.dataType) for part, field in zip(as_order(plain, type.names), type, strict=False)]
+
+
+def events(changes: DataFrame, table: Table) -> DataFrame:
+    """A row for each key that a change is of: ``key_…``, ``is_truncate``, ``o`` to order them by, and what it says.
+
+    ``tells``: whether ``row`` has the values of the key. ``event`` names a change of a key in both its rows, else it is NULL;
+    in the row of the old key ``gone`` is true.
+    """
+    names = changes.columns
+    if ERROR in names:
+        changes = changes.where(F.col(ERROR).isNull())
+    op = F.col(OP)
+    changes = changes.where(op.isNotNull() & F.col(ORDER).isNotNull())
+    keys = [F.col(quoted(name)) for name in table.keys]
+    told: list[Column] = []
+    gone, event = F.lit(False), F.lit(None).cast("string")
+    if table.may_move:
+        old = [F.col(BEFORE)[name] for name in table.keys]
+        differs = F.lit(False)
+        for new, before in zip(keys, old, strict=True):
+            differs = differs | ~new.eqNullSafe(before)
+        moved = F.col(BEFORE).isNotNull() & old[0].isNotNull() & op.isin(*LIVE) & differs
+        changes = changes.withColumn(
+            "gone", F.explode(F.when(moved, F.array(F.lit(False), F.lit(True))).otherwise(F.array(F.lit(False))))
+        )
+        gone = F.col("gone")
+        event = F.when(moved, F.to_json(F.struct(F.struct(*keys), F.struct(*old), F.col(ORDER))))
+        told = [F.when(gone, before).otherwise(new) for new, before in zip(keys, old, strict=True)]
+    live = op.isin(*LIVE) & ~gone
+    unavailable = F.col(UNAVAILABLE) if UNAVAILABLE in names else F.lit(None).cast(_NAMES)
+    return changes.select(
+        *(column.alias(name) for column, name in zip(told or keys, table.key_names(), strict=True)),
+        (op == TRUNCATE).alias("is_truncate"),
+        F.struct(F.col(ORDER).alias("at"), live.alias("live"), gone.alias("gone")).alias("o"),
+        live.alias("tells"),
+        (F.col(TIME) if TIME in names else F.lit(None).cast(TimestampType())).alias("time"),
+        (F.col(TABLE) if TABLE in names else F.lit(None).cast("string")).alias("table"),
+        _row(table),
+        unavailable.alias("unavailable"),
+        gone.alias("gone"),
+        event.alias("event"),
+    )
+
+
+def stored_steps(
+    stored: DataFrame, table: Table, name: str | None, live: Column, *, is_truncate: bool = False
+) -> DataFrame:
+    """The rows of a table that is kept, as `events` has changes: the last change of each."""
+    return stored.select(
+        *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
+        F.lit(is_truncate).alias("is_truncate"),
+        F.struct(F.col(ORDER).alias("at"), live.alias("live"), F.lit(False).alias("gone")).alias("o"),
+        F.lit(not is_truncate).alias("tells"),
+        F.col(TIME).alias("time"),
+        F.lit(name).cast("string").alias("table"),
+        _row(table),
+        F.lit(None).cast(_NAMES).alias("unavailable"),
+        F.lit(False).alias("gone"),
+        F.lit(None).cast("string").alias("event"),
+    )
+
+
+def _row(table: Table) -> Column:
+    return F.struct(*(F.col(quoted(name)).alias(f"c{k}") for k, name in enumerate(table.columns))).alias("row")
+
+
+def latest(steps: DataFrame, table: Table) -> DataFrame:
+    """Of each key the row with the greatest order; a TRUNCATE is a group of its own."""
+    told = F.struct("o", "time", "row", "unavailable", "tells")
+    grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
+        F.max_by(told, "o").alias("last"), F.min("table").alias("first_table"), F.max("table").alias("last_table")
+    )
+    fields = {"at": "o.at", "live": "o.live"} | {name: name for name in ("time", "row", "unavailable", "tells")}
+    return grouped.select(
+        *table.key_names(),
+        *("is_truncate", "first_table", "last_table"),
+        *(F.col(f"last.{path}").alias(name) for name, path in fields.items()),
+    )
+
+
+def lacks_values(dead_too: bool) -> Column:
+    """Whether the last row of a key does not tell values that it has; with ``dead_too`` a deleted row's count."""
+    lacks = F.col("live") & (F.coalesce(F.size("unavailable"), F.lit(0)) > 0)
+    return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
+
+
+def resolved(steps: DataFrame, table: Table, last: DataFrame, *, dead_too: bool) -> DataFrame:
+    """The last rows with all their values, those of deleted rows only with ``dead_too``.
+
+    Where no row lacks any, AQE finds that out and never looks at the history.
+    """
+    columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row", "first_table", "last_table"]
+    lacks = lacks_values(dead_too)
+    tables = F.min("first_table").alias("first_table"), F.max("last_table").alias("last_table")
+    some = last.where(lacks).agg(F.count("live").alias("lacking"), *tables)
+    some = some.where("lacking > 0 AND " + _USES_TABLES.format("last_table")).select("lacking")
+    history = steps.crossJoin(F.broadcast(some)).drop("lacking")
+    return last.where(~lacks).select(columns).unionByName(settled(history, table, dead_too).select(columns))
+
+
+def boundary(last: DataFrame) -> DataFrame:
+    """One row: ``truncated``, the order of the last TRUNCATE, and ``name``, the table's. The query fails where there are two."""
+    one = last.agg(
+        F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
+        F.min("first_table").alias("first"),
+        F.max("last_table").alias("last"),
+    )
+    sentence = F.concat(
+        F.lit("the changes are of two tables, "), F.col("first"), F.lit(" and "), F.col("last"),
+        F.lit(": filter them by _table_, or name the table in sparkwire.changes with its database"),
+    )  # fmt: skip
+    checked = F.when(F.col("first") != F.col("last"), F.raise_error(sentence)).otherwise(F.col("truncated"))
+    return one.select(checked.alias("truncated"), F.col("last").alias("name"))
+
+
+def settled(steps: DataFrame, table: Table, dead_too: bool) -> DataFrame:
+    """The last rows that lack values, each with those that it had or that came with a change of its key."""
+    places = {name: f"c{k}" for k, name in enumerate(table.columns)}
+    keys = [*table.key_names(), "is_truncate"]
+    in_order = Window.partitionBy(*keys).orderBy("o")
+    until_now = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    at, lacks = F.col("o.at").alias("at"), F.coalesce(F.col("unavailable"), F.array().cast(_NAMES))
+
+    def newest(of: Column, value: Column) -> Column:
+        return F.last(F.when(of, F.struct(at, value)), ignorenulls=True).over(until_now)
+
+    def told(name: str) -> Column:
+        return newest(F.col("tells") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
+
+    seen = steps.select(
+        *keys,
+        *("time", "table", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
+        F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
+        newest(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
+        *(told(name).alias(f"told_{places[name]}") for name in table.values),
+    )
+    wanted = F.col("is_last") & lacks_values(dead_too)
+    told_of = {name: F.col(f"told_{places[name]}") for name in table.values}
+    since = F.col("arrived.at")
+    from_before = {
+        name: since.isNotNull() & F.coalesce(one["at"] < since, F.lit(True)) for name, one in told_of.items()
+    }
+    known = {name: F.when(~from_before[name], one["value"]) for name, one in told_of.items()}
+    values = [known.get(name, F.col("row")[place]).alias(place) for name, place in places.items()]
+    found = seen.where(wanted | F.col("gone")).select(
+        *keys,
+        *("at", "live", "time", F.struct(*values).alias("row")),
+        *(F.col("table").alias(name) for name in ("first_table", "last_table")),
+        wanted.alias("wanted"),
+        F.when(F.col("gone"), F.col("event")).alias("departure"),
+        F.col("arrived.event").alias("arrival"),
+        _names_where(from_before).alias("missing"),
+    )
+    complete = F.size("missing") == 0
+    columns, names = table.columns, found.columns
+
+    def go_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        some = list(batches)
+        if some:
+            yield from settle(pa.Table.from_batches(some), columns).to_batches()
+
+    # Changes of keys are few; one task follows them.
+    moved = found.where(F.col("departure").isNotNull() | ~complete).repartition(1).mapInArrow(go_on, found.schema)
+    both = found.where(F.col("wanted") & complete).unionByName(moved.where(~complete))
+    return both.select(*names[: names.index("wanted")])
+
+
+def _names_where(conditions: Mapping[str, Column]) -> Column:
+    """The names whose condition holds."""
+    names = F.array(*(F.when(condition, F.lit(name)) for name, condition in conditions.items()))
+    return F.array_compact(names.cast(_NAMES))

@@ -1,0 +1,99 @@
+"""Keep a table up to date with changes, a batch of them or a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from os import PathLike, fspath
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkwire.cdc.change_columns import BEFORE, UNAVAILABLE
+from sparkwire.core.sources.staging import Folder
+from sparkwire.spark.current import Table
+from sparkwire.spark.merge_directory import merge_into_directory, merged_directory
+from sparkwire.spark.merge_table import TableTarget, merge_into_table
+
+_DELETES: Final = ("remove", "keep")
+
+
+class Merge(NamedTuple):
+    """What each batch is merged into; plain data, since on Connect it travels."""
+
+    target: str
+    keys: tuple[str, ...] | None
+    keep: bool
+    marked: Mapping[str, Mapping[str, Any]]
+    """metadata of columns of the changes, which batches do not have"""
+
+    def __call__(self, changes: DataFrame, number: int | None = None) -> None:
+        """Merge one batch; again, it changes nothing."""
+        for name, metadata in self.marked.items():
+            changes = changes.withMetadata(name, dict(metadata))
+        table = Table.of(changes, self.keys, "merge")
+        if _is_directory(self.target):
+            merge_into_directory(changes, table, self.target, self.keep)
+        else:
+            merge_into_table(changes, table, _table(self.target), self.keep)
+
+
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None,
+    checkpoint: str | PathLike[str] | None,
+    trigger: Mapping[str, Any] | str | None,
+    deletes: str,
+) -> Any:
+    """See ``sparkwire.merge``."""
+    if deletes not in _DELETES:
+        raise ValueError(f'merge takes deletes "remove" or "keep", got {deletes!r}')
+    if not changes.isStreaming and (checkpoint is not None or trigger is not None):
+        raise ValueError("merge takes checkpoint and trigger for a stream, and this is a batch")
+    if changes.isStreaming and checkpoint is None:
+        raise ValueError(
+            "merge of a stream takes checkpoint: a directory of its own, where it notes how far it has come"
+        )
+    given = [keys] if isinstance(keys, str) else keys
+    if given is not None or changes.isStreaming:
+        given = Table.of(changes, given, "merge").keys
+    schema = changes.schema
+    marked = {name: schema[name].metadata for name in (BEFORE, UNAVAILABLE) if name in schema.names}
+    step = Merge(
+        fspath(target),
+        None if given is None else tuple(given),
+        deletes == "keep",
+        {name: metadata for name, metadata in marked.items() if metadata},
+    )
+    if not changes.isStreaming:
+        return step(changes)
+    writer = changes.writeStream.foreachBatch(partial(_merge_batch, step)).option(
+        "checkpointLocation", fspath(checkpoint or "")
+    )
+    if trigger is not None:
+        writer = writer.trigger(**({"processingTime": trigger} if isinstance(trigger, str) else dict(trigger)))
+    return writer.start()
+
+
+def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
+    step(batch, number)
+
+
+def _is_directory(target: str) -> bool:
+    """Whether a target is a directory of Parquet, which has a slash in its name; a table of Delta there is none."""
+    return "/" in target and "`" not in target and not _is_delta(target)
+
+
+def _is_delta(path: str) -> bool:
+    return "/" in path and bool(Folder(f"{path.rstrip('/')}/_delta_log").names())
+
+
+def _table(target: str) -> TableTarget:
+    return TableTarget(f"delta.`{target.rstrip('/')}`" if "`" not in target and _is_delta(target) else target)
+
+
+def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
+    """See ``sparkwire.merged``."""
+    name = fspath(target)
+    return merged_directory(spark, name) if _is_directory(name) else spark.table(_table(name).name)

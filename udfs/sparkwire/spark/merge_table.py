@@ -1,0 +1,302 @@
+"""Merge into a table of Delta or Iceberg, by MERGE.
+
+A change counts only where its order is greater than the row's, so a batch that is given again changes nothing. What was deleted
+is remembered in a table beside the target, ``…__deleted``, with its order: late changes do not bring it back. It is written
+first: a merge that is interrupted between the two has not yet deleted anything, and is repeated as it was.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import pyspark.sql.functions as F
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
+
+from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
+from sparkwire.spark.current import Table, events, lacks_values, latest, resolved, stored_steps
+from sparkwire.spark.frames import quoted
+from sparkwire.spark.merge_types import agreed, aligned, stored_schema
+
+_BESIDE: Final = "__deleted"
+_TRUNCATE: Final = "_truncate_"
+_SOURCE: Final = "sparkwire.source"
+_CONFLICT: Final = re.compile(
+    r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|conflicting (files|deletes)"
+)
+_PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
+
+
+class TableTarget(NamedTuple):
+    """A table that takes MERGE, as SQL names it."""
+
+    name: str
+
+    @property
+    def beside(self) -> TableTarget:
+        """The table of what was deleted."""
+        if self.name.endswith("`"):
+            return TableTarget(f"{self.name[:-1].rstrip('/')}{_BESIDE}`")
+        return TableTarget(self.name + _BESIDE)
+
+    def exists(self, spark: SparkSession) -> bool:
+        path = _PATH.match(self.name)
+        if path is None:
+            return bool(spark.catalog.tableExists(self.name))
+        try:
+            spark.read.format(path[1]).load(path[2]).schema  # noqa: B018
+        except PySparkException as error:
+            if "DATA_SOURCE_NOT_FOUND" in str(error):
+                raise
+            return False
+        return True
+
+    def create(self, spark: SparkSession, schema: StructType) -> None:
+        empty, path = spark.createDataFrame([], schema), _PATH.match(self.name)
+        if path is not None:
+            empty.write.format(path[1]).mode("ignore").save(path[2])
+        else:
+            empty.writeTo(self.name).using(self._provider(spark)).create()
+
+    def _provider(self, spark: SparkSession) -> str:
+        """Of a new table: what its catalog is for. ValueError where that takes no MERGE: one sentence."""
+        catalog = self.name.partition(".")[0] if self.name.count(".") > 1 else "spark_catalog"
+        for name in (catalog, spark.conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
+            implementation = (spark.conf.get(f"spark.sql.catalog.{name}", "") or "").lower()
+            for provider in ("iceberg", "delta"):
+                if provider in implementation:
+                    return provider
+        raise ValueError(
+            f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: create it there, or name a "
+            "directory, which has a / in its name, for Parquet"
+        )
+
+    def source(self, spark: SparkSession) -> str | None:
+        """The name of the table whose changes it has; None where none was told."""
+        properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
+        return properties.get(_SOURCE)
+
+    def note_source(self, spark: SparkSession, name: str | None) -> None:
+        if name is not None:
+            text = name.replace("'", "\\'")
+            spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_SOURCE}' = '{text}')")
+
+    def agree(self, spark: SparkSession, schema: StructType, keys: Sequence[str]) -> StructType:
+        """Create the table, or give it the columns that it has not yet; its schema then."""
+        for field in schema:
+            if isinstance(field.dataType, DayTimeIntervalType):
+                raise ValueError(f"Delta and Iceberg hold no INTERVAL: cast the column {field.name} before merge")
+        if not self.exists(spark):
+            self.create(spark, schema)
+            return schema
+        stored = spark.table(self.name).schema
+        both = agreed(stored, schema, keys, self.name)
+        new = [
+            f"{quoted(field.name)} {field.dataType.simpleString()}" for field in both if field.name not in stored.names
+        ]
+        if new:
+            spark.sql(f"ALTER TABLE {self.name} ADD COLUMNS ({', '.join(new)})")
+        for field in stored:
+            if field.dataType.simpleString() != both[field.name].dataType.simpleString():
+                self._widen(spark, field.name, field.dataType, both[field.name].dataType)
+        return both
+
+    def _widen(self, spark: SparkSession, column: str, old: DataType, new: DataType) -> None:
+        try:
+            if "delta" in str(spark.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()).lower():
+                spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+            spark.sql(f"ALTER TABLE {self.name} ALTER COLUMN {quoted(column)} TYPE {new.simpleString()}")
+        except PySparkException as error:
+            raise ValueError(
+                f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
+                f"{new.simpleString().upper()} there: cast it, or name another target"
+            ) from error
+
+
+def merge_into_table(changes: DataFrame, table: Table, target: TableTarget, keep: bool) -> None:
+    """One batch."""
+    spark = changes.sparkSession
+    schema = stored_schema(table, keep)
+    if exists := target.exists(spark):
+        schema = target.agree(spark, schema, table.keys)
+    changes, table = aligned(changes, table, schema)
+    steps = events(changes, table)
+    last = latest(steps, table).persist()
+    try:
+        known = _Known.of(last, target, target.source(spark) if exists else None, spark)
+        if not known.rows:
+            return
+        if not exists:
+            target.agree(spark, schema, table.keys)
+            target.note_source(spark, known.name)
+        if known.lacking or (known.deleted and table.may_lack_values):
+            steps = _with_stored(steps, last, table, target, spark)
+            rows = resolved(steps, table, latest(steps, table), dead_too=True).persist()
+        else:
+            rows = last
+        try:
+            _merge(rows, table, schema, target, known, keep)
+        finally:
+            rows.unpersist()
+    except PySparkException as error:
+        if _CONFLICT.search(str(error)):
+            raise RuntimeError(
+                f"somebody else writes to {target.name}: a table has one merge at a time; this one may be begun again"
+            ) from error
+        raise
+    finally:
+        last.unpersist()
+
+
+class _Known(NamedTuple):
+    """What is to be known of a batch before it is merged."""
+
+    rows: int
+    deleted: int
+    lacking: int
+    truncated: Any
+    """the order of the last TRUNCATE, of this batch or before"""
+    is_truncated: bool
+    has_deleted: bool
+    """whether there is a table of deleted rows"""
+    name: str | None
+    """of the table whose changes these are"""
+
+    @classmethod
+    def of(cls, last: DataFrame, target: TableTarget, source: str | None, spark: SparkSession) -> _Known:
+        """ValueError where the changes are of two tables: one sentence."""
+        row = last.agg(
+            F.count("live").alias("rows"),
+            F.count_if(~F.col("live")).alias("deleted"),
+            F.count_if(lacks_values(dead_too=False)).alias("lacking"),
+            F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
+            F.min("first_table").alias("first"),
+            F.max("last_table").alias("last"),
+        ).collect()[0]
+        names = sorted({name for name in (row["first"], row["last"], source) if name is not None})
+        if len(names) > 1:
+            raise ValueError(
+                f"the changes are of two tables, {names[0]} and {names[1]}: filter them by _table_, or name the table in "
+                "sparkwire.changes with its database"
+            )
+        has_deleted = target.beside.exists(spark)
+        truncated = row["truncated"]
+        if has_deleted:
+            before = spark.table(target.beside.name).where(_TRUNCATE).agg(F.max(ORDER)).collect()[0][0]
+            truncated = max((one for one in (truncated, before) if one is not None), default=None)
+        return cls(
+            row["rows"],
+            row["deleted"],
+            row["lacking"],
+            truncated,
+            row["truncated"] is not None,
+            has_deleted,
+            row["last"],
+        )
+
+
+def _with_stored(
+    steps: DataFrame, last: DataFrame, table: Table, target: TableTarget, spark: SparkSession
+) -> DataFrame:
+    """The changes and, as changes before them, what is stored of their keys."""
+    keys = last.where("NOT is_truncate").select(*(F.col(name).alias(f"of_{name}") for name in table.key_names()))
+    for stored, there in ((target, True), (target.beside, False)):
+        if not stored.exists(spark):
+            continue
+        df = spark.table(stored.name)
+        live = ~F.col(DELETED) if DELETED in df.columns else F.lit(there)
+        same = F.lit(True)
+        for key, name in zip(table.keys, table.key_names(), strict=True):
+            same = same & F.col(quoted(key)).eqNullSafe(F.col(f"of_{name}"))
+        df = df.where(f"NOT {_TRUNCATE}") if not there else df
+        steps = steps.unionByName(stored_steps(df.join(keys, same, "left_semi"), table, None, live))
+    return steps
+
+
+def _merge(rows: DataFrame, table: Table, schema: StructType, target: TableTarget, known: _Known, keep: bool) -> None:
+    spark = rows.sparkSession
+    if known.is_truncated or (known.deleted and not keep):
+        _remember(rows, table, schema, target.beside, keep)
+    changed = rows.where("NOT is_truncate")
+    order = schema[ORDER].dataType
+    if known.truncated is not None:
+        changed = changed.where(f"at > {literal(known.truncated, order)}")
+    if known.has_deleted and not keep:
+        changed = _without_late(changed, table, spark.table(target.beside.name))
+    places = {name: f"s.row.c{k}" for k, name in enumerate(table.columns)}
+    places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
+    places |= {ORDER: "s.at", TIME: "s.time"} | ({DELETED: "NOT s.live"} if keep else {})
+    newer = f"(t.{ORDER} IS NULL OR s.at > t.{ORDER})"
+    deletes = f"UPDATE SET {DELETED} = TRUE, {ORDER} = s.at, {TIME} = s.time" if keep else "DELETE"
+    returns = f"({newer} OR s.at = t.{ORDER} AND t.{DELETED})" if keep else newer
+    pairs = ", ".join(f"t.{quoted(name)} = {value}" for name, value in places.items())
+    inserted = f"({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})"
+    clauses = [
+        f"WHEN MATCHED AND NOT s.live AND {newer} THEN {deletes}",
+        f"WHEN MATCHED AND s.live AND {returns} THEN UPDATE SET {pairs}",
+        f"WHEN NOT MATCHED {'' if keep else 'AND s.live '}THEN INSERT {inserted}",
+    ]
+    if known.truncated is not None and known.is_truncated:
+        end = literal(known.truncated, order)
+        ended = f"UPDATE SET {DELETED} = TRUE" if keep else "DELETE"
+        clauses.append(
+            f"WHEN NOT MATCHED BY SOURCE AND t.{ORDER} < {end} {f'AND NOT t.{DELETED} ' if keep else ''}THEN {ended}"
+        )
+    _run(changed, target, table, clauses)
+
+
+def _remember(rows: DataFrame, table: Table, schema: StructType, beside: TableTarget, keep: bool) -> None:
+    """Note what was deleted, and the last TRUNCATE."""
+    spark = rows.sparkSession
+    own = StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
+    beside.agree(spark, own, [])
+    gone = rows.where("is_truncate" if keep else "NOT live")
+    places = {name: f"CASE WHEN s.has_values THEN s.row.c{k} END" for k, name in enumerate(table.columns)}
+    places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
+    places |= {ORDER: "s.at", TIME: "s.time", _TRUNCATE: "s.is_truncate"}
+    pairs = ", ".join(f"t.{quoted(name)} = {value}" for name, value in places.items())
+    clauses = [
+        f"WHEN MATCHED AND s.at > t.{ORDER} THEN UPDATE SET {pairs}",
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})",
+    ]
+    gone = gone.withColumn("has_values", F.lit(table.may_lack_values))
+    _run(gone, beside, table, clauses, f" AND t.{_TRUNCATE} = s.is_truncate")
+
+
+def _without_late(rows: DataFrame, table: Table, deleted: DataFrame) -> DataFrame:
+    """Without rows that were deleted after their last change."""
+    gone = deleted.where(f"NOT {_TRUNCATE}").select(
+        *(F.col(quoted(key)).alias(f"of_{name}") for key, name in zip(table.keys, table.key_names(), strict=True)),
+        F.col(ORDER).alias("gone_at"),
+    )
+    late = F.col("live") & (F.col("gone_at") > F.col("at"))
+    for name in table.key_names():
+        late = late & F.col(name).eqNullSafe(F.col(f"of_{name}"))
+    return rows.join(gone, late, "left_anti")
+
+
+def _run(source: DataFrame, target: TableTarget, table: Table, clauses: Sequence[str], also: str = "") -> None:
+    spark, view = source.sparkSession, f"sparkwire_merge_{uuid.uuid4().hex}"
+    same = " AND ".join(f"t.{quoted(k)} <=> s.{name}" for k, name in zip(table.keys, table.key_names(), strict=True))
+    source.createOrReplaceTempView(view)
+    try:
+        spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {same}{also} {' '.join(clauses)}")
+    finally:
+        spark.catalog.dropTempView(view)
+
+
+def literal(value: Any, type: DataType) -> str:
+    """A value as SQL writes it."""
+    if isinstance(type, StructType):
+        parts = ", ".join(
+            f"'{field.name}', {literal(part, field.dataType)}" for field, part in zip(type, value, strict=True)
+        )
+        return f"named_struct({parts})"
+    if value is None:
+        return f"CAST(NULL AS {type.simpleString()})"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST('{text}' AS {type.simpleString()})"
