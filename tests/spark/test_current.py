@@ -72,20 +72,20 @@ def test_an_order_with_parts(spark: SparkSession) -> None:
         "_op_ STRING, _order_ STRUCT<digits: INT, number: STRING>, id INT, v STRING",
     )
     assert [sparkwire.current(numbers, "id", as_of=n).count() for n in (98, "99", 99, 100)] == [0, 1, 1, 0]
-    with pytest.raises(ValueError, match="as_of takes an order with the parts scn, file, position"):
+    with pytest.raises(ValueError, match="expected as_of to be an order with the parts scn, file, position"):
         sparkwire.current(changes, "id", as_of=(1, "a", 2, 3))
 
 
 def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
     plain = spark.range(1)
     with pytest.raises(
-        ValueError, match=r"current takes a DataFrame of sparkwire\.changes, and this one has no column _op_"
+        ValueError, match=r"current\(\) expected a DataFrame of sparkwire\.changes, got one without a column _op_"
     ):
         sparkwire.current(plain, "id")
     changes = plain.select("id", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
     with pytest.raises(ValueError, match=r"the key of the table is not known: give keys="):
         sparkwire.current(changes)
-    with pytest.raises(ValueError, match="keys among the table's columns id; there is no nr"):
+    with pytest.raises(ValueError, match="expected keys among the columns id, got nr"):
         sparkwire.current(changes, ["nr"])
     untold = changes.withColumn("_keys_", F.lit(None).cast("ARRAY<STRING>"))
     with pytest.raises(ValueError, match="no message tells the primary key"):
@@ -97,7 +97,7 @@ def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
     stream = (
         spark.readStream.format("rate").load().select("value", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
     )
-    with pytest.raises(ValueError, match="current takes a batch, and this is a stream"):
+    with pytest.raises(ValueError, match="expected a batch, got a stream"):
         sparkwire.current(stream, "value")
 
 

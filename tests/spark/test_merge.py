@@ -33,12 +33,25 @@ def simple(spark: SparkSession, *rows: tuple[str, int, int, int | None]) -> Data
     return frame(spark, [(op, order, "t", id, v) for op, order, id, v in rows], SIMPLE)
 
 
+def middle_of_a_move(changes: list[Any]) -> int:
+    """Between the two messages of a change of a key that lacks values, of which half of the changes come before."""
+    places = [
+        at
+        for at in range(1, len(changes))
+        if changes[at - 1][1] == "DELETE"
+        and changes[at][-3]
+        and changes[at][7]
+        and changes[at][7][:2] == changes[at - 1][8:10]
+    ]
+    return min(places, key=lambda at: abs(at - len(changes) // 2))
+
+
 @pytest.mark.parametrize("deletes", ["remove", "keep"])
 def test_batches_in_any_order(spark: SparkSession, tmp_path: Path, deletes: Any) -> None:
     """Shuffled over all batches, changes of keys and TRUNCATEs among them."""
     history = ChangeHistory(Random(11), truncates=True, lacks=False).run(300)
     target = tmp_path / "table"
-    for batch in cut(history.delivered(), 4):
+    for batch in cut(history.delivered(), 3):
         sparkwire.merge(frame(spark, batch), target, deletes=deletes)
     rows = sparkwire.merged(spark, target)
     kept = rows if deletes == "remove" else rows.where("NOT _deleted_")
@@ -47,18 +60,16 @@ def test_batches_in_any_order(spark: SparkSession, tmp_path: Path, deletes: Any)
         assert rows.where("_deleted_").count() > 10
 
 
-@pytest.mark.parametrize("deletes", ["remove", "keep"])
-def test_values_that_are_not_told_stay(spark: SparkSession, tmp_path: Path, deletes: Any) -> None:
-    """Also those of a row whose key changes between two batches; each batch is given again, and again later."""
-    history = ChangeHistory(Random(12)).run(300)
-    target = tmp_path / "table"
-    batches = cut(history.changes, 5)
-    for batch in [batches[0], batches[1], batches[1], batches[2], batches[0], batches[3], batches[4], batches[2]]:
+def test_values_that_are_not_told_stay(spark: SparkSession, tmp_path: Path) -> None:
+    """Also those of a row whose key changes between two batches; one batch is given again later."""
+    history = ChangeHistory(Random(12)).run(400)
+    target, half = tmp_path / "table", middle_of_a_move(history.changes)
+    first, second = history.changes[:half], history.changes[half:]
+    for batch in (first, second, first):
         shuffled = list(batch)
         Random(len(batch)).shuffle(shuffled)
-        sparkwire.merge(frame(spark, shuffled), target, deletes=deletes)
-    rows = sparkwire.merged(spark, target)
-    assert as_table((rows if deletes == "remove" else rows.where("NOT _deleted_")).collect()) == history.table
+        sparkwire.merge(frame(spark, shuffled), target)
+    assert as_table(sparkwire.merged(spark, target).collect()) == history.table
 
 
 def test_a_stream_that_fails_and_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +138,9 @@ def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Pa
     changes, target = simple(spark, ("INSERT", 1, 1, 10)), tmp_path / "table"
     with pytest.raises(ValueError, match="the key of the table is not known: give keys="):
         sparkwire.merge(changes, target)
-    with pytest.raises(
-        ValueError, match='merge takes deletes "remove" or "keep", got "drop"'.replace('"drop"', "'drop'")
-    ):
+    with pytest.raises(ValueError, match=r"expected deletes to be .* got 'drop'"):
         sparkwire.merge(changes, target, "id", deletes="drop")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="merge takes checkpoint and trigger for a stream"):
+    with pytest.raises(ValueError, match="expected a stream for checkpoint and trigger, got a batch"):
         sparkwire.merge(changes, target, "id", checkpoint="/c")
     spark.range(3).write.parquet(str(target))
     with pytest.raises(ValueError, match="is no table of merge, for it holds"):
@@ -142,7 +151,7 @@ def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Pa
         sparkwire.merge(changes, other, "v")
     with pytest.raises(ValueError, match='was made with deletes="remove"'):
         sparkwire.merge(changes, other, "id", deletes="keep")
-    with pytest.raises(PySparkException, match="the changes are of two tables, t and u"):
+    with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
         sparkwire.merge(changes.withColumn("_table_", F.lit("u")), other, "id")
     with pytest.raises(
         ValueError, match="the table orders does not exist, and its catalog has neither Delta nor Iceberg"

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from sparkwire import avro, databus, datahub, debezium, kafka, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.explanation import Explanation
-    from sparkwire.cdc.api import current, merge, merged
+    from sparkwire.cdc.api import changes, changes_by_table, current, merge, merged
     from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "current", "databus", "datahub", "debezium", "doctor", "explain", "kafka", "merge",
-    "merged", "publish", "read", "register", "samples", "sql_functions",
+    "FUNCTIONS", "Function", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
+    "explain", "kafka", "merge", "merged", "publish", "read", "register", "samples", "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -35,7 +35,7 @@ _MODULES = ("avro", "databus", "datahub", "debezium", "kafka", "sql_functions")
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
     "Function": "sparkwire.core.function",
-    **dict.fromkeys(("current", "merge", "merged"), "sparkwire.cdc.api"),
+    **dict.fromkeys(("changes", "changes_by_table", "current", "merge", "merged"), "sparkwire.cdc.api"),
 }
 
 

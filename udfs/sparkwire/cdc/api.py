@@ -11,6 +11,116 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 
+def changes(
+    df: DataFrame,
+    column: str = "value",
+    *,
+    format: Literal["databus", "datahub", "debezium"],
+    table: str,
+    key: str | None = None,
+    headers: str | None = None,
+    keys: Sequence[str] | str | None = None,
+    schemas: Any = None,
+    columns: Mapping[str, str] | None = None,
+    before: Literal["key", "full"] = "key",
+    placeholder: str = "__debezium_unavailable_value",
+) -> DataFrame:
+    """The changes of one table, whatever captured them: one row a change, in the same columns for every format.
+
+    Parameters
+    ----------
+    df
+        a DataFrame with a column of messages or events, a batch or a stream. Where it has the columns ``file`` (or ``stream``)
+        and ``position`` of the data source `databus`, or Kafka's ``offset``, they order the changes.
+    column
+        the name of the column of messages
+    format
+        "databus" (events), "datahub" or "debezium" (JSON)
+    table
+        of Databus the name of the source's schema; else ``table``, ``database.table`` or ``database.schema.table``
+    key, headers
+        of Debezium: the columns of Kafka's keys and headers. Keys tell the primary key and tombstones, headers a change of a key.
+    keys
+        names of the primary key's columns, where the messages do not tell them
+    schemas
+        of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them
+    columns
+        name to type, as `datahub.rows` and `debezium.rows` take them. Needed for a stream; by default what the messages declare,
+        for which a batch is read once more now.
+    before
+        of Debezium: "full" where the old row in ``before`` is whole (MySQL with full row images, PostgreSQL with REPLICA IDENTITY
+        FULL). By default only its key is believed, since connectors fill what they do not know with zeros.
+    placeholder
+        of Debezium: the connector's ``unavailable.value.placeholder``
+
+    Returns
+    -------
+    DataFrame
+        the columns of ``df`` but the messages, then
+
+        - ``_op_``: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ (a snapshot's row) or TRUNCATE;
+        - ``_order_``, which sorts the changes of a key. Databus: STRUCT<scn, file, position>; DataHub: STRUCT<digits, number>,
+          the sequence id as a number of any length; Debezium: the offset of the record, or without it the position in the source;
+        - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
+        - ``_before_`` STRUCT: the row before the change, as far as it is told;
+        - the table's columns: the new row, of a DELETE the old one, as far as it is known;
+        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not tell (PostgreSQL's unchanged TOAST values);
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
+        - ``_error_``: why a message cannot be read or placed.
+
+        Events of Databus whose window has no end yet do not count. The plan crosses to Python once.
+
+    Raises
+    ------
+    ValueError
+        where an argument is wrong, or a column of ``df`` or of the table has the name of a column of the result: one sentence.
+    TypeError
+        where the column is not BINARY.
+
+    Examples
+    --------
+    >>> records = spark.read.format("kafka_log").load("/kafka/shop.public.orders-0")
+    >>> orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key", headers="headers")
+    >>> sparkwire.current(orders)
+    """
+    from sparkwire.spark import changes as spark_changes
+
+    given = (keys,) if isinstance(keys, str) else None if keys is None else tuple(keys)
+    asked = spark_changes.Asked(df, column, table, key, headers, given, schemas, columns, before, placeholder)
+    return spark_changes.changes(asked, format)
+
+
+def changes_by_table(
+    df: DataFrame,
+    column: str = "value",
+    *,
+    format: Literal["databus", "datahub", "debezium"],
+    **options: Any,
+) -> dict[str, DataFrame]:
+    """The changes of every table that the messages are of: a DataFrame for each, as `changes` gives it.
+
+    A batch is read once more now for the names of its tables; the tables of Databus are the schemas.
+
+    Parameters
+    ----------
+    df, column, format
+        as for `changes`
+    options
+        what else `changes` takes
+
+    Examples
+    --------
+    >>> tables = sparkwire.changes_by_table(messages, format="datahub")
+    >>> sparkwire.current(tables["shop.orders"])
+    """
+    from sparkwire.spark.changes import tables
+
+    return {
+        name: changes(df, column, format=format, table=name, **options)
+        for name in tables(df, column, format, options.get("schemas"))
+    }
+
+
 def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_of: Any = None) -> DataFrame:
     """The table that changes come to: the newest row of every key that is not deleted.
 

@@ -62,17 +62,17 @@ def check_columns(names: Sequence[str], function: str) -> None:
     """ValueError where the columns are not those of a change table."""
     missing = [name for name in (OP, ORDER) if name not in names]
     if missing:
-        raise ValueError(f"{function} takes a DataFrame of sparkwire.changes, and this one has no column {missing[0]}")
+        raise ValueError(
+            f"{function}() expected a DataFrame of sparkwire.changes, got one without a column {missing[0]}"
+        )
 
 
 def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> None:
     """ValueError where the keys are none, or not columns of the table."""
     if not keys:
-        raise ValueError(f"{function} takes keys: the names of the primary key's columns, got none")
+        raise ValueError(f"{function}() expected keys to name the primary key's columns, got none")
     absent = [name for name in keys if name not in columns]
     if absent:
-        raise ValueError(
-            f"{function} takes keys among the table's columns {', '.join(columns)}; there is no {absent[0]}"
-        )
+        raise ValueError(f"{function}() expected keys among the columns {', '.join(columns)}, got {absent[0]}")
     if len(set(keys)) < len(keys):
-        raise ValueError(f"{function} takes each key column once, got {', '.join(keys)}")
+        raise ValueError(f"{function}() expected each key column once, got {', '.join(keys)}")

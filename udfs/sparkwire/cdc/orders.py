@@ -31,10 +31,10 @@ def as_order(value: Any, names: Sequence[str]) -> list[Any]:
     if isinstance(value, Mapping):
         if set(value) - set(names):
             raise ValueError(
-                f"as_of takes an order with the parts {', '.join(names)}, got {', '.join(map(str, value))}"
+                f"current() expected as_of to be an order with the parts {', '.join(names)}, got {', '.join(map(str, value))}"
             )
         return [value[name] for name in names if name in value]
     parts = list(value) if isinstance(value, tuple | list) else [value]
     if not parts or len(parts) > len(names):
-        raise ValueError(f"as_of takes an order with the parts {', '.join(names)}, got {value!r}")
+        raise ValueError(f"current() expected as_of to be an order with the parts {', '.join(names)}, got {value!r}")
     return parts

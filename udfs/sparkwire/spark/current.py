@@ -120,13 +120,13 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
     """See ``sparkwire.current``."""
     if changes.isStreaming:
         raise ValueError(
-            "current takes a batch, and this is a stream: sparkwire.merge keeps a table up to date with it"
+            "current() expected a batch, got a stream: take sparkwire.merge, which keeps a table up to date"
         )
     table = Table.of(changes, keys, "current")
     changes = until(changes, as_of)
     steps = events(changes, table)
     last = latest(steps, table)
-    rows = resolved(steps, table, last, dead_too=False) if table.may_lack_values else last
+    rows = resolved(steps, table, last) if table.may_lack_values else last
     rows = within(rows, last).where("live AND (truncated IS NULL OR at > truncated)")
     return rows.select(*result_columns(table))
 
@@ -149,7 +149,9 @@ def until(changes: DataFrame, as_of: Any) -> DataFrame:
         return changes
     if isinstance(as_of, datetime) or (isinstance(as_of, str) and not as_of.isdigit()):
         if TIME not in changes.columns:
-            raise ValueError(f"current takes as_of a time where there is a column {TIME}, which this DataFrame has not")
+            raise ValueError(
+                f"current() expected changes with a column {TIME}, which as_of is compared with; there is none"
+            )
         return changes.where(F.col(TIME) <= F.lit(as_of).cast("timestamp"))
     type = changes.schema[ORDER].dataType
     if not isinstance(type, StructType):
@@ -248,18 +250,18 @@ def lacks_values(dead_too: bool) -> Column:
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
-def resolved(steps: DataFrame, table: Table, last: DataFrame, *, dead_too: bool) -> DataFrame:
-    """The last rows with all their values, those of deleted rows only with ``dead_too``.
+def resolved(steps: DataFrame, table: Table, last: DataFrame) -> DataFrame:
+    """The last rows; those that are there with all their values.
 
     Where no row lacks any, AQE finds that out and never looks at the history.
     """
     columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row", "first_table", "last_table"]
-    lacks = lacks_values(dead_too)
+    lacks = lacks_values(dead_too=False)
     tables = F.min("first_table").alias("first_table"), F.max("last_table").alias("last_table")
     some = last.where(lacks).agg(F.count("live").alias("lacking"), *tables)
     some = some.where("lacking > 0 AND " + _USES_TABLES.format("last_table")).select("lacking")
     history = steps.crossJoin(F.broadcast(some)).drop("lacking")
-    return last.where(~lacks).select(columns).unionByName(settled(history, table, dead_too).select(columns))
+    return last.where(~lacks).select(columns).unionByName(settled(history, table, dead_too=False).select(columns))
 
 
 def boundary(last: DataFrame) -> DataFrame:
@@ -275,6 +277,13 @@ def boundary(last: DataFrame) -> DataFrame:
     )  # fmt: skip
     checked = F.when(F.col("first") != F.col("last"), F.raise_error(sentence)).otherwise(F.col("truncated"))
     return one.select(checked.alias("truncated"), F.col("last").alias("name"))
+
+
+def with_history(steps: DataFrame, table: Table, last: DataFrame) -> DataFrame:
+    """The last rows with all their values, those of deleted rows too."""
+    columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row"]
+    lacks = lacks_values(dead_too=True)
+    return last.where(~lacks).select(columns).unionByName(settled(steps, table, dead_too=True).select(columns))
 
 
 def settled(steps: DataFrame, table: Table, dead_too: bool) -> DataFrame:

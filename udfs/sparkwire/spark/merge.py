@@ -48,12 +48,12 @@ def merge(
 ) -> Any:
     """See ``sparkwire.merge``."""
     if deletes not in _DELETES:
-        raise ValueError(f'merge takes deletes "remove" or "keep", got {deletes!r}')
+        raise ValueError(f'merge() expected deletes to be "remove" or "keep", got {deletes!r}')
     if not changes.isStreaming and (checkpoint is not None or trigger is not None):
-        raise ValueError("merge takes checkpoint and trigger for a stream, and this is a batch")
+        raise ValueError("merge() expected a stream for checkpoint and trigger, got a batch")
     if changes.isStreaming and checkpoint is None:
         raise ValueError(
-            "merge of a stream takes checkpoint: a directory of its own, where it notes how far it has come"
+            "merge() of a stream expected checkpoint, a separate directory in which Spark notes its progress; got none"
         )
     given = [keys] if isinstance(keys, str) else keys
     if given is not None or changes.isStreaming:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.cdc.merge_versions import DELETED as GONE
 from sparkwire.cdc.merge_versions import ROWS, TRUNCATED, MergeFolder
-from sparkwire.spark.current import Table, events, latest, resolved, stored_steps, within
+from sparkwire.spark.current import Table, events, latest, stored_steps, with_history
+from sparkwire.spark.merge_facts import BatchFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 
@@ -31,11 +32,19 @@ def merge_into_directory(changes: DataFrame, table: Table, path: str, keep: bool
         steps = events(changes, table)
         if newest is not None:
             steps = _with_stored(steps, table, folder, newest, before["table"], schema)
-        version = folder.next_version(newest)
-        name = _write(_rows(steps, table, schema, keep), f"{folder.path}/{version}")
+        last = latest(steps, table).persist()
+        try:
+            facts = BatchFacts.of(last)
+            with_values = facts.lacking > 0 or (facts.silent > 0 and (keep or table.may_lack_values))
+            rows = with_history(steps, table, last) if with_values else last
+            version = folder.next_version(newest)
+            written = _rows(rows, table, schema, facts, with_values or keep)
+            written.write.partitionBy("part").parquet(f"{folder.path}/{version}")
+        finally:
+            last.unpersist()
         if not folder.has_part(version, ROWS):
             changes.sparkSession.createDataFrame([], schema).write.parquet(folder.shown_part(version, ROWS))
-        noted = {"schema": schema.jsonValue(), "keys": table.keys, "table": name or before.get("table")}
+        noted = {"schema": schema.jsonValue(), "keys": table.keys, "table": facts.name}
         folder.publish(version, newest, noted)
 
 
@@ -70,14 +79,12 @@ def _with_stored(
     return steps
 
 
-def _rows(steps: DataFrame, table: Table, schema: StructType, keep: bool) -> DataFrame:
-    """The rows of the new version, each with its ``part``, and the ``name`` of the table."""
-    last = latest(steps, table)
-    with_values = keep or table.may_lack_values
-    rows = resolved(steps, table, last, dead_too=True) if with_values else last
-    rows = within(rows, last)
-    ended = F.coalesce(F.col("at") <= F.col("truncated"), F.lit(False))
-    live = F.col("live") & ~ended
+def _rows(rows: DataFrame, table: Table, schema: StructType, facts: BatchFacts, with_values: bool) -> DataFrame:
+    """The rows of the new version, each with its ``part``."""
+    ended = F.lit(False)
+    if facts.truncated is not None:
+        ended = F.expr(f"at <= {literal(facts.truncated, schema[ORDER].dataType)}")
+    live, keep = F.col("live") & ~ended, DELETED in schema.names
     kept = F.lit(ROWS) if keep else F.when(live, F.lit(ROWS)).when(~ended, F.lit(GONE))
     part = F.when(F.col("is_truncate"), F.lit(TRUNCATED)).otherwise(kept)
     keys = dict(zip(table.keys, table.key_names(), strict=True))
@@ -86,14 +93,6 @@ def _rows(steps: DataFrame, table: Table, schema: StructType, keep: bool) -> Dat
         (F.col(keys[name]) if name in keys else F.when(known, F.col("row")[f"c{k}"])).alias(name)
         for k, name in enumerate(table.columns)
     ]
-    deleted = [(~live).alias(DELETED)] if DELETED in schema.names else []
+    deleted = [(~live).alias(DELETED)] if keep else []
     own = [*values, F.col("at").alias(ORDER), F.col("time").alias(TIME), *deleted]
-    return rows.where(part.isNotNull()).select(*own, part.alias("part"), "name")
-
-
-def _write(rows: DataFrame, path: str) -> str | None:
-    """Write a version; the name of its table, None where no change tells it."""
-    seen = Observation()
-    rows.observe(seen, F.max("name").alias("name")).drop("name").write.partitionBy("part").parquet(path)
-    name: str | None = seen.get["name"]
-    return name
+    return rows.where(part.isNotNull()).select(*own, part.alias("part"))

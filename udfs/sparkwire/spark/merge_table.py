@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyspark.sql.functions as F
 from pyspark.errors import PySparkException
@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
-from sparkwire.spark.current import Table, events, lacks_values, latest, resolved, stored_steps
+from sparkwire.spark.current import Table, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
+from sparkwire.spark.merge_facts import BatchFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 _BESIDE: Final = "__deleted"
@@ -127,19 +128,19 @@ def merge_into_table(changes: DataFrame, table: Table, target: TableTarget, keep
     steps = events(changes, table)
     last = latest(steps, table).persist()
     try:
-        known = _Known.of(last, target, target.source(spark) if exists else None, spark)
-        if not known.rows:
+        facts = BatchFacts.of(last, target.source(spark) if exists else None)
+        if not facts.rows:
             return
         if not exists:
             target.agree(spark, schema, table.keys)
-            target.note_source(spark, known.name)
-        if known.lacking or (known.deleted and table.may_lack_values):
+            target.note_source(spark, facts.name)
+        if facts.lacking or (facts.silent and table.may_lack_values):
             steps = _with_stored(steps, last, table, target, spark)
-            rows = resolved(steps, table, latest(steps, table), dead_too=True).persist()
+            rows = with_history(steps, table, latest(steps, table)).persist()
         else:
             rows = last
         try:
-            _merge(rows, table, schema, target, known, keep)
+            _merge(rows, table, schema, target, facts, keep)
         finally:
             rows.unpersist()
     except PySparkException as error:
@@ -150,53 +151,6 @@ def merge_into_table(changes: DataFrame, table: Table, target: TableTarget, keep
         raise
     finally:
         last.unpersist()
-
-
-class _Known(NamedTuple):
-    """What is to be known of a batch before it is merged."""
-
-    rows: int
-    deleted: int
-    lacking: int
-    truncated: Any
-    """the order of the last TRUNCATE, of this batch or before"""
-    is_truncated: bool
-    has_deleted: bool
-    """whether there is a table of deleted rows"""
-    name: str | None
-    """of the table whose changes these are"""
-
-    @classmethod
-    def of(cls, last: DataFrame, target: TableTarget, source: str | None, spark: SparkSession) -> _Known:
-        """ValueError where the changes are of two tables: one sentence."""
-        row = last.agg(
-            F.count("live").alias("rows"),
-            F.count_if(~F.col("live")).alias("deleted"),
-            F.count_if(lacks_values(dead_too=False)).alias("lacking"),
-            F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
-            F.min("first_table").alias("first"),
-            F.max("last_table").alias("last"),
-        ).collect()[0]
-        names = sorted({name for name in (row["first"], row["last"], source) if name is not None})
-        if len(names) > 1:
-            raise ValueError(
-                f"the changes are of two tables, {names[0]} and {names[1]}: filter them by _table_, or name the table in "
-                "sparkwire.changes with its database"
-            )
-        has_deleted = target.beside.exists(spark)
-        truncated = row["truncated"]
-        if has_deleted:
-            before = spark.table(target.beside.name).where(_TRUNCATE).agg(F.max(ORDER)).collect()[0][0]
-            truncated = max((one for one in (truncated, before) if one is not None), default=None)
-        return cls(
-            row["rows"],
-            row["deleted"],
-            row["lacking"],
-            truncated,
-            row["truncated"] is not None,
-            has_deleted,
-            row["last"],
-        )
 
 
 def _with_stored(
@@ -217,16 +171,20 @@ def _with_stored(
     return steps
 
 
-def _merge(rows: DataFrame, table: Table, schema: StructType, target: TableTarget, known: _Known, keep: bool) -> None:
-    spark = rows.sparkSession
-    if known.is_truncated or (known.deleted and not keep):
+def _merge(
+    rows: DataFrame, table: Table, schema: StructType, target: TableTarget, facts: BatchFacts, keep: bool
+) -> None:
+    spark, order = rows.sparkSession, schema[ORDER].dataType
+    if facts.truncated is not None or (facts.deleted and not keep):
         _remember(rows, table, schema, target.beside, keep)
-    changed = rows.where("NOT is_truncate")
-    order = schema[ORDER].dataType
-    if known.truncated is not None:
-        changed = changed.where(f"at > {literal(known.truncated, order)}")
-    if known.has_deleted and not keep:
-        changed = _without_late(changed, table, spark.table(target.beside.name))
+    changed, truncated = rows.where("NOT is_truncate"), facts.truncated
+    if target.beside.exists(spark):
+        gone = spark.table(target.beside.name)
+        before = gone.where(_TRUNCATE).agg(F.max(ORDER)).collect()[0][0]
+        truncated = max((one for one in (truncated, before) if one is not None), default=None)
+        changed = changed if keep else _without_late(changed, table, gone)
+    if truncated is not None:
+        changed = changed.where(f"at > {literal(truncated, order)}")
     places = {name: f"s.row.c{k}" for k, name in enumerate(table.columns)}
     places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
     places |= {ORDER: "s.at", TIME: "s.time"} | ({DELETED: "NOT s.live"} if keep else {})
@@ -240,8 +198,8 @@ def _merge(rows: DataFrame, table: Table, schema: StructType, target: TableTarge
         f"WHEN MATCHED AND s.live AND {returns} THEN UPDATE SET {pairs}",
         f"WHEN NOT MATCHED {'' if keep else 'AND s.live '}THEN INSERT {inserted}",
     ]
-    if known.truncated is not None and known.is_truncated:
-        end = literal(known.truncated, order)
+    if facts.truncated is not None:
+        end = literal(facts.truncated, order)
         ended = f"UPDATE SET {DELETED} = TRUE" if keep else "DELETE"
         clauses.append(
             f"WHEN NOT MATCHED BY SOURCE AND t.{ORDER} < {end} {f'AND NOT t.{DELETED} ' if keep else ''}THEN {ended}"
@@ -287,16 +245,3 @@ def _run(source: DataFrame, target: TableTarget, table: Table, clauses: Sequence
         spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {same}{also} {' '.join(clauses)}")
     finally:
         spark.catalog.dropTempView(view)
-
-
-def literal(value: Any, type: DataType) -> str:
-    """A value as SQL writes it."""
-    if isinstance(type, StructType):
-        parts = ", ".join(
-            f"'{field.name}', {literal(part, field.dataType)}" for field, part in zip(type, value, strict=True)
-        )
-        return f"named_struct({parts})"
-    if value is None:
-        return f"CAST(NULL AS {type.simpleString()})"
-    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"CAST('{text}' AS {type.simpleString()})"

@@ -1,0 +1,125 @@
+"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, as a process of its own.
+
+    python -m tests.integration.merge_table delta|iceberg DIRECTORY
+
+Prints a line of JSON for each run: what it is, and the rows that it came to.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from random import Random
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from tests.support.change_history import SCHEMA, ChangeHistory, as_table
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+ICEBERG = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.lake.type": "hadoop",
+    "spark.sql.defaultCatalog": "lake",
+}
+
+
+def shuffled() -> ChangeHistory:
+    """Every value is told, so that batches may come in any order."""
+    return ChangeHistory(Random(21), truncates=True, lacks=False).run(300)
+
+
+def lacking() -> ChangeHistory:
+    """Values are missing: batches come in order, and some again."""
+    return ChangeHistory(Random(22)).run(300)
+
+
+def cut(rows: list[Any], parts: int) -> list[list[Any]]:
+    size = len(rows) // parts + 1
+    return [rows[first : first + size] for first in range(0, len(rows), size)]
+
+
+def frame(spark: SparkSession, rows: list[Any]) -> DataFrame:
+    return spark.createDataFrame(rows, SCHEMA).coalesce(2)
+
+
+def say(run: str, rows: DataFrame) -> None:
+    found = as_table(rows.collect())
+    print(json.dumps([run, plain(found)]), flush=True)
+
+
+def plain(table: dict[Any, Any]) -> list[Any]:
+    return sorted([*key, n, note, None if page is None else page.hex()] for key, (n, note, page) in table.items())
+
+
+def main(kind: str, directory: str) -> None:
+    settings = {
+        **(DELTA if kind == "delta" else ICEBERG),
+        "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
+        "spark.sql.warehouse.dir": f"{directory}/warehouse",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    for batch in cut(shuffled().delivered(), 3):
+        sparkwire.merge(frame(spark, batch), "shop.shuffled")
+    say("shuffled", sparkwire.merged(spark, "shop.shuffled"))
+    first, second, third = cut(lacking().changes, 3)
+    for batch in (first, second, first, third):
+        sparkwire.merge(frame(spark, batch), "shop.kept", deletes="keep")
+    say("kept", sparkwire.merged(spark, "shop.kept").where("NOT _deleted_"))
+    stream(spark, directory)
+    more(spark, kind)
+    spark.stop()
+
+
+def stream(spark: SparkSession, directory: str) -> None:
+    """The values that rows lack, over two batches; and the whole stream once more from its beginning."""
+    for batch in cut(lacking().changes, 2):
+        frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{directory}/changes")
+    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{directory}/changes")
+    for checkpoint in ("checkpoint", "again"):
+        query = sparkwire.merge(
+            source,
+            "shop.streamed",
+            ["shop", "id"],
+            checkpoint=f"{directory}/{checkpoint}",
+            trigger={"availableNow": True},
+        )
+        assert query is not None
+        query.awaitTermination()
+    say("streamed", sparkwire.merged(spark, "shop.streamed"))
+
+
+def more(spark: SparkSession, kind: str) -> None:
+    """A column is added and one widens; a table that is not merge's is refused."""
+    schema = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
+    sparkwire.merge(
+        spark.createDataFrame([("INSERT", 1, "t", 1, 1), ("INSERT", 2, "t", 2, 2)], schema), "shop.wide", "id"
+    )
+    wider = spark.createDataFrame([("UPDATE", 3, "t", 1, 2**40, "x")], schema.replace("v INT", "v BIGINT, w STRING"))
+    sparkwire.merge(wider, "shop.wide", "id")
+    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v", "w").collect()
+    print(json.dumps(["wide", [list(row) for row in rows]]), flush=True)
+    spark.range(1).writeTo("shop.other").using(
+        "delta" if "Delta" in spark.conf.get("spark.sql.extensions", "") else "iceberg"
+    ).create()
+    for changes, target in ((wider, "shop.other"), (wider.replace("t", "u", "_table_"), "shop.wide")):
+        try:
+            sparkwire.merge(changes, target, "id")
+        except ValueError as error:
+            print(json.dumps(["refused", str(error)]), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

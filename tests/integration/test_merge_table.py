@@ -1,0 +1,27 @@
+"""Tables of Delta and Iceberg kept up to date by merge: the one true table, whatever comes twice and in which order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.merge_table import lacking, plain, shuffled
+from tests.integration.packages import DELTA, ICEBERG, Package, run_python
+
+TWO = "the changes are of two tables, t and u: filter them by _table_, or name the table in sparkwire.changes with its database"
+
+
+@pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
+def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: Package) -> None:
+    said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
+    found = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
+    assert found == [
+        ["shuffled", plain(shuffled().table)],
+        ["kept", plain(lacking().table)],
+        ["streamed", plain(lacking().table)],
+        ["wide", [[1, 2**40, "x"], [2, 2, None]]],
+        ["refused", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
+        ["refused", TWO],
+    ]

@@ -1,0 +1,122 @@
+"""The change table of each format, and the table that it comes to: histories as each system sends them, shuffled and doubled."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from random import Random
+
+import fastavro
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from sparkwire.databus.client.buffer import split
+from tests.support.client_frames import frame
+from tests.support.client_history import History
+from tests.support.client_streams import event
+from tests.support.datahub_history import KEYS, DataHubHistory, key_of
+
+HEAD = ["_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_"]
+TAIL = ["_unavailable_", "_unexpected_", "_error_"]
+COLUMNS = {"one": {"id": "STRING", "v": "LONG"}, "two": {"a": "STRING", "b": "STRING", "v": "LONG"}}
+
+
+def crossings(df: DataFrame) -> int:
+    return str(df._jdf.queryExecution().optimizedPlan().toString()).count("MapInArrow")
+
+
+def test_datahub(spark: SparkSession) -> None:
+    """Both images of an update, changes of keys, TRUNCATE and ERASE, sequence ids of 38 and 39 digits."""
+    histories = [DataHubHistory("h", Random(seed)) for seed in (3, 5, 9)]
+    for history in histories:
+        history.run(steps=150)
+    for history, (table, keys) in zip(histories, [*KEYS.items(), ("two", KEYS["two"])], strict=True):
+        messages = spark.createDataFrame(
+            [(blob, 1) for blob in history.delivered()], "value BINARY, shard INT"
+        ).repartition(2)
+        changes = sparkwire.changes(messages, format="datahub", table=f"h.{table}", columns=COLUMNS[table])
+        assert changes.columns == ["shard", *HEAD, *COLUMNS[table], *TAIL]
+        assert crossings(changes) == 1
+        found = sparkwire.current(changes).collect()
+        got = {key_of(table, row.asDict()): row["v"] for row in found}
+        assert got == {key: row["v"] for key, row in history.tables[table].items()}
+        assert len(got) == len(found)
+        assert [row["_keys_"] for row in changes.where("_op_ = 'UPDATE'").limit(1).collect()] == [keys]
+
+
+MEMBER = (
+    '{"type":"record","name":"Member","namespace":"com.shop","fields":[{"name":"id","type":["null","long"]},'
+    '{"name":"name","type":["null","string"]}],"meta":"pk=id;"}'
+)
+MEMBER_ID = hashlib.md5(MEMBER.encode()).digest()
+
+
+def member(id: int, name: str) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(MEMBER)), {"id": id, "name": name})
+    return out.getvalue()
+
+
+class Members(History):
+    """A history of one source, whose deletes have no payload."""
+
+    def change(self, scn: int) -> bytes:
+        key = (40, self.random.randrange(8))
+        if self.random.random() < 0.3:
+            self.table.pop(key, None)
+            return event(scn, *key, opcode=2, schema_id=MEMBER_ID)
+        self.table[key] = self.random.randbytes(2).hex().encode()
+        return event(scn, *key, member(key[1], self.table[key].decode()), schema_id=MEMBER_ID)
+
+
+def test_databus(spark: SparkSession) -> None:
+    """Windows twice and SCN regresses, each event twice in any order, and at the end a change whose window has no end."""
+    history = Members(4)
+    sent = history.sent() + event(10**6, 40, 1, member(1, "open"), schema_id=MEMBER_ID)
+    events = frame(spark, {"s": sent}).unionByName(frame(spark, {"s": sent}, 2))
+    changes = sparkwire.changes(events, "event", format="databus", table="com.shop.Member", schemas=[MEMBER])
+    assert changes.columns == ["stream", "position", *HEAD, "id", "name", *TAIL]
+    assert crossings(changes) == 1
+    found = sparkwire.current(changes).collect()
+    assert {(40, row["id"]): row["name"].encode() for row in found} == history.table
+    assert changes.select("_order_.*").columns == ["scn", "file", "position"]
+
+
+def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Path) -> None:
+    """A row a key, not a row a key and file; windows that go over files count, open ones do not."""
+    history = Members(6)
+    sent = history.sent() + event(10**6, 40, 1, member(1, "open"), schema_id=MEMBER_ID)
+    pieces = [e.as_py() for e in split(sent).events]
+    cut = len(pieces) // 2
+    for name, part in (("1.bin", pieces[:cut]), ("2.bin", pieces[cut:])):
+        (tmp_path / name).write_bytes(b"".join(part))
+    events = spark.read.format("databus").option("stream", "directory").load(str(tmp_path))
+    names = "stream", "file", "position", "window_scn", "event"
+    changes = sparkwire.changes(events.select(*names), "event", format="databus", table="Member", schemas=[MEMBER])
+    found = sparkwire.current(changes).collect()
+    assert {(40, row["id"]): row["name"].encode() for row in found} == history.table
+
+
+def test_what_changes_does_not_take(spark: SparkSession) -> None:
+    df = spark.createDataFrame([(b"{}",)], "value BINARY")
+    with pytest.raises(ValueError, match="expected format to be one of databus, datahub, debezium, got 'maxwell'"):
+        sparkwire.changes(df, format="maxwell", table="t")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="of databus expected schemas"):
+        sparkwire.changes(df, format="databus", table="t")
+    with pytest.raises(ValueError, match=r"expected table to be the name of a schema, com\.shop\.Member; got 't'"):
+        sparkwire.changes(df, format="databus", table="t", schemas=[MEMBER])
+    with pytest.raises(ValueError, match='expected before to be "key" or "full"'):
+        sparkwire.changes(df, format="debezium", table="t", columns={"id": "int32"}, before="all")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got 'INT' for column id"):
+        sparkwire.changes(df, format="datahub", table="t", columns={"id": "INT"})
+    with pytest.raises(
+        ValueError, match="the table's column _op_ has the name of a column that every change table has"
+    ):
+        sparkwire.changes(df, format="datahub", table="t", columns={"_op_": "LONG"})
+    assert sparkwire.changes_by_table(df, format="datahub") == {}
+    untold = sparkwire.changes(df, format="datahub", table="t", columns={"id": "LONG"})
+    with pytest.raises(ValueError, match="no message tells the primary key of the table: give keys="):
+        sparkwire.current(untold)

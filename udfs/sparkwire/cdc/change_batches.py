@@ -1,0 +1,58 @@
+"""What the decoders of all formats have in common: the columns of a change table as Arrow has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.cdc.change_columns import (
+    BEFORE,
+    DOCS,
+    ERROR,
+    KEYS,
+    OP,
+    ORDER,
+    TABLE,
+    TIME,
+    TRANSACTION,
+    UNAVAILABLE,
+    UNEXPECTED,
+)
+from sparkwire.kernels import Ints
+
+_TEXTS = pa.list_(pa.string())
+
+
+class ChangeBatch(NamedTuple):
+    """Changes, and the message of each."""
+
+    rows: Ints
+    batch: pa.RecordBatch
+
+
+def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
+    """Of a change table. ValueError where a column of the table is named as one that every change table has."""
+    taken = [field.name for field in columns if field.name.lower() in DOCS]
+    if taken:
+        raise ValueError(f"the table's column {taken[0]} has the name of a column that every change table has")
+    head = [
+        (OP, pa.string()),
+        (ORDER, order),
+        (TIME, TIMESTAMP),
+        (TABLE, pa.string()),
+        (TRANSACTION, pa.string()),
+        (KEYS, _TEXTS),
+        (BEFORE, pa.struct(list(columns))),
+    ]
+    tail = [(UNAVAILABLE, _TEXTS), (UNEXPECTED, pa.map_(pa.string(), pa.string())), (ERROR, pa.string())]
+    return pa.schema([*(pa.field(*one) for one in head), *columns, *(pa.field(*one) for one in tail)])
+
+
+def names_column(names: Sequence[str] | None, rows: int) -> pa.Array:
+    """ARRAY<STRING>: the same names in every row, NULL for None."""
+    if names is None:
+        return pa.nulls(rows, _TEXTS)
+    return pa.array([list(names)], _TEXTS).take(pa.array([0] * rows, pa.int32()))

@@ -1,0 +1,113 @@
+"""Changes out of events of Databus: an event is a change of one row, UPSERT or DELETE, its payload the row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.avro.typed_rows import RowsReader
+from sparkwire.base.errors import ERRORS, MISSING_FIELD
+from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
+from sparkwire.cdc.change_columns import DELETE, UPSERT
+from sparkwire.core.column import bools_of
+from sparkwire.databus.event_payloads import ask, of_events
+
+ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
+
+
+class Source(NamedTuple):
+    """A source whose events are read; plain data, so that workers get it whole."""
+
+    name: str
+    read: RowsReader
+    keys: tuple[str, ...] | None
+
+
+def databus_schema(source: Source) -> pa.Schema:
+    return change_schema(ORDER, source.read.fields)
+
+
+def databus_changes(
+    events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: Source
+) -> ChangeBatch:
+    """The changes of a source; ``files`` and ``positions`` say where the events are, as far as that is known."""
+    rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
+    chosen, count = events.take(pa.array(rows)), len(rows)
+    values, errors = source.read.rows(of_events(chosen))
+    is_delete = pc.equal(ask("dbus_opcode", chosen), DELETE).fill_null(False)
+    values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
+    lost = pc.if_else(pa.array(keyless), ERRORS[MISSING_FIELD], None).cast(pa.string())
+    orders = pa.StructArray.from_arrays(
+        [
+            ask("dbus_sequence", chosen),
+            pa.nulls(count, pa.string()) if files is None else files.take(pa.array(rows)).cast(pa.string()),
+            pa.nulls(count, pa.int64()) if positions is None else positions.take(pa.array(rows)).cast(pa.int64()),
+        ],
+        fields=list(ORDER),
+    )
+    schema = databus_schema(source)
+    found = [
+        pc.if_else(is_delete, DELETE, UPSERT),
+        orders,
+        ask("dbus_timestamp", chosen),
+        pa.repeat(pa.scalar(source.name, pa.string()), count),
+        pa.nulls(count, pa.string()),
+        names_column(source.keys, count),
+        pa.nulls(count, schema.field("_before_").type),
+        *values,
+        pa.nulls(count, schema.field("_unavailable_").type),
+        pa.nulls(count, schema.field("_unexpected_").type),
+        pc.coalesce(errors, lost),
+    ]
+    return ChangeBatch(rows, pa.RecordBatch.from_arrays(found, schema=schema))
+
+
+def _with_keys(
+    events: pa.Array, values: Sequence[pa.Array], source: Source, deletes: np.ndarray
+) -> tuple[list[pa.Array], np.ndarray]:
+    """The values with the key of each DELETE, which may come without a payload; and which rows have no key all the same."""
+    names = [field.name for field in source.read.fields]
+    found = list(values)
+    if source.keys is None:
+        return found, np.zeros(len(events), np.bool_)
+    if len(source.keys) == 1 and source.keys[0] in names:
+        place = names.index(source.keys[0])
+        found[place] = pc.if_else(
+            pc.and_(pa.array(deletes), found[place].is_null()), _event_keys(events, found[place].type), found[place]
+        )
+    unknown = np.ones(len(events), np.bool_)
+    for name in source.keys:
+        unknown &= ~bools_of(found[names.index(name)].is_valid())
+    return found, unknown & deletes
+
+
+def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
+    """The events' own keys as a column of this type; NULL where they are none."""
+    if pa.types.is_string(type):
+        return ask("dbus_key", events)
+    if pa.types.is_binary(type):
+        return ask("dbus_key_bytes", events)
+    if not pa.types.is_integer(type):
+        return pa.nulls(len(events), type)
+    numbers = ask("dbus_key_long", events)
+    if type.bit_width < 64:
+        bound = 2 ** (type.bit_width - 1)
+        fits = pc.and_(pc.greater_equal(numbers, -bound), pc.less(numbers, bound))
+        numbers = pc.if_else(fits, numbers, None)
+    return numbers.cast(type)
+
+
+def keys_in_schema(text: str) -> tuple[str, ...] | None:
+    """The primary key that a schema of Databus names: ``pk=…`` in its ``meta``, else a field ``key``; None without one."""
+    schema = json.loads(text)
+    names = [field["name"] for field in schema.get("fields", ())]
+    for part in str(schema.get("meta", "")).split(";"):
+        name, _, value = part.partition("=")
+        if name.strip() == "pk" and value.strip():
+            return tuple(one.strip() for one in value.split(","))
+    return ("key",) if "key" in names else None

@@ -1,0 +1,134 @@
+"""Changes out of messages of Debezium.
+
+Connectors fill what they do not know of an old row with zeros, so of `before` only the key is believed unless the user says
+otherwise. A change of a key is two messages; the second names the old key in a header, which is its `_before_` then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.errors import ERRORS, MISSING_FIELD
+from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
+from sparkwire.cdc.change_columns import DELETE, READ
+from sparkwire.core.column import bools_of
+from sparkwire.core.table_names import Table
+from sparkwire.debezium.change_rows import POSITION, change_rows, key_rows, row_schema
+
+_OLD_KEY: Final = "__debezium.oldkey"
+
+
+class DebeziumTable(NamedTuple):
+    """How the messages of a table are read; plain data, so that workers get it whole."""
+
+    table: Table
+    columns: Mapping[str, str]
+    keys: tuple[str, ...] | None
+    whole_before: bool
+    placeholder: str
+    by_offset: bool
+
+
+def debezium_schema(how: DebeziumTable) -> pa.Schema:
+    fields = list(row_schema(how.columns).field("after").type)
+    return change_schema(pa.int64() if how.by_offset else POSITION, fields)
+
+
+def debezium_changes(
+    values: pa.Array,
+    how: DebeziumTable,
+    *,
+    keys: pa.Array | None = None,
+    headers: pa.Array | None = None,
+    topics: pa.Array | None = None,
+    offsets: pa.Array | None = None,
+) -> ChangeBatch:
+    """The changes of a table, out of the columns of Kafka's records as far as they are there."""
+    found = change_rows(values, how.table, how.columns, keys=keys, topics=topics, placeholder=how.placeholder)
+    rows, batch = found.rows, found.batch
+    if offsets is None and len(rows):
+        # A tombstone says nothing of where it is, and follows the delete that it repeats.
+        placed = bools_of(values.is_valid())[rows]
+        rows, batch = rows[placed], batch.filter(pa.array(placed))
+    schema = debezium_schema(how)
+    names = [field.name for field in schema.field("_before_").type]
+    old_keys = _old_keys(headers, rows, how.columns)
+    before = _believed(batch, names, how, old_keys)
+    old_row = before if how.keys is not None and not how.whole_before else batch["before"]
+    has_after = batch["after"].is_valid()
+    fields = [
+        pc.if_else(has_after, after, old)
+        for after, old in zip(batch["after"].flatten(), old_row.flatten(), strict=True)
+    ]
+    orders = _positions(batch) if offsets is None else offsets.take(pa.array(rows)).cast(pa.int64())
+    lost = pc.if_else(orders.is_null(), ERRORS[MISSING_FIELD], None)
+    told = [
+        batch["op"],
+        orders,
+        batch["time"],
+        batch["table"],
+        batch["transaction"],
+        batch["keys"] if how.keys is None else names_column(how.keys, len(rows)),
+        before,
+        *fields,
+        batch["unavailable"],
+        batch["unexpected"],
+        pc.coalesce(batch["error"], lost),
+    ]
+    return ChangeBatch(
+        rows,
+        pa.RecordBatch.from_arrays([_as(one, field) for one, field in zip(told, schema, strict=True)], schema=schema),
+    )
+
+
+def _as(column: pa.Array, field: pa.Field) -> pa.Array:
+    return column if column.type == field.type else column.cast(field.type)
+
+
+def _believed(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, old_keys: pa.Array | None) -> pa.Array:
+    """The old row: all of it, or its key alone; of a row that came by a change of its key, the old key."""
+    before = batch["before"]
+    if not how.whole_before:
+        keys = [set(how.keys or ())] if how.keys is not None else None
+        columns = [
+            column if keys is None or name in keys[0] else pa.nulls(len(column), column.type)
+            for name, column in zip(names, before.flatten(), strict=True)
+        ]
+        if keys is not None:
+            before = pa.StructArray.from_arrays(columns, fields=list(before.type), mask=before.is_null())
+    if old_keys is None:
+        return before
+    moved = pc.and_(old_keys.is_valid(), pc.not_equal(batch["op"], DELETE).fill_null(False))
+    return pc.if_else(moved, old_keys, before)
+
+
+def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, str]) -> pa.Array | None:
+    """STRUCT of the columns: the key that a row had before, NULL where its header names none."""
+    if headers is None or not len(rows):
+        return None
+    lists = headers.take(pa.array(rows))
+    items = lists.flatten()
+    parents = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
+    named = np.flatnonzero(bools_of(pc.equal(items.field(0).cast(pa.string()), _OLD_KEY).fill_null(False)))
+    if not len(named):
+        return None
+    texts = items.field(1).take(pa.array(named))
+    found = key_rows(texts, columns)
+    places = np.full(len(rows), -1)
+    places[parents[named]] = np.arange(len(named))
+    return found.take(pa.array(places, mask=places < 0))
+
+
+def _positions(batch: pa.RecordBatch) -> pa.Array:
+    """The positions; that of a snapshot's row that has none is before all others."""
+    positions = batch["position"]
+    first = pa.scalar(dict.fromkeys(POSITION.names), POSITION)
+    unplaced = pc.and_(positions.is_null(), pc.equal(batch["op"], READ).fill_null(False))
+    return pa.concat_arrays([positions, pa.array([first], POSITION)]).take(
+        pc.if_else(unplaced, len(positions), pa.array(np.arange(len(positions))))
+    )

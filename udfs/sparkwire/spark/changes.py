@@ -1,0 +1,277 @@
+"""The change table of every capture system: one ``mapInArrow`` over the columns that its format needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from sparkwire.avro.schemas import schemas_of
+from sparkwire.avro.typed_rows import by_name
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.cdc.change_batches import ChangeBatch
+from sparkwire.cdc.change_columns import BEFORE, KEYS, KEYS_KNOWN, NEVER, UNAVAILABLE
+from sparkwire.cdc.databus_changes import Source, databus_changes, databus_schema, keys_in_schema
+from sparkwire.cdc.datahub_changes import datahub_changes, datahub_schema, primary_keys
+from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes, debezium_schema
+from sparkwire.core.table_names import table_of
+from sparkwire.datahub.layout import SQL_TYPES
+from sparkwire.debezium.change_rows import key_names
+from sparkwire.spark import datahub, debezium
+from sparkwire.spark.frames import check_binary, check_names, is_name_in, quoted
+
+FORMATS: Final = ("databus", "datahub", "debezium")
+Arrays = Mapping[str, pa.Array]
+
+
+class Asked(NamedTuple):
+    """What `sparkwire.changes` was called with."""
+
+    df: DataFrame
+    column: str
+    table: str
+    key: str | None
+    headers: str | None
+    keys: tuple[str, ...] | None
+    schemas: Any
+    columns: Mapping[str, str] | None
+    before: str
+    placeholder: str
+
+
+class Reading(NamedTuple):
+    """How the changes of a table are read."""
+
+    schema: pa.Schema
+    decode: Callable[[Arrays], ChangeBatch]
+    """of the columns that it needs, by what they are"""
+    needs: Mapping[str, str]
+    """name of each of these columns"""
+    keys: Sequence[str] | None
+    never: Sequence[str]
+    """columns that are NULL in every row"""
+
+
+def changes(asked: Asked, format: str) -> DataFrame:
+    """See ``sparkwire.changes``."""
+    if format not in FORMATS:
+        raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {format!r}")
+    if asked.before not in ("key", "full"):
+        raise ValueError(f'changes() expected before to be "key" or "full", got {asked.before!r}')
+    reading = _READINGS[format](asked)
+    if format == "databus":
+        asked = asked._replace(df=in_ended_windows(asked.df, asked.column))
+    return _read(asked, reading)
+
+
+def _read(asked: Asked, reading: Reading) -> DataFrame:
+    df, own = asked.df, from_arrow_schema(reading.schema)
+    kept = StructType([field for field in df.schema if not is_name_in(asked.column, StructType([field]))])
+    check_names(kept, own)
+    decode, needed, width = reading.decode, list(reading.needs), len(reading.needs)
+    names = [*kept.names, *own.names]
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            given = dict(zip(needed, batch.columns[:width], strict=True))
+            found = decode(given)
+            places = pa.array(found.rows)
+            beside = [column.take(places) for column in batch.columns[width:]]
+            yield pa.RecordBatch.from_arrays([*beside, *found.batch.columns], names=names)
+
+    inputs = [F.col(name).alias(f"needed_{k}") for k, name in enumerate(reading.needs.values())]
+    inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
+    rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *own]))
+    marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
+    if reading.keys is not None:
+        marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
+    return rows.select(*(_marked(name, marks) for name in names)) if marks else rows
+
+
+def _marked(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
+    column = F.col(quoted(name))
+    return column.alias(name, metadata=marks[name]) if name in marks else column
+
+
+def _has(df: DataFrame, *names: str) -> str | None:
+    """The first of these columns that is there."""
+    there = {name.lower() for name in df.columns}
+    return next((name for name in names if name in there), None)
+
+
+# ---------------------------------------------------------------- Databus
+
+
+def _databus(asked: Asked) -> Reading:
+    check_binary(asked.df, asked.column)
+    if asked.schemas is None:
+        raise ValueError(
+            "changes() of databus expected schemas, a folder of .avsc files, a list or a mapping; got none"
+        )
+    readers = by_name(schemas_of(asked.schemas))
+    name = asked.table if asked.table in readers else _by_short_name(asked.table, list(readers))
+    read = readers[name]
+    keys = asked.keys or keys_in_schema(read.schemas.texts[-1])
+    source = Source(name, read, keys)
+    absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
+    if absent:
+        raise ValueError(f"the schema {name} has no column {absent[0]}, which is to be of its key: give its keys")
+    needs = {"event": asked.column}
+    for what, names in (("file", ("file", "stream")), ("position", ("position",))):
+        there = _has(asked.df, *names)
+        if there:
+            needs[what] = there
+
+    def decode(given: Arrays) -> ChangeBatch:
+        return databus_changes(given["event"], given.get("file"), given.get("position"), source)
+
+    return Reading(databus_schema(source), decode, needs, keys, (BEFORE, UNAVAILABLE))
+
+
+def _by_short_name(table: str, names: Sequence[str]) -> str:
+    found = [name for name in names if name.rpartition(".")[2] == table]
+    if len(found) != 1:
+        raise ValueError(f"changes() expected table to be the name of a schema, {', '.join(names)}; got {table!r}")
+    return found[0]
+
+
+def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
+    """Without the events of windows that have no end yet, which do not count; as far as the columns tell which these are."""
+    if _has(df, "window_scn"):
+        return df.where("window_scn IS NOT NULL")
+    stream, position = _has(df, "stream", "file"), _has(df, "position")
+    if df.isStreaming or stream is None or position is None:
+        return df
+    event = F.col(column)
+    ids = (b"\x00", 2, (b"\xff\xfe", b"\xfe\xff")), (b"\x02", 4, (b"\xff\xff\xff\xfe", b"\xfe\xff\xff\xff"))
+    ends = F.lit(False)
+    for version, width, marks in ids:
+        ends = ends | (F.substring(event, 1, 1) == F.lit(version)) & F.substring(event, 32, width).isin(
+            *(F.lit(mark) for mark in marks)
+        )
+    within = [F.col(name) for name in dict.fromkeys(filter(None, (_has(df, "file"), position)))]
+    place = F.struct(*within)
+    last = df.where(ends).groupBy(F.col(stream).alias("ended_stream")).agg(F.max(place).alias("last_end"))
+    return df.join(
+        F.broadcast(last), F.col(stream).eqNullSafe(F.col("ended_stream")) & (place < F.col("last_end"))
+    ).select(*(F.col(quoted(name)) for name in df.columns))
+
+
+# ---------------------------------------------------------------- DataHub
+
+
+def _datahub(asked: Asked) -> Reading:
+    check_binary(asked.df, asked.column)
+    table = table_of(asked.table)
+    columns = asked.columns
+    if columns is None:
+        if asked.df.isStreaming:
+            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
+        columns = datahub.columns(asked.df, asked.column, asked.table)
+    unknown = [name for name, type in columns.items() if asked.columns is not None and type not in SQL_TYPES]
+    if unknown:
+        raise ValueError(
+            f"changes() expected the types {', '.join(SQL_TYPES)}, got {columns[unknown[0]]!r} for column {unknown[0]}"
+        )
+    given, keys = dict(columns), asked.keys
+
+    def decode(arrays: Arrays) -> ChangeBatch:
+        return datahub_changes(arrays["blob"], table, given, keys)
+
+    told = keys or _distinct_keys(asked, lambda batch: primary_keys(batch.column(0), table), [asked.column])
+    return Reading(datahub_schema(given), decode, {"blob": asked.column}, told, (UNAVAILABLE,))
+
+
+def _distinct_keys(
+    asked: Asked, keys: Callable[[pa.RecordBatch], pa.Array], columns: Sequence[str]
+) -> Sequence[str] | None:
+    """The primary key that the messages of a batch tell; None where they tell none, or several."""
+    if asked.df.isStreaming:
+        return None
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            texts = {tuple(one) for one in keys(batch).to_pylist() if one}
+            yield pa.record_batch([pa.array([list(one) for one in texts], pa.list_(pa.string()))], names=["keys"])
+
+    some = asked.df.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(columns)))
+    found = some.mapInArrow(read, "keys ARRAY<STRING>").distinct().limit(2).collect()
+    return list(found[0][0]) if len(found) == 1 else None
+
+
+# ---------------------------------------------------------------- Debezium
+
+
+def _debezium(asked: Asked) -> Reading:
+    df = asked.df
+    for name in (asked.column, *([asked.key] if asked.key else [])):
+        debezium.check_messages(df, name)
+    columns = asked.columns
+    if columns is None:
+        if df.isStreaming:
+            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
+        columns = debezium.columns(df, asked.column, asked.table)
+    keys = asked.keys
+    if keys is None and asked.key is not None:
+        known = set(columns)
+        mine = asked._replace(df=df.where(F.col(asked.key).isNotNull()))
+        if _has(df, "topic"):
+            mine = mine._replace(df=mine.df.where(F.col("topic").endswith("." + table_of(asked.table).name)))
+        told = _distinct_keys(mine, lambda batch: key_names(batch.column(0)), [asked.key])
+        keys = tuple(told) if told and set(told) <= known else None
+    needs = {"value": asked.column}
+    beside = {"key": asked.key, "headers": asked.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
+    needs |= {what: name for what, name in beside.items() if name is not None}
+    how = DebeziumTable(
+        table_of(asked.table), dict(columns), keys, asked.before == "full", asked.placeholder, "offset" in needs
+    )
+
+    def decode(given: Arrays) -> ChangeBatch:
+        return debezium_changes(
+            given["value"],
+            how,
+            keys=given.get("key"),
+            headers=given.get("headers"),
+            topics=given.get("topic"),
+            offsets=given.get("offset"),
+        )
+
+    return Reading(debezium_schema(how), decode, needs, keys, ())
+
+
+_READINGS: Final = {"databus": _databus, "datahub": _datahub, "debezium": _debezium}
+
+
+# ---------------------------------------------------------------- all tables
+
+
+def tables(df: DataFrame, column: str, format: str, schemas: Any) -> list[str]:
+    """The names of the tables that messages are of, in order."""
+    if format == "databus":
+        return sorted(by_name(schemas_of(schemas)))
+    if format not in FORMATS:
+        raise ValueError(f"changes_by_table() expected format to be one of {', '.join(FORMATS)}, got {format!r}")
+    if df.isStreaming:
+        raise ValueError(
+            "changes_by_table() expected a batch, got a stream, whose tables are not known: call changes for each table"
+        )
+    functions = [f"{format}_{name}" for name in ("database", "schema_name", "table")]
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            parts = [FUNCTIONS[name].decode(batch.column(0)) for name in functions]
+            yield pa.RecordBatch.from_arrays(parts, names=["database", "schema", "name"])
+
+    some = df.select(F.col(column).alias("message")).mapInArrow(read, "database STRING, schema STRING, name STRING")
+    found = some.where("name <> ''").distinct().collect()
+    return sorted(".".join(_part(part) for part in row if part) for row in found)
+
+
+def _part(name: str) -> str:
+    """A part of a table's name as `table_of` reads it."""
+    return f"`{name.replace('`', '``')}`" if set(name) & set(".`") else name

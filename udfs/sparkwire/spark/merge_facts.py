@@ -1,0 +1,60 @@
+"""What is to be known of a batch of changes before it is merged: one small job over its last rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StructType
+
+from sparkwire.spark.current import lacks_values
+
+
+class BatchFacts(NamedTuple):
+    """Of the last rows of a batch."""
+
+    rows: int
+    deleted: int
+    lacking: int
+    """rows that are there and lack values"""
+    silent: int
+    """deleted rows that do not tell their values"""
+    truncated: Any
+    """the order of the last TRUNCATE"""
+    name: str | None
+    """of the table whose changes these are"""
+
+    @classmethod
+    def of(cls, last: DataFrame, source: str | None = None) -> BatchFacts:
+        """ValueError where the changes are of two tables, or of another one than ``source``: one sentence."""
+        row = last.agg(
+            F.count("live").alias("rows"),
+            F.count_if(~F.col("live")).alias("deleted"),
+            F.count_if(lacks_values(dead_too=False)).alias("lacking"),
+            F.count_if(lacks_values(dead_too=True) & ~F.col("live")).alias("silent"),
+            F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
+            F.min("first_table").alias("first"),
+            F.max("last_table").alias("last"),
+        ).collect()[0]
+        names = sorted({name for name in (row["first"], row["last"], source) if name is not None})
+        if len(names) > 1:
+            raise ValueError(
+                f"the changes are of two tables, {names[0]} and {names[1]}: filter them by _table_, or name the table in "
+                "sparkwire.changes with its database"
+            )
+        counts = (row["rows"], row["deleted"], row["lacking"], row["silent"])
+        return cls(*counts, row["truncated"], names[0] if names else None)
+
+
+def literal(value: Any, type: DataType) -> str:
+    """A value as SQL writes it."""
+    if isinstance(type, StructType):
+        parts = ", ".join(
+            f"'{field.name}', {literal(part, field.dataType)}" for field, part in zip(type, value, strict=True)
+        )
+        return f"named_struct({parts})"
+    if value is None:
+        return f"CAST(NULL AS {type.simpleString()})"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST('{text}' AS {type.simpleString()})"
