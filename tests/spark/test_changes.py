@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 from pathlib import Path
 from random import Random
 
-import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.databus.client.buffer import split
 from tests.support.client_frames import frame
-from tests.support.client_history import History
 from tests.support.client_streams import event
+from tests.support.databus_members import MEMBER, MEMBER_ID, Members, member
 from tests.support.datahub_history import KEYS, DataHubHistory, key_of
 
 HEAD = ["_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_"]
@@ -45,31 +41,6 @@ def test_datahub(spark: SparkSession) -> None:
         assert got == {key: row["v"] for key, row in history.tables[table].items()}
         assert len(got) == len(found)
         assert [row["_keys_"] for row in changes.where("_op_ = 'UPDATE'").limit(1).collect()] == [keys]
-
-
-MEMBER = (
-    '{"type":"record","name":"Member","namespace":"com.shop","fields":[{"name":"id","type":["null","long"]},'
-    '{"name":"name","type":["null","string"]}],"meta":"pk=id;"}'
-)
-MEMBER_ID = hashlib.md5(MEMBER.encode()).digest()
-
-
-def member(id: int, name: str) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(MEMBER)), {"id": id, "name": name})
-    return out.getvalue()
-
-
-class Members(History):
-    """A history of one source, whose deletes have no payload."""
-
-    def change(self, scn: int) -> bytes:
-        key = (40, self.random.randrange(8))
-        if self.random.random() < 0.3:
-            self.table.pop(key, None)
-            return event(scn, *key, opcode=2, schema_id=MEMBER_ID)
-        self.table[key] = self.random.randbytes(2).hex().encode()
-        return event(scn, *key, member(key[1], self.table[key].decode()), schema_id=MEMBER_ID)
 
 
 def test_databus(spark: SparkSession) -> None:

@@ -51,10 +51,11 @@ def debezium_changes(
     """The changes of a table, out of the columns of Kafka's records as far as they are there."""
     found = change_rows(values, how.table, how.columns, keys=keys, topics=topics, placeholder=how.placeholder)
     rows, batch = found.rows, found.batch
+    has_value = values.is_valid().take(pa.array(rows))
     if offsets is None and len(rows):
         # A tombstone says nothing of where it is, and follows the delete that it repeats.
-        placed = bools_of(values.is_valid())[rows]
-        rows, batch = rows[placed], batch.filter(pa.array(placed))
+        rows, batch = rows[bools_of(has_value)], batch.filter(has_value)
+        has_value = has_value.filter(has_value)
     schema = debezium_schema(how)
     names = [field.name for field in schema.field("_before_").type]
     old_keys = _old_keys(headers, rows, how.columns)
@@ -78,7 +79,7 @@ def debezium_changes(
         *fields,
         batch["unavailable"],
         batch["unexpected"],
-        pc.coalesce(batch["error"], lost),
+        pc.coalesce(pc.if_else(has_value, batch["error"], None), lost),
     ]
     return ChangeBatch(
         rows,

@@ -46,7 +46,7 @@ _USES_TABLES: Final = "coalesce(first_table <= {0} AND last_table <= {0}, true)"
 """Always true. Every branch asks for all that the aggregation gives, so that Spark runs one and reuses it in the others."""
 
 
-class Table(NamedTuple):
+class ChangedTable(NamedTuple):
     """What is known of a table before its changes are read."""
 
     columns: list[str]
@@ -55,7 +55,7 @@ class Table(NamedTuple):
     """of the change table"""
 
     @classmethod
-    def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> Table:
+    def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> ChangedTable:
         """ValueError where ``changes`` is no change table, or the keys are not known: one sentence."""
         schema = changes.schema
         check_columns(schema.names, function)
@@ -122,7 +122,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
         raise ValueError(
             "current() expected a batch, got a stream: take sparkwire.merge, which keeps a table up to date"
         )
-    table = Table.of(changes, keys, "current")
+    table = ChangedTable.of(changes, keys, "current")
     changes = until(changes, as_of)
     steps = events(changes, table)
     last = latest(steps, table)
@@ -136,7 +136,7 @@ def within(rows: DataFrame, last: DataFrame) -> DataFrame:
     return rows.crossJoin(F.broadcast(boundary(last))).where(_USES_TABLES.format("name"))
 
 
-def result_columns(table: Table) -> list[Column]:
+def result_columns(table: ChangedTable) -> list[Column]:
     """The table's columns, then order and time, of rows with ``row``, ``at`` and ``time``."""
     places = {name: k for k, name in enumerate(table.columns)}
     columns = [F.col("row")[f"c{places[name]}"].alias(name) for name in table.columns]
@@ -166,7 +166,7 @@ def _parts(value: Any, type: StructType) -> list[Column]:
     return [F.lit(part).cast(field.dataType) for part, field in zip(as_order(plain, type.names), type, strict=False)]
 
 
-def events(changes: DataFrame, table: Table) -> DataFrame:
+def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     """A row for each key that a change is of: ``key_…``, ``is_truncate``, ``o`` to order them by, and what it says.
 
     ``tells``: whether ``row`` has the values of the key. ``event`` names a change of a key in both its rows, else it is NULL;
@@ -209,7 +209,7 @@ def events(changes: DataFrame, table: Table) -> DataFrame:
 
 
 def stored_steps(
-    stored: DataFrame, table: Table, name: str | None, live: Column, *, is_truncate: bool = False
+    stored: DataFrame, table: ChangedTable, name: str | None, live: Column, *, is_truncate: bool = False
 ) -> DataFrame:
     """The rows of a table that is kept, as `events` has changes: the last change of each."""
     return stored.select(
@@ -226,11 +226,11 @@ def stored_steps(
     )
 
 
-def _row(table: Table) -> Column:
+def _row(table: ChangedTable) -> Column:
     return F.struct(*(F.col(quoted(name)).alias(f"c{k}") for k, name in enumerate(table.columns))).alias("row")
 
 
-def latest(steps: DataFrame, table: Table) -> DataFrame:
+def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """Of each key the row with the greatest order; a TRUNCATE is a group of its own."""
     told = F.struct("o", "time", "row", "unavailable", "tells")
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
@@ -250,7 +250,7 @@ def lacks_values(dead_too: bool) -> Column:
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
-def resolved(steps: DataFrame, table: Table, last: DataFrame) -> DataFrame:
+def resolved(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
     """The last rows; those that are there with all their values.
 
     Where no row lacks any, AQE finds that out and never looks at the history.
@@ -279,14 +279,14 @@ def boundary(last: DataFrame) -> DataFrame:
     return one.select(checked.alias("truncated"), F.col("last").alias("name"))
 
 
-def with_history(steps: DataFrame, table: Table, last: DataFrame) -> DataFrame:
+def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
     """The last rows with all their values, those of deleted rows too."""
     columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row"]
     lacks = lacks_values(dead_too=True)
     return last.where(~lacks).select(columns).unionByName(settled(steps, table, dead_too=True).select(columns))
 
 
-def settled(steps: DataFrame, table: Table, dead_too: bool) -> DataFrame:
+def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     """The last rows that lack values, each with those that it had or that came with a change of its key."""
     places = {name: f"c{k}" for k, name in enumerate(table.columns)}
     keys = [*table.key_names(), "is_truncate"]

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkwire.cdc.change_columns import BEFORE, UNAVAILABLE
 from sparkwire.core.sources.staging import Folder
-from sparkwire.spark.current import Table
+from sparkwire.spark.current import ChangedTable
 from sparkwire.spark.merge_directory import merge_into_directory, merged_directory
 from sparkwire.spark.merge_table import TableTarget, merge_into_table
 
@@ -31,7 +31,7 @@ class Merge(NamedTuple):
         """Merge one batch; again, it changes nothing."""
         for name, metadata in self.marked.items():
             changes = changes.withMetadata(name, dict(metadata))
-        table = Table.of(changes, self.keys, "merge")
+        table = ChangedTable.of(changes, self.keys, "merge")
         if _is_directory(self.target):
             merge_into_directory(changes, table, self.target, self.keep)
         else:
@@ -57,7 +57,7 @@ def merge(
         )
     given = [keys] if isinstance(keys, str) else keys
     if given is not None or changes.isStreaming:
-        given = Table.of(changes, given, "merge").keys
+        given = ChangedTable.of(changes, given, "merge").keys
     schema = changes.schema
     marked = {name: schema[name].metadata for name in (BEFORE, UNAVAILABLE) if name in schema.names}
     step = Merge(

@@ -12,12 +12,13 @@ from pyspark.sql.types import StructType
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.cdc.merge_versions import DELETED as GONE
 from sparkwire.cdc.merge_versions import ROWS, TRUNCATED, MergeFolder
-from sparkwire.spark.current import Table, events, latest, stored_steps, with_history
+from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
+from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import BatchFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 
-def merge_into_directory(changes: DataFrame, table: Table, path: str, keep: bool) -> None:
+def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, keep: bool) -> None:
     """One new version of the table: the one before, and these changes."""
     folder = MergeFolder(path)
     with folder.locked():
@@ -31,7 +32,7 @@ def merge_into_directory(changes: DataFrame, table: Table, path: str, keep: bool
         changes, table = aligned(changes, table, schema)
         steps = events(changes, table)
         if newest is not None:
-            steps = _with_stored(steps, table, folder, newest, before["table"], schema)
+            steps = _with_stored(steps, table, folder, newest, before, schema)
         last = latest(steps, table).persist()
         try:
             facts = BatchFacts.of(last)
@@ -58,7 +59,7 @@ def merged_directory(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.schema(schema).parquet(folder.shown_part(newest, ROWS))
 
 
-def _check(before: Mapping[str, Any], table: Table, path: str) -> None:
+def _check(before: Mapping[str, Any], table: ChangedTable, path: str) -> None:
     if before["keys"] != table.keys:
         raise ValueError(
             f"{path} has the key {', '.join(before['keys'])}, and the changes have {', '.join(table.keys)}: give its keys, "
@@ -67,19 +68,30 @@ def _check(before: Mapping[str, Any], table: Table, path: str) -> None:
 
 
 def _with_stored(
-    steps: DataFrame, table: Table, folder: MergeFolder, version: str, name: str | None, schema: StructType
+    steps: DataFrame,
+    table: ChangedTable,
+    folder: MergeFolder,
+    version: str,
+    before: Mapping[str, Any],
+    schema: StructType,
 ) -> DataFrame:
     """The changes and, as changes before them, the rows of a version."""
-    spark = steps.sparkSession
+    spark, own = steps.sparkSession, StructType.fromJson(before["schema"])
+    columns = [
+        (F.col(quoted(field.name)) if field.name in own.names else F.lit(None)).cast(field.dataType).alias(field.name)
+        for field in schema
+    ]
     live = ~F.col(DELETED) if DELETED in schema.names else F.lit(True)
     for part, there in ((ROWS, live), (GONE, F.lit(False)), (TRUNCATED, F.lit(False))):
         if folder.has_part(version, part):
-            stored = spark.read.schema(schema).parquet(folder.shown_part(version, part))
-            steps = steps.unionByName(stored_steps(stored, table, name, there, is_truncate=part == TRUNCATED))
+            stored = spark.read.schema(own).parquet(folder.shown_part(version, part)).select(*columns)
+            steps = steps.unionByName(
+                stored_steps(stored, table, before["table"], there, is_truncate=part == TRUNCATED)
+            )
     return steps
 
 
-def _rows(rows: DataFrame, table: Table, schema: StructType, facts: BatchFacts, with_values: bool) -> DataFrame:
+def _rows(rows: DataFrame, table: ChangedTable, schema: StructType, facts: BatchFacts, with_values: bool) -> DataFrame:
     """The rows of the new version, each with its ``part``."""
     ended = F.lit(False)
     if facts.truncated is not None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
-from sparkwire.spark.current import Table, events, latest, stored_steps, with_history
+from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import BatchFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
@@ -118,7 +118,7 @@ class TableTarget(NamedTuple):
             ) from error
 
 
-def merge_into_table(changes: DataFrame, table: Table, target: TableTarget, keep: bool) -> None:
+def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
     """One batch."""
     spark = changes.sparkSession
     schema = stored_schema(table, keep)
@@ -154,7 +154,7 @@ def merge_into_table(changes: DataFrame, table: Table, target: TableTarget, keep
 
 
 def _with_stored(
-    steps: DataFrame, last: DataFrame, table: Table, target: TableTarget, spark: SparkSession
+    steps: DataFrame, last: DataFrame, table: ChangedTable, target: TableTarget, spark: SparkSession
 ) -> DataFrame:
     """The changes and, as changes before them, what is stored of their keys."""
     keys = last.where("NOT is_truncate").select(*(F.col(name).alias(f"of_{name}") for name in table.key_names()))
@@ -172,7 +172,7 @@ def _with_stored(
 
 
 def _merge(
-    rows: DataFrame, table: Table, schema: StructType, target: TableTarget, facts: BatchFacts, keep: bool
+    rows: DataFrame, table: ChangedTable, schema: StructType, target: TableTarget, facts: BatchFacts, keep: bool
 ) -> None:
     spark, order = rows.sparkSession, schema[ORDER].dataType
     if facts.truncated is not None or (facts.deleted and not keep):
@@ -207,7 +207,7 @@ def _merge(
     _run(changed, target, table, clauses)
 
 
-def _remember(rows: DataFrame, table: Table, schema: StructType, beside: TableTarget, keep: bool) -> None:
+def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool) -> None:
     """Note what was deleted, and the last TRUNCATE."""
     spark = rows.sparkSession
     own = StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
@@ -225,7 +225,7 @@ def _remember(rows: DataFrame, table: Table, schema: StructType, beside: TableTa
     _run(gone, beside, table, clauses, f" AND t.{_TRUNCATE} = s.is_truncate")
 
 
-def _without_late(rows: DataFrame, table: Table, deleted: DataFrame) -> DataFrame:
+def _without_late(rows: DataFrame, table: ChangedTable, deleted: DataFrame) -> DataFrame:
     """Without rows that were deleted after their last change."""
     gone = deleted.where(f"NOT {_TRUNCATE}").select(
         *(F.col(quoted(key)).alias(f"of_{name}") for key, name in zip(table.keys, table.key_names(), strict=True)),
@@ -237,7 +237,7 @@ def _without_late(rows: DataFrame, table: Table, deleted: DataFrame) -> DataFram
     return rows.join(gone, late, "left_anti")
 
 
-def _run(source: DataFrame, target: TableTarget, table: Table, clauses: Sequence[str], also: str = "") -> None:
+def _run(source: DataFrame, target: TableTarget, table: ChangedTable, clauses: Sequence[str], also: str = "") -> None:
     spark, view = source.sparkSession, f"sparkwire_merge_{uuid.uuid4().hex}"
     same = " AND ".join(f"t.{quoted(k)} <=> s.{name}" for k, name in zip(table.keys, table.key_names(), strict=True))
     source.createOrReplaceTempView(view)

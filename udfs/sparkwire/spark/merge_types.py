@@ -25,14 +25,14 @@ from pyspark.sql.types import (
 )
 
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
-from sparkwire.spark.current import Table
+from sparkwire.spark.current import ChangedTable
 from sparkwire.spark.frames import quoted
 
 _INTEGERS: Final = (ByteType, ShortType, IntegerType, LongType)
 _DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
-def stored_schema(table: Table, keep: bool) -> StructType:
+def stored_schema(table: ChangedTable, keep: bool) -> StructType:
     """Of the merged table: the table's columns, order and time, and with ``keep`` whether a row is deleted."""
     own = [StructField(name, table.schema[name].dataType) for name in table.columns]
     order = StructField(ORDER, table.schema[ORDER].dataType)
@@ -95,7 +95,7 @@ def _as_decimal(type: DataType) -> DecimalType | None:
     return DecimalType(_DIGITS[type.__class__], 0) if isinstance(type, _INTEGERS) else None
 
 
-def aligned(changes: DataFrame, table: Table, schema: StructType) -> tuple[DataFrame, Table]:
+def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
     """The changes with the columns and types of the merged table."""
     own = [field for field in schema if field.name not in (ORDER, TIME, DELETED)]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]
@@ -106,4 +106,4 @@ def aligned(changes: DataFrame, table: Table, schema: StructType) -> tuple[DataF
         for field in own
     ]
     out = changes.select(*(F.col(quoted(name)) for name in columns), *casts)
-    return out, Table([field.name for field in own], table.keys, out.schema)
+    return out, ChangedTable([field.name for field in own], table.keys, out.schema)

@@ -1,0 +1,142 @@
+"""The decoders of a change table without Spark: histories as each system sends them, applied in order to a dictionary."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sparkwire.avro.schemas import schemas_of
+from sparkwire.avro.typed_rows import by_name
+from sparkwire.cdc.change_columns import LIVE
+from sparkwire.cdc.databus_changes import Source, databus_changes, keys_in_schema
+from sparkwire.cdc.datahub_changes import datahub_changes, primary_keys
+from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes
+from sparkwire.cdc.orders import NUMBER, numbers
+from sparkwire.core.table_names import table_of
+from sparkwire.databus.client.buffer import split
+from tests.support.databus_members import MEMBER, Members
+from tests.support.datahub_history import KEYS, DataHubHistory, key_of
+
+COLUMNS = {"one": {"id": "STRING", "v": "LONG"}, "two": {"a": "STRING", "b": "STRING", "v": "LONG"}}
+
+
+def in_order(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The valid changes, the oldest first; of two with one order that which leaves a row comes last."""
+    rows = [row for row in batch.to_pylist() if row["_error_"] is None]
+    return sorted(rows, key=lambda row: ([part or 0 for part in row["_order_"].values()], row["_op_"] in LIVE))
+
+
+def test_databus() -> None:
+    """SCN regresses and windows twice; a DELETE without a payload has the key of its event."""
+    read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
+    for seed in (4, 5):
+        history = Members(seed)
+        events = pa.array([event.as_py() for event in split(history.sent()).events], pa.binary())
+        source = Source("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]))
+        found = databus_changes(events, None, pa.array(range(len(events))), source)
+        table: dict[Any, bytes] = {}
+        for row in in_order(found.batch):
+            table.pop((40, row["id"]), None)
+            if row["_op_"] == "UPSERT":
+                table[40, row["id"]] = row["name"].encode()
+        assert table == history.table
+        assert found.batch["_keys_"][0].as_py() == ["id"]
+
+
+def test_the_key_of_a_databus_schema() -> None:
+    text = '{"type":"record","name":"A","fields":[{"name":"key","type":"long"}]%s}'
+    assert keys_in_schema(text % ',"meta":"dbFieldName=sy$a;pk=a, b;"') == ("a", "b")
+    assert keys_in_schema(text % "") == ("key",)
+    assert keys_in_schema('{"type":"record","name":"A","fields":[{"name":"id","type":"long"}]}') is None
+
+
+def test_a_delete_whose_key_is_not_told_is_an_error() -> None:
+    """A key of two columns is not in the key of the event."""
+    read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
+    events = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
+    found = databus_changes(events, None, None, Source("com.shop.Member", read, ("id", "name"))).batch.to_pylist()
+    assert {(row["_op_"], row["_error_"]) for row in found} == {("UPSERT", None), ("DELETE", "MISSING_FIELD")}
+
+
+@pytest.mark.parametrize("seed", [3, 5, 9])
+@pytest.mark.parametrize("name", KEYS)
+def test_datahub(seed: int, name: str) -> None:
+    history = DataHubHistory("h", Random(seed))
+    history.run(150)
+    blobs = pa.array(history.delivered(), pa.binary())
+    table: dict[str, int] = {}
+    for row in in_order(datahub_changes(blobs, table_of(f"h.{name}"), COLUMNS[name], None).batch):
+        if row["_op_"] == "TRUNCATE":
+            table.clear()
+            continue
+        assert row["_keys_"] == KEYS[name]
+        table.pop(key_of(name, row), None)
+        if row["_op_"] in LIVE:
+            table[key_of(name, row)] = row["v"]
+    assert table == {key: row["v"] for key, row in history.tables[name].items()}
+    assert {tuple(one) for one in primary_keys(blobs, table_of(name)).to_pylist() if one} == {tuple(KEYS[name])}
+
+
+def test_sequence_ids_are_numbers_of_any_length() -> None:
+    texts = ["9", "010", "10", str(10**38 - 1), str(10**38), "x", "", None, "0"]
+    found = numbers(pa.array(texts))
+    assert found.type == NUMBER
+    got = [tuple(one.values()) for one in found[:5].to_pylist()]
+    assert got[0] < got[1] == got[2] < got[3] < got[4]
+    assert found[5:].to_pylist() == [None, None, None, {"digits": 0, "number": ""}]
+
+
+def debezium(op: str, before: Any, after: Any, lsn: int) -> str:
+    source = {"connector": "postgresql", "db": "d", "schema": "s", "table": "t", "ts_ms": 1000, "lsn": lsn}
+    source["sequence"] = f'["{lsn}","{lsn}"]'
+    return json.dumps({"before": before, "after": after, "source": source, "op": op, "ts_ms": 2000})
+
+
+MESSAGES = [
+    debezium("r", None, {"id": 1, "v": 0, "big": "long"}, 1),
+    debezium("u", {"id": 1, "v": 0, "big": "long"}, {"id": 1, "v": 5, "big": "__debezium_unavailable_value"}, 2),
+    debezium("d", {"id": 1, "v": 0, "big": ""}, None, 3),
+    None,
+    debezium("c", None, {"id": 2, "v": 5, "big": "__debezium_unavailable_value"}, 3),
+    debezium("t", None, None, 4),
+]
+RECORD_KEYS = ['{"id": 1}', '{"id": 1}', '{"id": 1}', '{"id": 1}', '{"id": 2}', None]
+HEADERS = [[], [], [("__debezium.newkey", b'{"id":2}')], [], [("x", b""), ("__debezium.oldkey", b'{"id":1}')], None]
+
+
+def test_debezium() -> None:
+    """Of the old row only the key is believed; a change of the key has the old key in ``_before_``."""
+    headers = pa.array(HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
+    how = DebeziumTable(
+        table_of("s.t"),
+        {"id": "int32", "v": "int32", "big": "string"},
+        ("id",),
+        False,
+        "__debezium_unavailable_value",
+        True,
+    )
+    values, keys = pa.array(MESSAGES, pa.string()), pa.array(RECORD_KEYS, pa.string())
+    found = debezium_changes(values, how, keys=keys, headers=headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
+    rows = found.batch.to_pylist()
+    assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "DELETE", "INSERT", "TRUNCATE"]
+    assert [row["_order_"] for row in rows] == [10, 11, 12, 13, 14, 15]
+    key_alone = {"id": 1, "v": None, "big": None}
+    assert [row["_before_"] for row in rows] == [None, key_alone, key_alone, key_alone, key_alone, None]
+    assert [(row["id"], row["v"], row["big"]) for row in rows] == [
+        (1, 0, "long"),
+        (1, 5, None),
+        (1, None, None),
+        (1, None, None),
+        (2, 5, None),
+        (None, None, None),
+    ]
+    assert [row["_unavailable_"] for row in rows] == [None, ["big"], None, None, ["big"], None]
+    whole = debezium_changes(values, how._replace(whole_before=True, by_offset=False), keys=keys, headers=headers)
+    rows = whole.batch.to_pylist()
+    assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "INSERT", "TRUNCATE"]
+    assert rows[1]["_before_"] == {"id": 1, "v": 0, "big": "long"}
+    assert [row["_order_"]["sub_position"] for row in rows] == [1, 2, 3, 3, 4]
