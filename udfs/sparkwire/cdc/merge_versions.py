@@ -19,9 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pyarrow import fs
-
-from sparkwire.core.sources.staging import Folder
+from sparkwire.core.sources.folder import Folder
 
 LATEST: Final = "_latest"
 ROWS, DELETED, TRUNCATED = "rows", "deleted", "truncated"
@@ -46,7 +44,7 @@ class MergeFolder(Folder):
         if named is not None:
             return named.decode().strip().rpartition("/")[0]
         strange = [name for name in self.names() if not name.startswith((_LOCK, f"{LATEST}."))]
-        strange += [name for name in self._folders("") if name != _VERSIONS]
+        strange += [name for name in self.folders("") if name != _VERSIONS]
         if strange:
             raise ValueError(f"{self.path} is no table of merge, for it holds {strange[0]}: name an empty directory")
         return None
@@ -56,7 +54,7 @@ class MergeFolder(Folder):
         return f"{self.path}/{version}/part={part}"
 
     def has_part(self, version: str, part: str) -> bool:
-        return f"part={part}" in self._folders(version)
+        return f"part={part}" in self.folders(version)
 
     def details(self, version: str) -> dict[str, Any]:
         """What the writer of a version noted."""
@@ -73,26 +71,22 @@ class MergeFolder(Folder):
 
         RuntimeError where another one was published since ``newest`` was.
         """
-        self.write(f"{version}/{_DETAILS}", json.dumps(details).encode())
         if self.newest() != newest:
             raise RuntimeError(f"somebody else writes to {self.path}: a table has one merge at a time")
-        self.write(LATEST, f"{version}/part={ROWS}\n".encode())
+        self.write_to_disk(f"{version}/{_DETAILS}", json.dumps(details).encode(), f"{version}/{_DETAILS}.new")
+        self.write_to_disk(LATEST, f"{version}/part={ROWS}\n".encode(), f"{LATEST}.new")
         for old in self._old(version):
-            self._opened[0].delete_dir(self.full(f"{_VERSIONS}/{old}"))
+            self.remove_tree(f"{_VERSIONS}/{old}")
 
     def _old(self, newest: str) -> list[str]:
         """The versions that go: all but the newest few, and what interrupted merges have left."""
         own = newest.rpartition("/")[2]
-        before = sorted(name for name in self._folders(_VERSIONS) if name < own and self._is_whole(name))
+        before = sorted(name for name in self.folders(_VERSIONS) if name < own and self._is_whole(name))
         kept = {own, *before[-(_KEPT - 1) :]}
-        return [name for name in self._folders(_VERSIONS) if name not in kept]
+        return [name for name in self.folders(_VERSIONS) if name not in kept]
 
     def _is_whole(self, name: str) -> bool:
         return self.read(f"{_VERSIONS}/{name}/{_DETAILS}") is not None
-
-    def _folders(self, name: str) -> list[str]:
-        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkwire.cdc.change_columns import BEFORE, UNAVAILABLE
-from sparkwire.core.sources.staging import Folder
+from sparkwire.core.sources.folder import Folder
 from sparkwire.spark.current import ChangedTable
 from sparkwire.spark.merge_directory import merge_into_directory, merged_directory
 from sparkwire.spark.merge_table import TableTarget, merge_into_table
