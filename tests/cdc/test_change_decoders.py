@@ -12,7 +12,7 @@ import pytest
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
 from sparkwire.cdc.change_columns import LIVE
-from sparkwire.cdc.databus_changes import Source, databus_changes, keys_in_schema
+from sparkwire.cdc.databus_changes import DatabusSource, databus_changes, keys_in_schema
 from sparkwire.cdc.datahub_changes import datahub_changes, primary_keys
 from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes
 from sparkwire.cdc.orders import NUMBER, numbers
@@ -36,7 +36,7 @@ def test_databus() -> None:
     for seed in (4, 5):
         history = Members(seed)
         events = pa.array([event.as_py() for event in split(history.sent()).events], pa.binary())
-        source = Source("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]))
+        source = DatabusSource("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]))
         found = databus_changes(events, None, pa.array(range(len(events))), source)
         table: dict[Any, bytes] = {}
         for row in in_order(found.batch):
@@ -58,7 +58,9 @@ def test_a_delete_whose_key_is_not_told_is_an_error() -> None:
     """A key of two columns is not in the key of the event."""
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     events = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
-    found = databus_changes(events, None, None, Source("com.shop.Member", read, ("id", "name"))).batch.to_pylist()
+    found = databus_changes(
+        events, None, None, DatabusSource("com.shop.Member", read, ("id", "name"))
+    ).batch.to_pylist()
     assert {(row["_op_"], row["_error_"]) for row in found} == {("UPSERT", None), ("DELETE", "MISSING_FIELD")}
 
 

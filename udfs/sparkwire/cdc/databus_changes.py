@@ -20,7 +20,7 @@ from sparkwire.databus.event_payloads import ask, of_events
 ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
 
 
-class Source(NamedTuple):
+class DatabusSource(NamedTuple):
     """A source whose events are read; plain data, so that workers get it whole."""
 
     name: str
@@ -28,12 +28,12 @@ class Source(NamedTuple):
     keys: tuple[str, ...] | None
 
 
-def databus_schema(source: Source) -> pa.Schema:
+def databus_schema(source: DatabusSource) -> pa.Schema:
     return change_schema(ORDER, source.read.fields)
 
 
 def databus_changes(
-    events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: Source
+    events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: DatabusSource
 ) -> ChangeBatch:
     """The changes of a source; ``files`` and ``positions`` say where the events are, as far as that is known."""
     rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
@@ -68,7 +68,7 @@ def databus_changes(
 
 
 def _with_keys(
-    events: pa.Array, values: Sequence[pa.Array], source: Source, deletes: np.ndarray
+    events: pa.Array, values: Sequence[pa.Array], source: DatabusSource, deletes: np.ndarray
 ) -> tuple[list[pa.Array], np.ndarray]:
     """The values with the key of each DELETE, which may come without a payload; and which rows have no key all the same."""
     names = [field.name for field in source.read.fields]

@@ -16,10 +16,10 @@ from sparkwire.cdc.change_columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDAT
 from sparkwire.cdc.orders import NUMBER, numbers
 from sparkwire.core.column import bools_of, primitive, timestamps
 from sparkwire.core.table_names import Table
+from sparkwire.datahub.blob_tables import of_table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.functions import FORMAT
 from sparkwire.datahub.layout import SQL_TYPES
-from sparkwire.datahub.table_columns import of_table
 from sparkwire.datahub.tuple_rows import typed_rows
 
 _ENDING = ["TRUNCATE", "ERASE"]

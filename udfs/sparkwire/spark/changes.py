@@ -16,7 +16,7 @@ from sparkwire.avro.typed_rows import by_name
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.cdc.change_batches import ChangeBatch
 from sparkwire.cdc.change_columns import BEFORE, KEYS, KEYS_KNOWN, NEVER, UNAVAILABLE
-from sparkwire.cdc.databus_changes import Source, databus_changes, databus_schema, keys_in_schema
+from sparkwire.cdc.databus_changes import DatabusSource, databus_changes, databus_schema, keys_in_schema
 from sparkwire.cdc.datahub_changes import datahub_changes, datahub_schema, primary_keys
 from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes, debezium_schema
 from sparkwire.core.table_names import table_of
@@ -117,7 +117,7 @@ def _databus(asked: Asked) -> Reading:
     name = asked.table if asked.table in readers else _by_short_name(asked.table, list(readers))
     read = readers[name]
     keys = asked.keys or keys_in_schema(read.schemas.texts[-1])
-    source = Source(name, read, keys)
+    source = DatabusSource(name, read, keys)
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
         raise ValueError(f"the schema {name} has no column {absent[0]}, which is to be of its key: give its keys")
