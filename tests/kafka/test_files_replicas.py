@@ -82,6 +82,6 @@ def test_a_directory_that_joins_a_stream_is_named(tmp_path: Path) -> None:
 
 def test_rows_of_several_are_not_written_as_one(tmp_path: Path) -> None:
     twice = [{"topic": "orders", "partition": 0, "offset": offset, "value": b"x"} for offset in (0, 0, 1, 1)]
-    with pytest.raises(ValueError, match=r"offset 0.*a row before it has the same offset") as error:
+    with pytest.raises(ValueError, match=r"offset 0: it comes after 0, a row with the same offset") as error:
         write(tmp_path, twice)
     assert "sparkwire.kafka.write" not in str(error.value)

@@ -331,7 +331,7 @@ def test_a_file_of_keys_that_is_not_there_is_what_is_wrong(tmp_path: Path) -> No
     known = json.loads(Path(options_of(tmp_path)["encryptionKeys"]).read_text())
     names.write_text(json.dumps(dict.fromkeys(known, "nowhere.pem")))
     with pytest.raises(
-        ValueError,
+        FileNotFoundError,
         match=rf"^encryptionKeys {names} names for the key .* the PEM file {tmp_path}/nowhere.pem, and there is no",
     ):
         rows(path=remote_path, encryptionKeys=str(names))

@@ -100,8 +100,8 @@ class PartitionWriter:
             if offsets[at] == before[at]:
                 self._refuse(
                     int(offsets[at]),
-                    "a row before it has the same offset: a partition has each once, so read one replica of it, or drop what is "
-                    "there twice",
+                    f"it comes after {before[at]}, a row with the same offset: a partition has each once, so read one replica of "
+                    "it, or drop what is there twice",
                 )
             self._refuse(
                 int(offsets[at]),
