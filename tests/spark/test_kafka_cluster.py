@@ -128,3 +128,43 @@ def test_where_there_is_no_metadata_it_is_one_sentence(spark: SparkSession, tmp_
     (tmp_path / "orders-0").mkdir()
     with pytest.raises(FileNotFoundError, match=r"has no __cluster_metadata-0: name a directory of log\.dirs"):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
+
+
+def metadata_of(run: Path, folder: Path) -> Path:
+    """The log alone, to its offset 165; its path."""
+    target = folder / "__cluster_metadata-0"
+    target.mkdir()
+    shutil.copy(run / f"local/__cluster_metadata-0/{0:020}.log", target)
+    return target / f"{0:020}.log"
+
+
+@pytest.mark.parametrize("tail", [bytes(4096), b"\x7f" * 100, "torn"])
+def test_a_torn_tail_is_cut_off_and_said(
+    spark: SparkSession, run: Path, tmp_path: Path, tail: bytes | str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = metadata_of(run, tmp_path)
+    whole = sparkwire.kafka.cluster(spark, str(tmp_path)).partitions.collect()
+    assert caplog.text == ""
+    data = log.read_bytes()
+    log.write_bytes(data + (data[:80] if isinstance(tail, str) else tail))
+    assert sparkwire.kafka.cluster(spark, str(tmp_path)).partitions.collect() == whole
+    assert f"from byte {len(data)} on it cannot be read" in caplog.text
+
+
+def test_corruption_before_valid_records_is_no_tail(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    log = metadata_of(run, tmp_path)
+    data = bytearray(log.read_bytes())
+    data[80] ^= 1
+    log.write_bytes(data)
+    with pytest.raises(ValueError, match="cannot be read"):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
+
+
+@pytest.mark.parametrize(
+    "at",
+    [-1, 10**6, 2**70, datetime.min, datetime(1960, 1, 1, tzinfo=UTC), datetime(1971, 1, 1, tzinfo=UTC), "now", True],
+)
+def test_at_beyond_what_there_is_is_one_sentence(spark: SparkSession, run: Path, tmp_path: Path, at: object) -> None:
+    metadata_of(run, tmp_path)
+    with pytest.raises(ValueError, match=r"^at "):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path), at=at).topics  # type: ignore[arg-type]

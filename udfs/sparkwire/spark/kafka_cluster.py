@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,6 +16,10 @@ from pyspark.sql import functions as F
 
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.spark.udf import best_interface, udf
+
+_log = logging.getLogger("sparkwire")
+
+Row = dict[str, Any]
 
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
@@ -60,7 +65,7 @@ class Cluster:
     def __init__(self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, remote_path: str) -> None:
         self._spark = spark
         self._paths = paths
-        self._at = at
+        self._at = _asked(at)
         self._remote_path = remote_path
 
     def __repr__(self) -> str:
@@ -169,7 +174,7 @@ class Cluster:
     def _log(self, path: str) -> MetadataLog | None:
         """The metadata in a directory, None where there is none."""
         folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
-        rows = self._rows(folder)
+        rows = _without_torn_tail(self._rows(folder))
         snapshots = self._rows(f"{folder}/*.checkpoint")
         if rows is None and snapshots is None:
             return None
@@ -182,7 +187,19 @@ class Cluster:
                 + (f" {self._at}" if self._at is not None else "")
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
+        self._check_asked(folder, rows or [], begin)
         return MetadataLog(changes + [change for row in after for change in _change(row)], end)
+
+    def _check_asked(self, folder: str, rows: Sequence[Row], begin: int) -> None:
+        """ValueError where the metadata has nothing as of then."""
+        if self._at is None:
+            return
+        last = max((row["offset"] for row in rows), default=begin - 1)
+        if isinstance(self._at, int) and not 0 <= self._at <= max(last, begin - 1):
+            raise ValueError(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
+        if not begin and not any(self._is_asked_for(row) for row in rows):
+            first = min((row["timestamp_ms"] for row in rows if row["timestamp_ms"]), default=0)
+            raise ValueError(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
 
     def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
         """The newest whole snapshot of what is asked for: the offset up to before which it reaches, and its records."""
@@ -213,16 +230,22 @@ class Cluster:
 
     def _rows(self, path: str) -> list[dict[str, Any]] | None:
         """The records at a path, decoded; None where nothing is there."""
-        columns = "topic, offset, timestamp_ms, key, value, file, error"
+        columns = "topic, offset, timestamp_ms, key, value, file, position, error"
         frame = self._load(path, columns=columns, controlRecords="true")
         if frame is None:
             return None
         decode = udf("kafka_internal_record", best_interface(self._spark))
         decoded = decode(F.lit("__cluster_metadata"), F.col("key"), F.col("value"))
         chosen = frame.select(
-            "offset", "timestamp_ms", "file", decoded.alias("r"), F.col("error").alias("corrupt")
-        ).selectExpr("offset", "timestamp_ms", "file", "r.type", "r.value", "coalesce(corrupt, r.error) AS error")
-        return sorted((row.asDict() for row in chosen.collect()), key=lambda row: (row["file"], row["offset"] or 0))
+            "offset", "timestamp_ms", "file", "position", decoded.alias("r"), F.col("error").alias("corrupt")
+        ).selectExpr(
+            "offset", "timestamp_ms", "file", "position", "corrupt", "r.type", "r.value",
+            "coalesce(corrupt, r.error) AS error",
+        )  # fmt: skip
+        return sorted(
+            (row.asDict() for row in chosen.collect()),
+            key=lambda row: (row["file"], row["position"], -1 if row["offset"] is None else row["offset"]),
+        )
 
     # -- logs
 
@@ -256,6 +279,32 @@ class Cluster:
     def _table(self, name: str, rows: Sequence[dict[str, Any]]) -> DataFrame:
         columns = [column.partition(" ")[0] for column in re.split(r", (?![^<]*>)", _SCHEMAS[name])]
         return self._spark.createDataFrame([tuple(row[column] for column in columns) for row in rows], _SCHEMAS[name])
+
+
+def _asked(at: int | datetime | None) -> int | datetime | None:
+    """ValueError where it is no offset and no time that a record can have."""
+    if at is None or (isinstance(at, int) and not isinstance(at, bool)):
+        return at
+    try:
+        if isinstance(at, datetime) and at.timestamp() >= 0:
+            return at
+    except (OverflowError, ValueError, OSError):  # of a year that the machine's time zone does not know
+        pass
+    raise ValueError(f"at is an offset of the metadata or a time from 1970 on, got {at!r}")
+
+
+def _without_torn_tail(rows: list[Row] | None) -> list[Row] | None:
+    """Records up to the corrupt bytes with which the log ends, which a broker cuts off when it starts; that is said."""
+    if rows is None:
+        return None
+    valid = next((k for k in range(len(rows), 0, -1) if rows[k - 1]["corrupt"] is None), 0)
+    if valid < len(rows):
+        torn = rows[valid]
+        _log.warning(
+            "%s: from byte %s on it cannot be read (%s), as where its copy was made while a broker wrote: it is read up to there",
+            torn["file"], torn["position"], torn["corrupt"],
+        )  # fmt: skip
+    return rows[:valid]
 
 
 def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
