@@ -82,11 +82,13 @@ def read(top: Path) -> Versions:
     if not any(top.glob(f"{TOPIC}-*")):
         jobs.refuse_unfinished(Folder(str(top)))
         return {}
-    query = kafka_log.query({"path": str(top), "columns": "partition,offset,value,error"})
+    query = kafka_log.query({"path": str(top), "columns": "topic,partition,offset,value,error"})
     found: dict[str, list[tuple[int, str]]] = {}
     for task in kafka_log.plan(query):
         for some in kafka_log.read(query, task):
             for row in some.to_pylist():
+                if row["topic"] != TOPIC:  # a broker's own
+                    continue
                 assert row["error"] is None, row
                 found.setdefault(f"{TOPIC}-{row['partition']}", []).append((row["offset"], row["value"].decode()))
     return {name: tuple(sorted(rows)) for name, rows in found.items()}
@@ -99,6 +101,8 @@ class WriterChaos:
         self.top = top
         self.chance = random.Random(seed)
         self.now: Versions = {}
+        self.ends: dict[str, int] = {}
+        """of partitions; a version that ends before keeps the end of the one that it replaces"""
         self.seen: Counter[str] = Counter()
         self.written = 0
 
@@ -163,7 +167,7 @@ class WriterChaos:
             raise AssertionError("two writers at once")
 
         write(self.top, mine, overwrite=False, meanwhile=second)
-        self.now |= {name: self.now.get(name, ()) + rows for name, rows in mine.items()}
+        self.is_now({name: self.now.get(name, ()) + rows for name, rows in mine.items()})
         self.check()
 
     # -- what happens to them
@@ -186,7 +190,7 @@ class WriterChaos:
         allowed = {name: {some} if code == 0 else {self.now.get(name, ()), some} for name, some in after.items()}
         self.look(allowed, must_read=code == 0)
         if code == 0:
-            self.now |= after
+            self.is_now(after)
             self.check()
             return
         if self.chance.random() < 0.5:
@@ -202,7 +206,7 @@ class WriterChaos:
             assert keeps and not overwrite, refused  # noqa: PT017, PT018
             assert "goes up to offset" in str(refused)  # noqa: PT017
             assert all(read(self.top).get(name, ()) == some for name, some in after.items())
-        self.now |= after
+        self.is_now(after)
         self.check()
 
     def look(self, allowed: Mapping[str, set[Rows]], must_read: bool) -> None:
@@ -229,8 +233,13 @@ class WriterChaos:
         return [f"{TOPIC}-{k}" for k in self.chance.sample(range(PARTITIONS), self.chance.randrange(1, PARTITIONS + 1))]
 
     def end(self, name: str) -> int:
-        rows = self.now.get(name, ())
-        return rows[-1][0] + 1 if rows else 0
+        return self.ends.get(name, 0)
+
+    def is_now(self, versions: Versions) -> None:
+        self.now |= versions
+        for name, rows in versions.items():
+            if rows:
+                self.ends[name] = max(self.end(name), rows[-1][0] + 1)
 
     def rows(self, first: int, name: str, least: int = 1, gaps: bool = True) -> Rows:
         rows, offset = list[tuple[int, str]](), first

@@ -29,3 +29,16 @@ def _done_name(once: Once) -> str:
 def note_done(folder: Folder, once: Once, job: str, first: str) -> None:
     """Note that it has been; ``first`` as `Folder.write`."""
     folder.write_to_disk(_done_name(once), json.dumps({"number": once[1], "job": job}).encode(), first)
+
+
+def noted(folder: Folder, once: Once) -> bytes | None:
+    """What is noted of this id."""
+    return folder.read(_done_name(once))
+
+
+def note_again(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
+    """Take a note back: what was noted before a job that has been undone."""
+    if was is None:
+        folder.remove(_done_name(once))
+    elif noted(folder, once) != was:
+        folder.write_to_disk(_done_name(once), was, first)

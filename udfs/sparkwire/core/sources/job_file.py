@@ -132,6 +132,8 @@ def _parsed_plan(folder: Folder, job: str, plan: Any) -> Plan:
         checked(name, 1): None if was is None else {str(file): int(size) for file, size in was.items()}
         for name, was in plan["swaps"].items()
     }
+    if not isinstance(plan["dropped"], list):
+        raise ValueError(f"{plan['dropped']!r} is no list of files")
     moves = {staged(one): checked(name, 2) for one, name in plan["moves"].items()}
     return Plan(swaps, moves, [checked(name, 2) for name in plan["dropped"]])
 

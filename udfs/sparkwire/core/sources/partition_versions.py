@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sparkwire.core.sources.done import is_done, note_done
+from sparkwire.core.sources.done import is_done, note_again, note_done, noted
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
 
@@ -92,11 +92,14 @@ def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | No
 
 def carry_out(folder: Folder, its: JobState) -> None:
     """Decide, and do all of a plan or nothing; `Unfinished` where neither can be."""
+    was_noted = noted(folder, its.once) if its.once else None
     try:
         save(folder, its, to_disk=True)
         finish(folder, its, keeps_changed=False)
     except BaseException as error:
         try:
+            if its.once:
+                note_again(folder, its.once, was_noted, f"{SIDE}/{its.job}/done")
             _undo(folder, its)
             folder.remove(f"{SIDE}/{its.job}/{JOB}")
         except BaseException as refused:  # noqa: BLE001  whatever it is, the job is left for others
