@@ -18,6 +18,7 @@ from sparkwire.avro.schemas import Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed
 from sparkwire.datahub.tuple_rows import row_schema
+from tests.avro.test_hostile_schemas import twice
 from tests.avro.test_resolution import enum, field, record
 from tests.support.avro_versions import decimal, logical, written
 
@@ -147,6 +148,59 @@ def test_a_decimal_of_more_digits_than_its_precision_of_64(size: int) -> None:
     [row, empty] = rows_of(together(big), [(0, b"\x04" + items + b"\x00\x0e"), (0, b"\x00\x0e")])
     assert row == {"n": ["0.001", None], "id": 7, "_error_": "BAD_FIELD: n[]"}
     assert empty == {"n": [], "id": 7, "_error_": None}
+
+
+NODE = record(
+    field("id", "int"), field("next", ["null", "Node"]), field("kids", {"type": "array", "items": "Node"}), name="Node"
+)
+
+
+def test_a_recursive_record_beside_other_types() -> None:
+    """What is inside of itself is NULL where it is there, and named; all else is read."""
+    rows: list[tuple[Any, bytes]] = [(1, b"\2\0\0"), (1, b"\2\2\4\0\0\0"), (1, b"\2\0\2\4\0\0\0"), (1, b"\2")]
+    expected: list[dict[str, Any]] = [
+        {"id": 1, "next": None, "kids": [], "_error_": None},
+        {"id": 1, "next": None, "kids": [], "_error_": "BAD_FIELD: next"},
+        {"id": 1, "next": None, "kids": [None], "_error_": "BAD_FIELD: kids[]"},
+        {"id": None, "next": None, "kids": None, "_error_": "TRUNCATED"},
+    ]
+    found = rows_of(together(A, NODE), [(0, b"\4"), *rows])
+    assert found[0] == {"a": 2, "id": None, "next": None, "kids": None, "_error_": None}
+    assert found[1:] == [{"a": None, **row} for row in expected]
+    tables = typed_rows.by_name(schemas_of({0: A, 1: NODE}))
+    assert rows_of(tables["Node"], rows) == expected
+    assert rows_of(tables["A"], [(0, b"\4")]) == [{"a": 2, "_error_": None}]
+    union = together(record(field("u", ["null", "string", "Node", "int"]), name="Node"))
+    read = [(row["u"], row["_error_"]) for row in rows_of(union, [(0, b"\2\2x"), (0, b"\4\0"), (0, b"\6\2")])]
+    assert read == [
+        ({"member0": "x", "member1": None, "member2": None}, None),
+        (None, "BAD_FIELD: u"),
+        ({"member0": None, "member1": None, "member2": 1}, None),
+    ]
+
+
+def test_a_record_of_too_many_columns_beside_other_types() -> None:
+    flat = record(*(field(f"f{k}", "int") for k in range(50_001)), name="Much")
+    for much in (flat, twice(60, "int") | {"name": "Much"}):
+        rows: list[tuple[Any, bytes | None]] = [(0, b"\4"), (1, bytes(60_000)), (1, None), (2, b"\2\0\0")]
+        found = rows_of(together(A, much, NODE), rows)
+        assert [(row["a"], row["id"], row["_error_"]) for row in found] == [
+            (2, None, None),
+            (None, None, "BAD_FIELD"),
+            (None, None, None),
+            (None, 1, None),
+        ]
+        tables = typed_rows.by_name(schemas_of({0: A, 1: much}))
+        assert rows_of(tables["Much"], [(1, bytes(60_000))]) == [{"_error_": "BAD_FIELD"}]
+        assert rows_of(tables["A"], [(0, b"\4")]) == [{"a": 2, "_error_": None}]
+        with pytest.raises(ValueError, match=r"more than 50000 columns, .*: read them as JSON, with avro_json$"):
+            together(much)
+
+
+def test_types_of_too_many_columns_together() -> None:
+    halves = [record(*(field(f"f{j}_{k}", "int") for k in range(26_000)), name=f"Half{j}") for j in range(2)]
+    with pytest.raises(ValueError, match=r"more than 50000 columns together, .*: avro.rows_by_type makes a table of"):
+        together(*halves)
 
 
 def _varint(number: int) -> bytes:

@@ -17,14 +17,17 @@ from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.rules import matches
-from sparkwire.avro.schema import Schema, parse, text_of
+from sparkwire.avro.schema import Schema, SchemaError, parse, text_of
 from sparkwire.avro.schemas import Schemas
+from sparkwire.avro.targets import MOST_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.core.column import spans_of
 from sparkwire.core.column_names import distinct_names
 
 MOST_IDS: Final = 1000
 """that a registry is asked for at once; a column with more has something else than messages"""
+_UNREAD: Final = Schema("fixed")
+"""in the place of a schema that is not read: it matches no record"""
 
 
 class RowsReader(NamedTuple):
@@ -87,8 +90,45 @@ def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) 
 def _planned(texts: tuple[str, ...], reader_schema: str | None, fields_of_last: bool, framed: bool) -> ColumnPlan:
     parsed = [parse(text) for text in texts]
     writers = [as_record(schema if framed else without_frame(schema)) for schema in parsed]
-    reader = as_record(parse(reader_schema)) if reader_schema is not None else None
-    return plan(writers, reader or combined(writers, fields_of_last=fields_of_last), strict=False)
+    if reader_schema is not None:
+        return plan(writers, as_record(parse(reader_schema)), strict=False)
+    try:
+        return _together(writers, fields_of_last)
+    except SchemaError:
+        return _of_those_with_columns(writers, fields_of_last)
+
+
+def _together(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
+    readable = [writer for writer in writers if writer is not _UNREAD]
+    return plan(writers, combined(readable, fields_of_last=fields_of_last), strict=False)
+
+
+def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
+    """Without the schemas of which no columns can be made: their rows are ``BAD_FIELD``.
+
+    SchemaError where no schema is left, or one table has too many columns of all; a table of one type has none then.
+    """
+    left = [writer if _has_columns(writer) else _UNREAD for writer in writers]
+    some = any(writer is not _UNREAD for writer in left)
+    try:
+        if some or fields_of_last:
+            return _together(left, fields_of_last)
+    except SchemaError:
+        some = not fields_of_last
+    if fields_of_last:
+        return _together([_UNREAD] * len(writers), fields_of_last)
+    raise SchemaError(
+        f"the schemas have more than {MOST_COLUMNS} columns{' together' if some else ''}, which one table cannot have: "
+        + ("avro.rows_by_type makes a table of each type" if some else "read them as JSON, with avro_json")
+    )
+
+
+def _has_columns(writer: Schema) -> bool:
+    try:
+        _together([writer], False)
+    except SchemaError:
+        return False
+    return True
 
 
 class LiveReader:

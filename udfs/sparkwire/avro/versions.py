@@ -5,13 +5,14 @@ The rules are the table "Versions of one type" in docs/avro.md, which a test fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from sparkwire.avro.conversions import family
 from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.schema import UNFRAMED, RecordField, Schema, SchemaError
+from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
+from sparkwire.avro.targets import Slots
 
 VALUE: Final = "value"
 """the column of a schema that is no record"""
@@ -48,6 +49,11 @@ def combined(versions: Sequence[Schema], *, fields_of_last: bool = False) -> Sch
     fields_of_last
         whether a record has only the fields of its last version, with its defaults for versions that lack one. By default it
         has those of all, and NULL for what a version lacks.
+
+    Raises
+    ------
+    SchemaError
+        where it has more columns than are read.
     """
     records = [record for version in versions for record in _others(version)]
     found = _Versions(fields_of_last).record(records, ()) if records else Schema("record", combined=True)
@@ -74,9 +80,11 @@ class _Versions:
 
     def __init__(self, fields_of_last: bool) -> None:
         self._fields_of_last = fields_of_last
+        self._columns = Slots()
 
     def type(self, versions: Sequence[Schema], outer: tuple[Schema, ...]) -> Schema:
         """The type of a field, an item or a value."""
+        self._columns.add_column()
         of_each = [_others(version) for version in versions]
         last = next((others for others in reversed(of_each) if others), ())
         if not last:
@@ -130,22 +138,22 @@ class _Versions:
     def record(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
         """Fields in the order in which they came; of a name that all have the record keeps it."""
         if any(version in outer for version in versions):
-            raise SchemaError(
-                f"{versions[-1].title} is recursive, which no column can be: read it as JSON, with avro_json"
-            )
+            # A column has no place for a record inside of itself. No data match a text with a name.
+            return Schema("string", versions[-1].name)
         outer = (*outer, *versions)
         names = dict.fromkeys(f.name for version in versions for f in version.fields)
         if self._fields_of_last:
             names = dict.fromkeys(f.name for f in versions[-1].fields)
-        fields = tuple(self._field(name, versions, outer) for name in names)
+        by_name = [{f.name: f for f in version.fields} for version in versions]
+        fields = tuple(self._field(name, by_name, outer) for name in names)
         last = versions[-1]
         aliases = dict.fromkeys(version.name for version in versions if version.name != last.name)
         return Schema("record", last.name, tuple(aliases), fields, combined=True)
 
-    def _field(self, name: str, versions: list[Schema], outer: tuple[Schema, ...]) -> RecordField:
-        last = next(f for version in reversed(versions) for f in version.fields if f.name == name)
+    def _field(self, name: str, versions: list[dict[str, RecordField]], outer: tuple[Schema, ...]) -> RecordField:
+        last = next(fields[name] for fields in reversed(versions) if name in fields)
         aliases = last.aliases if self._fields_of_last else ()
-        found = [f for version in versions for f in [_named((name, *aliases), version)] if f is not None]
+        found = [f for fields in versions for f in [_named((name, *aliases), fields)] if f is not None]
         schema = self.type([f.schema for f in found], outer)
         if self._fields_of_last and last.has_default:
             return replace(last, schema=schema, default_schema=last.schema)
@@ -154,9 +162,8 @@ class _Versions:
         return RecordField(name, schema, aliases, has_default=True, default_schema=_NULL)
 
 
-def _named(names: Sequence[str], record: Schema) -> RecordField | None:
+def _named(names: Sequence[str], fields: Mapping[str, RecordField]) -> RecordField | None:
     """The field of the first of these names that a record has."""
-    fields = {f.name: f for f in record.fields}
     return next((fields[name] for name in names if name in fields), None)
 
 
