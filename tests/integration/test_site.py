@@ -1,0 +1,85 @@
+"""The site in a browser: pages fit the window, on a screen and on a phone, and every image loads."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+PAGES = ("index.html", "sources/kafka_log.html", "functions/kafka.html")
+WIDTHS = (1280, 390)
+"""of a laptop and of a phone [pixels]"""
+
+_MEASURED = """<!doctype html><title>measured</title><body><pre id="result">nothing</pre><script>
+const sizes = [], todo = %s
+async function measure([page, width]) {
+  const frame = document.createElement("iframe")
+  frame.style.cssText = `border:0;height:800px;width:${width}px`
+  frame.src = page
+  document.body.append(frame)
+  await new Promise(loaded => frame.onload = loaded)
+  const document_ = frame.contentDocument, root = document_.documentElement
+  const images = [...document_.images]
+  await Promise.all(images.map(image => { image.loading = "eager"; return image.decode().catch(() => null) }))
+  const broken = images.filter(image => !image.naturalWidth).map(image => image.src)
+  sizes.push({page, width, content: Math.max(root.scrollWidth, document_.body.scrollWidth), images: images.length, broken})
+  frame.remove()
+}
+(async () => {
+  for (const each of todo) await measure(each)
+  document.getElementById("result").textContent = JSON.stringify(sizes)
+})()
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    mkdocs = shutil.which("mkdocs", path=str(Path(sys.executable).parent))
+    assert mkdocs is not None
+    subprocess.run([mkdocs, "build", "--quiet", "--strict", "--site-dir", folder], cwd=ROOT, check=True)
+    todo = [(page, width) for page in PAGES for width in WIDTHS]
+    (folder / "measured.html").write_text(_MEASURED % json.dumps(todo))
+    return folder
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """The browser's requests are of no interest."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_pages_fit_the_window_and_images_load(address: str, tmp_path: Path) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.fail("could not get a browser: install Debian's package chromium")
+    options = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run",
+        "--disable-component-update", f"--user-data-dir={tmp_path}", "--window-size=1400,1000", "--virtual-time-budget=60000",
+    ]  # fmt: skip
+    dump = subprocess.run(
+        [chromium, *options, "--dump-dom", f"{address}/measured.html"], capture_output=True, text=True, check=True
+    ).stdout
+    measured = json.loads(re.findall(r'<pre id="result">(.*?)</pre>', dump, re.DOTALL)[0])
+    assert len(measured) == len(PAGES) * len(WIDTHS)
+    for each in measured:
+        assert each["content"] <= each["width"], each
+        assert each["broken"] == [], each
+    assert sum(each["images"] for each in measured) > 0
