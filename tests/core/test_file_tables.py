@@ -199,3 +199,10 @@ def test_the_page_about_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
         exec(compile(block, "without-spark.md", "exec"), names)
         assert len(capsys.readouterr().out.splitlines()) == 4
     assert len(blocks) == 2
+
+
+def test_dump_tells_debezium_from_datahub(capsys: pytest.CaptureFixture[str]) -> None:
+    [messages] = (SAMPLES / "debezium").glob("*.jsonl")
+    head, *changes = dumped(capsys, str(messages))
+    assert head.split()[:2] == ["operation", "table"]
+    assert {change.split()[0] for change in changes} & {"READ", "INSERT", "UPDATE"}

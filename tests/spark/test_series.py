@@ -82,7 +82,7 @@ def test_instants(year: int) -> None:
 def test_instants_that_a_clock_does_not_tell() -> None:
     for hour in (datetime.datetime(2024, 10, 27, 2, 30), datetime.datetime(2024, 3, 31, 2, 30)):
         with pytest.raises(
-            ValueError, match=r"takes event\.timestamp TIMESTAMP, .* clocks in Europe/Berlin show twice or never"
+            ValueError, match=r"expected event\.timestamp TIMESTAMP, .* clocks in Europe/Berlin show twice or never"
         ):
             ask("to_dbus_event", pd.DataFrame({"timestamp": [hour]}), zone="Europe/Berlin")
     with pytest.raises(ValueError, match=r"set spark\.sql\.session\.timeZone"):
