@@ -47,7 +47,7 @@ class Copy(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Whether all objects are there that its bytes need."""
-        return self.log is not None and (self.manifest is not None or self.is_plain)
+        return self.log is not None and self.log.size > 0 and (self.manifest is not None or self.is_plain)
 
     @property
     def is_finished(self) -> bool:
