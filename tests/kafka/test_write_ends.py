@@ -263,6 +263,27 @@ def test_rows_that_are_known_to_be_committed(tmp_path: Path) -> None:
     assert [row["offset"] for row in read(tmp_path)] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("options", [{}, {"sourcePath": "there"}], ids=["read", "named"])
+def test_a_log_with_an_open_transaction_is_not_replaced_by_what_was_read_of_it(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    """What comes after the transaction is not read, and would be lost. Elsewhere it may be written: the log is still there."""
+    folder = tmp_path / "old" / "orders-0"
+    folder.mkdir(parents=True)
+    (folder / f"{280:020}.log").write_bytes(golden.archive("segments_v2")["v2_txn/00000000000000000280.log"])
+    options = dict.fromkeys(options, str(folder))
+    before = files(tmp_path)
+    for committed in (True, False):
+        rows = marked(rows_of(5, first=280), folder, committed)
+        with pytest.raises(
+            ValueError, match="orders-0 with what was read of it: a transaction is open from offset 396 on"
+        ):
+            write(tmp_path / "old", rows, overwrite=True, **options)
+        assert files(tmp_path) == before
+    write(tmp_path / "new", rows, overwrite=True, **options)
+    assert [row["offset"] for row in read(tmp_path / "new")] == list(range(280, 285))
+
+
 def test_paths_with_credentials_are_not_kept() -> None:
     for path in ("s3://key:secret@bucket/orders-0", "s3://bucket/orders-0?access_key=key&secret_key=secret"):
         assert origin.origin_of([path], "", "", True) == origin.Origin((), committed=True)

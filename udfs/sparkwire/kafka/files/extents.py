@@ -21,7 +21,7 @@ from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.plan import OpenPartition
-from sparkwire.kafka.files.seek import beside_folder
+from sparkwire.kafka.files.seek import END, beside_folder
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, MAGIC
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
@@ -68,6 +68,13 @@ def extent_of(segments: Sequence[Segment]) -> Extent:
     starts = checkpointed(beside_folder(segments[0], LOG_STARTS))
     start = max(first, starts.get(f"{segments[0].topic}-{segments[0].partition}", 0))
     return Extent(start, max(start, end), epoch, first)
+
+
+def open_transaction_of(segments: Sequence[Segment]) -> int | None:
+    """The offset at which the first open transaction of a partition's log begins; None where none is open."""
+    partition = OpenPartition(segments)
+    with partition.opened:
+        return partition.transactions(END).first_open
 
 
 def has_records(segments: Sequence[Segment]) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.staging import Staging, joined
 from sparkwire.core.sources.storage import File
-from sparkwire.kafka.files.extents import extent_of, has_records
+from sparkwire.kafka.files.extents import extent_of, has_records, open_transaction_of
 from sparkwire.kafka.files.kafka_log import NAME, find
 from sparkwire.kafka.files.naming import Segment, base_offset_of, partition_of
 from sparkwire.kafka.to_records import LARGEST_DELTA
@@ -94,11 +94,11 @@ class LogEnds:
     def _refuse_left_out(self, staged: Collection[str]) -> None:
         """ValueError where a partition in this directory was read, and has no row left: it may be that all are to go."""
         for name, some in self._source.items():
-            at = f"{some[0].file.root}{some[0].file.folder}"
-            if name not in staged and at == self._folder.shown(name) and has_records(some):
+            if name not in staged and self._is_in_place(name, some) and has_records(some):
                 raise ValueError(
-                    f"{at} was read, and no row of it is left to write: sourcePath says which partitions are replaced. A path "
-                    "that names this one empties it, one that names the others alone leaves it as it is"
+                    f"{self._folder.shown(name)} was read, and no row of it is left to write: sourcePath says which "
+                    "partitions are replaced. A path that names this one empties it, one that names the others alone leaves it "
+                    "as it is"
                 )
 
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
@@ -124,6 +124,25 @@ class LogEnds:
                 f"{known.start} (log-start-offset-checkpoint): the records before are deleted. Leave them out, or say with "
                 "startOffset where the log starts"
             )
+
+    def check_open(self, name: str) -> None:
+        """ValueError where rows replace the log that they were read from, and a transaction is open in it.
+
+        What `read_committed` reads ends where it begins, and `hidden` marks all from there on: what comes after it would be lost.
+        """
+        source = self._source_of(name)
+        if source is None or not self._is_in_place(name, source):
+            return
+        first = open_transaction_of(source)
+        if first is not None:
+            raise ValueError(
+                f"{NAME} cannot replace {self._folder.shown(name)} with what was read of it: a transaction is open from offset "
+                f"{first} on, and read_committed reads no record after that, which would be lost. End the transaction first, "
+                "while there is a broker (kafka-transactions.sh --abort), or write to another directory"
+            )
+
+    def _is_in_place(self, name: str, source: Sequence[Segment]) -> bool:
+        return f"{source[0].file.root}{source[0].file.folder}" == self._folder.shown(name)
 
     def _source_of(self, name: str) -> list[Segment] | None:
         return next((some for one, some in self._source.items() if self._target(one) == name), None)

@@ -209,6 +209,8 @@ def _change(
     staging: Staging,
 ) -> Change:
     standing = _standing(write, folder, name)
+    if write.overwrite:
+        ends.check_open(name)
     bounds = ends.of(name, standing_segments(folder, name) if write.overwrite else ())
     if write.assign:
         first = write.starting_offset if standing.next is None else standing.next
