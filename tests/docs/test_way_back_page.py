@@ -54,12 +54,23 @@ def test_a_person_is_erased(spark: SparkSession, disk: Path, tmp_path: Path) -> 
 
 
 def run(
-    spark: SparkSession, disk: Path, tmp_path: Path, number: int, names: dict[str, Any] | None = None
+    spark: SparkSession,
+    disk: Path,
+    tmp_path: Path,
+    number: int,
+    names: dict[str, Any] | None = None,
+    overwrites: bool = False,
 ) -> dict[str, Any]:
+    """Run a block with ``disk`` in place of the directories that it reads, and ``tmp_path`` in place of what it writes to.
+
+    ``overwrites``: in the mode `overwrite`, whether the block names it or not.
+    """
     places = {"/var/kafka": disk / "kafka", "/old": disk / "old", "/backup": disk / "backup", "/restored": tmp_path}
     code = BLOCKS[number].replace("1_000_000", "10_000")
     for place, instead in places.items():
         code = code.replace(f'"{place}', f'"{instead}').replace(f'f"{place}', f'f"{instead}')
+    if overwrites and "mode=" not in code:
+        code = re.sub(r"(kafka\.write\([^)]*)\)", r'\1, mode="overwrite")', code)
     names = {"spark": spark, "sparkwire": sparkwire} if names is None else names
     exec(code, names)
     return names
