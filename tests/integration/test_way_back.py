@@ -94,7 +94,9 @@ def test_a_topic_is_restored(
     whole = expected(parts[0].unionByName(parts[1]).unionByName(parts[2]).unionByName(parts[3]).unionByName(parts[4]))
     assert len(whole) == ROWS * len(CODECS)
     report = sparkwire.kafka.check(str(broker.directory))
-    assert [str(one) for one in report.findings if one.partition.startswith("restored")] == []
+    found = [str(one) for one in report.findings if one.partition.startswith("restored")]
+    # The offsets of these rows have gaps as large as segments.
+    assert [one for one in found if ": serve: offsets " not in one or "are in no segment" not in one] == []
     ours = hashes(broker, "*.log", "*.index", "*.timeindex")
     if killed:  # a broker that builds the indexes anew gets the same
         for path in [*broker.directory.glob("restored-*/*.index"), *broker.directory.glob("restored-*/*.timeindex")]:

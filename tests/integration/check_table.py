@@ -1,4 +1,8 @@
-"""What `check` foretells of partition directories is what brokers do with them at their start, in both directions."""
+"""What `check` foretells of partition directories is what brokers do with them at their start, in both directions.
+
+``python -m pytest tests/integration/check_table.py`` runs it. `make integration` does not yet: brokers still differ from `check`
+in some of these directories, such as batches that are twice in a segment, whose records a killed broker empties.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
@@ -188,13 +192,20 @@ REFUSED: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "metadata": (False, text("partition.metadata", "id")),
 }
 """what it does not start with, each by itself; and whether it was shut down in order"""
-_WITHIN = 60  # [s]
+_WITHIN = 15  # [s]
+_NOT_YET = (
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+"""what a broker says of partitions that it does not lead yet"""
 
 
 @brokers
 def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
     """For each directory and each file, in both directions; after a kill, and after it was shut down in order."""
-    settings = {"log.index.interval.bytes": 512}
+    settings = {"log.index.interval.bytes": 512, "log.initial.task.delay.ms": 1000}
     with running(tmp_path, kafka, settings=settings) as broker:
         ids = created(broker, sorted({*CASES, *AFTER_A_KILL, *IN_ORDER, *REFUSED}))
     compared = 0
@@ -215,7 +226,7 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
                 if not wrong or time.monotonic() > deadline:  # it deletes what is out of its log's range after a while
                     break
                 time.sleep(1)
-        assert wrong == []
+        assert "\n".join(wrong) == ""
         compared += len(cases)
     for name, (clean, change) in REFUSED.items():
         prepare(broker.directory, tmp_path / "made", ids, {name: change}, clean)
@@ -276,12 +287,19 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def served(broker: Broker, names: list[str]) -> dict[str, tuple[int, int]]:
-    """The first and the next offset of each topic's partition."""
+    """The first and the next offset of each topic's partition, once the broker leads all of them."""
     admin = AdminClient({"bootstrap.servers": broker.address})
     asked = [TopicPartition(name, 0) for name in names]
     specs: tuple[OffsetSpec, ...] = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    first, end = (admin.list_offsets(dict.fromkeys(asked, spec)) for spec in specs)
-    return {one.topic: (first[one].result(30).offset, end[one].result(30).offset) for one in asked}
+    deadline = time.monotonic() + _WITHIN
+    while True:
+        first, end = (admin.list_offsets(dict.fromkeys(asked, spec)) for spec in specs)
+        try:
+            return {one.topic: (first[one].result(30).offset, end[one].result(30).offset) for one in asked}
+        except KafkaException as error:  # it has been told of its leadership later than its clients
+            if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
 
 
 def differences(
