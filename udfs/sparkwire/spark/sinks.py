@@ -22,6 +22,7 @@ class Written(WriterCommitMessage):  # type: ignore[misc]  # PySpark is not type
     """What a task has written."""
 
     staged: Staged
+    job: str
     query: str | None
     """of a stream, its id"""
 
@@ -39,7 +40,7 @@ class _Writer:
         task = TaskContext.get()
         attempt = f"{task.taskAttemptId()}-{os.getpid()}"
         staged = self.sink.write_rows(self.options, iterator, self.job, attempt, task.partitionId())
-        return Written(staged, task.getLocalProperty("sql.streaming.queryId"))
+        return Written(staged, self.job, task.getLocalProperty("sql.streaming.queryId"))
 
     def _staged(self, messages: Sequence[Any]) -> Staged:
         return [one for message in messages if message is not None for one in message.staged]
@@ -62,11 +63,19 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
         """One streaming query: each of its batches is written once."""
 
         def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
-            query = next((message.query for message in messages if message is not None and message.query), self.job)
-            self.sink.commit(self.options, self.job, self._staged(messages), (query, batchId))
+            job = self._of_tasks(messages)
+            query = next((message.query for message in messages if message is not None and message.query), job)
+            self.sink.commit(self.options, job, self._staged(messages), (query, batchId))
 
         def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
-            self.sink.abort(self.options, self.job)
+            self.sink.abort(self.options, self._of_tasks(messages))
+
+        def _of_tasks(self, messages: Sequence[Any]) -> str:
+            """The job of a batch: Spark commits by another writer than its tasks write by, whose own job has nothing to do."""
+            job = next((message.job for message in messages if message is not None), self.job)
+            if job != self.job:
+                self.sink.abort(self.options, self.job)
+            return job
 
 
 def stream_writer(sink: Sink, write: Any) -> Any:
