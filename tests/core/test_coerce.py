@@ -47,11 +47,11 @@ def test_slices_at_every_level() -> None:
 @pytest.mark.parametrize(
     ("array", "sentence"),
     [
-        (pa.array([{"ident": 1}]), "f takes x with the fields id, names, texts, got ident"),
-        (pa.array([{"id": "1"}]), "f takes x.id BIGINT, got STRING"),
-        (pa.array([{"names": ["a"]}]), "f takes x.names STRUCT<name STRING, data BINARY>, got STRING"),
-        (pa.array([{"names": [{"size": 1}]}]), "f takes x.names with the fields name, data, got size"),
-        (pa.array([{"names": [{"name": 1}]}]), "f takes x.names.name STRING, got BIGINT"),
+        (pa.array([{"ident": 1}]), "f() expected x with the fields id, names, texts, got ident"),
+        (pa.array([{"id": "1"}]), "f() expected x.id BIGINT, got STRING"),
+        (pa.array([{"names": ["a"]}]), "f() expected x.names STRUCT<name STRING, data BINARY>, got STRING"),
+        (pa.array([{"names": [{"size": 1}]}]), "f() expected x.names with the fields name, data, got size"),
+        (pa.array([{"names": [{"name": 1}]}]), "f() expected x.names.name STRING, got BIGINT"),
     ],
 )
 def test_other_fields_are_refused(array: pa.Array, sentence: str) -> None:
@@ -61,11 +61,11 @@ def test_other_fields_are_refused(array: pa.Array, sentence: str) -> None:
 
 
 def test_another_kind_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"f takes \(x ARRAY<INT>\), got \(BIGINT\)"):
+    with pytest.raises(TypeError, match=r"f\(\) expected \(x ARRAY<INT>\), got \(BIGINT\)"):
         seen_by("ARRAY<INT>", pa.array([1]))
-    with pytest.raises(TypeError, match=r"f takes \(x STRUCT\), got \(BIGINT\)"):
+    with pytest.raises(TypeError, match=r"f\(\) expected \(x STRUCT\), got \(BIGINT\)"):
         seen_by(DECLARED, pa.array([1]))
-    with pytest.raises(TypeError, match=r"f takes \(x ARRAY<ARRAY<STRUCT>>\), got \(BIGINT\)"):
+    with pytest.raises(TypeError, match=r"f\(\) expected \(x ARRAY<ARRAY<STRUCT>>\), got \(BIGINT\)"):
         seen_by(f"ARRAY<ARRAY<{DECLARED}>>", pa.array([1]))
 
 
@@ -83,5 +83,5 @@ def test_a_column_may_be_left_out() -> None:
     assert function.decode(one, b=none).to_pylist() == [None, 2]
     assert function.decode(one, pa.nulls(2)).to_pylist() == [None, None]
     assert seen == ["left out", "given", "given"]
-    with pytest.raises(TypeError, match=r"f takes \(a INT, b INT = NULL\), got \(b => INT\)"):
+    with pytest.raises(TypeError, match=r"f\(\) expected \(a INT, b INT = NULL\), got \(b => INT\)"):
         function.decode(b=one)

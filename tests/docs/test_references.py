@@ -57,7 +57,10 @@ def test_files_are_there() -> None:
     for where, text in texts():
         for span in SPAN.findall(text):
             for file in re.findall(r"^[\w./-]+\.(?:py|md|ipynb|tsv|toml|yml)$", span):
-                there = any((base / file).exists() for base in (ROOT, PACKAGE, ROOT / "docs", (ROOT / where).parent))
+                there = any(
+                    (base / file).exists()
+                    for base in (ROOT, PACKAGE, ROOT / "docs", ROOT / "sql" / "recipes", (ROOT / where).parent)
+                )
                 if not there and not ("/" not in file and file in FILES | NONE):
                     missing.add((where, file))
     assert missing == set()
@@ -105,7 +108,7 @@ def test_modules_that_a_wing_names_are_there() -> None:
     for wing in sorted(path.parent for path in PACKAGE.glob("*/__init__.py")):
         modules = {path.stem for path in wing.rglob("*.py")} | {path.name for path in wing.iterdir()}
         source = "\n".join(path.read_text("utf-8") for path in wing.rglob("*.py"))
-        defined = set(re.findall(r"(?:^\s*def |^class |Field\(\")(\w+)", source, re.MULTILINE))
+        defined = set(re.findall(r"(?:^\s*def |^class |Field\(\"|: Final = \")(\w+)", source, re.MULTILINE))
         for span in SPAN.findall(ast.get_docstring(ast.parse((wing / "__init__.py").read_text("utf-8"))) or ""):
             if re.fullmatch(r"[a-z_]+", span) and span not in modules | defined | FUNCTIONS.keys():
                 missing.add((wing.name, span))

@@ -154,9 +154,9 @@ def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Pa
     with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
         sparkwire.merge(changes.withColumn("_table_", F.lit("u")), other, "id")
     with pytest.raises(
-        ValueError, match="the table orders does not exist, and its catalog has neither Delta nor Iceberg"
+        ValueError, match="the table no_such_table does not exist, and its catalog has neither Delta nor Iceberg"
     ):
-        sparkwire.merge(changes, "orders", "id")
+        sparkwire.merge(changes, "no_such_table", "id")
     with pytest.raises(ValueError, match="holds no table of merge yet"):
         sparkwire.merged(spark, tmp_path / "none")
     assert sparkwire.merged(spark, other).count() == 1

@@ -53,7 +53,7 @@ class Registered(NamedTuple):
     """names and texts of what it refers to, and what these do: each once, and after all that it needs"""
 
 
-class Version(NamedTuple):
+class SubjectVersion(NamedTuple):
     """A version of a subject."""
 
     subject: str
@@ -71,7 +71,7 @@ class Version(NamedTuple):
         return f"{self.subject}, version {self.version}"
 
 
-def check_contexts(key: Hashable, versions: Sequence[Version], advice: str) -> None:
+def check_contexts(key: Hashable, versions: Sequence[SubjectVersion], advice: str) -> None:
     """RegistryError where an id is that of other schemas in other contexts; ``advice`` has a place for one of these."""
     if len({(version.text, version.references) for version in versions}) > 1:
         contexts = sorted({context_of(version.subject) for version in versions})
@@ -81,7 +81,9 @@ def check_contexts(key: Hashable, versions: Sequence[Version], advice: str) -> N
         )
 
 
-def with_references(version: Version, title: str, at: Callable[[Place, Version], Version | None]) -> Registered:
+def with_references(
+    version: SubjectVersion, title: str, at: Callable[[Place, SubjectVersion], SubjectVersion | None]
+) -> Registered:
     """A version and all that it refers to.
 
     Parameters
@@ -96,7 +98,7 @@ def with_references(version: Version, title: str, at: Callable[[Place, Version],
     """
     found: dict[Place, tuple[str, str]] = {}
 
-    def follow(one: Version, within: tuple[Place, ...]) -> None:
+    def follow(one: SubjectVersion, within: tuple[Place, ...]) -> None:
         for name, place in one.references:
             named = f"{title} refers to {place[0]}, version {place[1]}"
             referred = at(place, one)

@@ -181,7 +181,7 @@ def merge(
     changes
         of `sparkwire.changes`, of one table, a batch or a stream
     target
-        a table of Delta or Iceberg: its name, ``delta.`/path` ``, or the path of a Delta table; or a directory, any other text
+        a table of Delta or Iceberg: its name, or the path of a Delta table; or a directory, any other text
         with a slash, for Parquet. Read a directory with `merged`. What does not exist is created.
     keys
         names of the primary key's columns; by default those that the messages tell

@@ -22,7 +22,7 @@ from sparkwire.avro.registered import (
     Place,
     Registered,
     RegistryError,
-    Version,
+    SubjectVersion,
     check_contexts,
     context_of,
     in_context,
@@ -131,7 +131,7 @@ class HttpRegistry(Registry):
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
             return None
-        found: dict[Hashable, list[Version]] = {}
+        found: dict[Hashable, list[SubjectVersion]] = {}
         for subject in self._subjects:
             versions = self._versions(subject)
             if not versions:
@@ -158,7 +158,7 @@ class HttpRegistry(Registry):
                 found[key] = some[-1][1]
         return found
 
-    def _known(self, context: str, key: Hashable) -> tuple[Version, Registered] | None:
+    def _known(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
         """A schema by its id, which counts in a context."""
         session, place = self._session, (context, key)
         if place not in session.known and time.monotonic() - self._missed.get(place, -math.inf) > _MISSED_FOR:
@@ -192,7 +192,7 @@ class HttpRegistry(Registry):
         )
         return None if text is None else Schema(json.dumps(text), AVRO)
 
-    def _registered(self, version: Version) -> Registered:
+    def _registered(self, version: SubjectVersion) -> Registered:
         named = version.title if version.version else version.subject
         return with_references(
             version,
@@ -200,7 +200,7 @@ class HttpRegistry(Registry):
             lambda place, referring: self._at((in_context(place[0], context_of(referring.subject)), place[1])),
         )
 
-    def _at(self, place: Place) -> Version | None:
+    def _at(self, place: Place) -> SubjectVersion | None:
         session = self._session
         if place not in session.versions:
             with self._asking(f"{place[0]}, version {place[1]}"):
@@ -246,9 +246,9 @@ class _Session(NamedTuple):
     """What a process has of a registry, and never changes there."""
 
     client: Any
-    known: dict[tuple[str, Hashable], tuple[Version, Registered]]
+    known: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
     """by context and id"""
-    versions: dict[Place, Version]
+    versions: dict[Place, SubjectVersion]
 
 
 _SESSIONS: Final[dict[str, _Session]] = {}
@@ -261,9 +261,9 @@ def _session(server: _Server) -> _Session:
     return _SESSIONS[key]
 
 
-def _version(schema: Any, subject: str, number: int) -> Version:
+def _version(schema: Any, subject: str, number: int) -> SubjectVersion:
     named = tuple((one.name, (one.subject, one.version)) for one in schema.references or ())
-    return Version(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
+    return SubjectVersion(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
 
 
 class _NoAnswer(Exception):

@@ -17,7 +17,7 @@ from sparkwire.avro.registered import (
     Place,
     Registered,
     RegistryError,
-    Version,
+    SubjectVersion,
     check_contexts,
     context_of,
     in_context,
@@ -38,7 +38,7 @@ class TopicRegistry(Registry):
         self._subjects = subjects
         self._contexts = {context} if context else {context_of(subject) for subject in subjects}
         """those in which ids count; empty for the default one, and another's where only that has an id"""
-        self._versions: dict[Place, Version] = {}
+        self._versions: dict[Place, SubjectVersion] = {}
         self._aliases: dict[str, str] = {}
         ordered = sorted(records, key=lambda record: record[0])
         for _, key, value in ordered:
@@ -49,7 +49,7 @@ class TopicRegistry(Registry):
             raise ValueError(
                 f"Registry.topic found no schema in {len(ordered)} records: is this the registry's topic, _schemas?"
             )
-        self._by_id: dict[Hashable, list[Version]] = {}
+        self._by_id: dict[Hashable, list[SubjectVersion]] = {}
         for version in self._versions.values():
             for named in (version.id, version.guid):
                 if named is not None:
@@ -58,7 +58,7 @@ class TopicRegistry(Registry):
     def __repr__(self) -> str:
         return f"Registry.topic of {len(self._versions)} versions of {len({v.subject for v in self._versions.values()})} subjects"
 
-    def versions(self) -> list[Version]:
+    def versions(self) -> list[SubjectVersion]:
         """Every version of every subject, as the registry numbered them."""
         return sorted(self._versions.values(), key=lambda version: (version.subject, version.version))
 
@@ -85,7 +85,7 @@ class TopicRegistry(Registry):
                 self._versions[place] = self._versions[place]._replace(deleted=True)
             return
         references = value.get("references") or ()
-        self._versions[str(place[0]), int(place[1])] = Version(
+        self._versions[str(place[0]), int(place[1])] = SubjectVersion(
             str(place[0]),
             int(place[1]),
             int(value["id"]),
@@ -118,7 +118,7 @@ class TopicRegistry(Registry):
                 found[key] = with_references(version, title, self._at)
         return found
 
-    def _with_id(self, key: Hashable) -> Version | None:
+    def _with_id(self, key: Hashable) -> SubjectVersion | None:
         some = self._by_id.get(key, [])
         mine = [version for version in some if context_of(version.subject) in (self._contexts or {DEFAULT_CONTEXT})]
         if not mine and not self._contexts:
@@ -126,7 +126,7 @@ class TopicRegistry(Registry):
         check_contexts(key, mine, "Registry.topic(df, context={!r})")
         return mine[-1] if mine else None
 
-    def _at(self, place: Place, referring: Version) -> Version | None:
+    def _at(self, place: Place, referring: SubjectVersion) -> SubjectVersion | None:
         """By the subject's name, or that which it is an alias of; first in the context of who refers to it."""
         subject, number = self._aliases.get(place[0], place[0]), place[1]
         within = in_context(subject, context_of(referring.subject))

@@ -14,7 +14,7 @@ from sparkwire.core.builders import Column, columns_of, struct_type
 from sparkwire.core.column import Spans, empty, from_codes, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
 from sparkwire.kafka.cluster.definitions import Message, messages
-from sparkwire.kafka.cluster.message_reader import Cursor, Kept, Version
+from sparkwire.kafka.cluster.message_reader import Cursor, Kept, MessageVersion
 from sparkwire.kafka.output import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
 
@@ -66,13 +66,13 @@ class MessageReader:
         versions = max(message.versions[-1] for message in chosen) + 1
         self.first = np.full((len(order), numbers, versions), -1, np.int64)
         """(parts, numbers, versions): which of the versions, -1 for what is not defined"""
-        self._versions = list[Version]()
+        self._versions = list[MessageVersion]()
         for message in chosen:
             for version in message.versions:
                 place = order[message.topic, message.part], message.number, version
                 if self.first[place] < 0:
                     self.first[place] = len(self._versions)
-                    self._versions.append(Version(message, version, self.paths, emitted))
+                    self._versions.append(MessageVersion(message, version, self.paths, emitted))
 
     def which(self, part: Any, number: Any, version: Any) -> Ints:
         """Which version each message is, -1 where nothing defines it."""

@@ -78,7 +78,7 @@ Read = Callable[[Cursor], Any]
 _INT8, _INT16, _INT32 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i")
 
 
-class Version:
+class MessageVersion:
     """A version of a message.
 
     Parameters

@@ -21,7 +21,7 @@ INDEX_INTERVAL: Final = 4096
 """`index.interval.bytes`, where no topic and no broker says another [bytes]"""
 
 
-class Entries(NamedTuple):
+class EntryRange(NamedTuple):
     """Entries of a log that follow each other."""
 
     position: Ints
@@ -76,7 +76,7 @@ def scan(source: OpenFile) -> Scan:
     return Scan(source.size, position, wrong, first, smallest, largest, last, back, framed, stops)
 
 
-def _valid(source: OpenFile) -> Iterator[tuple[Entries, int]]:
+def _valid(source: OpenFile) -> Iterator[tuple[EntryRange, int]]:
     """Entries up to the first that is not valid, and what is wrong there."""
     for block in Log(source).blocks(0, source.size):
         wrong = np.flatnonzero(block.frames.error != OK)
@@ -86,7 +86,7 @@ def _valid(source: OpenFile) -> Iterator[tuple[Entries, int]]:
             return
 
 
-def entries_of(block: Block, count: int) -> Entries:
+def entries_of(block: Block, count: int) -> EntryRange:
     """The first entries of a block, which have to be valid."""
     begin = block.frames.begin[:count].astype(np.int64)
     magic = block.data[begin + MAGIC] if count else np.zeros(0, np.uint8)
@@ -102,10 +102,10 @@ def entries_of(block: Block, count: int) -> Entries:
     stamped = np.where(magic == 1, field(OVERHEAD + MESSAGE_1["timestamp"].offset, 8), NO_TIMESTAMP)
     time = np.where(is_batch, field(BATCH["timestamp"].offset, 8), stamped)
     epoch = np.where(is_batch, field(BATCH["partition_leader_epoch"].offset, 4), -1)
-    return Entries(block.position + begin, first, last, time, epoch)
+    return EntryRange(block.position + begin, first, last, time, epoch)
 
 
-def _end_of(source: OpenFile, entries: Entries, before: int) -> int:
+def _end_of(source: OpenFile, entries: EntryRange, before: int) -> int:
     if not len(entries.position):
         return before
     at = int(entries.position[-1])
