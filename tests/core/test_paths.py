@@ -49,12 +49,12 @@ def test_a_prefix_of_any_characters(server: Server, bucket: str, prefix: str) ->
 
 
 def test_every_printable_character_and_a_glob_over_all(server: Server, bucket: str) -> None:
-    files, _ = listed(f"{bucket}/char *{server.query}")
+    files = listed(f"{bucket}/char *{server.query}").files
     assert len(files) == len(PRINTABLE)
     for file in files:
         with OpenFile(file) as source:
             assert source.view(0, 1000).tobytes() == SEGMENT
-        assert [again.path for again in listed(f"s3://odd{file.path}{server.query}")[0]] == [file.path]
+        assert [again.path for again in listed(f"s3://odd{file.path}{server.query}").files] == [file.path]
 
 
 def test_an_encoded_path_is_read_where_nothing_has_its_very_name(server: Server, bucket: str) -> None:

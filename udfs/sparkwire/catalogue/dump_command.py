@@ -107,7 +107,7 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _is_source(path: str) -> bool:
-    files, single = listed(path)
+    files, single, _ = listed(path)
     try:
         return source_of(path) in SOURCES and not (single and files[0].basename.endswith("index"))
     except ValueError:

@@ -80,7 +80,7 @@ def _as_text(value: Any) -> str:
 
 def source_of(path: str) -> str:
     """The data source that reads a path; ValueError where neither does."""
-    files, single = listed(path)
+    files, single, _ = listed(path)
     if not single and (is_bucket(files) or segments(files, False, "")):
         return kafka_log.NAME
     if single and base_offset_of(files[0].basename) is not None:
@@ -126,7 +126,7 @@ def _ask(function: str, data: bytes, *arguments: Any) -> Any:
 
 def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
     """The rows of any file, directory or bucket that this package reads; ValueError where it reads none of it."""
-    files, single = listed(path)
+    files, single, _ = listed(path)
     if single:
         function = next((name for suffix, name in _OF_SUFFIX.items() if files[0].basename.endswith(suffix)), None)
         rows = _whole_file(files[0], function) if function else _json_lines(files[0])

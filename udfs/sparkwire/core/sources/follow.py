@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from sparkwire.core.sources.storage import File
+from sparkwire.core.sources.storage import File, steady
 from sparkwire.core.sources.tasks import FILE_COST, packed
 
 VERSION = 2
@@ -50,9 +50,8 @@ class Follower(ABC, Generic[Log, Offset]):
     def latest(self, start: Checkpoint) -> Checkpoint:
         """How far every log can be read now."""
         begins = self._parsed(start)
-        return self._dumped(
-            begins | {name: self.end(name, log, begins.get(name)) for name, log in self._logs().items()}
-        )
+        ends = steady(lambda: {name: self.end(name, log, begins.get(name)) for name, log in self._logs().items()})
+        return self._dumped(begins | ends)
 
     def up_to(self, start: Checkpoint, target: Checkpoint) -> Checkpoint:
         """``target``, and the logs of ``start`` that it does not know."""
@@ -61,6 +60,10 @@ class Follower(ABC, Generic[Log, Offset]):
     def limited(self, start: Checkpoint, end: Checkpoint, max_bytes: int) -> Checkpoint:
         """``end``, or less of each log, so that about ``max_bytes`` lie between ``start`` and it."""
         begins, ends = self._parsed(start), self._parsed(end)
+        return self._dumped(steady(lambda: self._limited(begins, ends, max_bytes)))
+
+    def _limited(self, begins: Mapping[str, Offset], ends: Mapping[str, Offset], max_bytes: int) -> dict[str, Offset]:
+        ends = dict(ends)
         logs = {name: log for name, log in self._logs().items() if name in ends}
         behind = {name: self.bytes_between(log, begins.get(name), ends[name]) for name, log in logs.items()}
         total = sum(behind.values())
@@ -69,11 +72,16 @@ class Follower(ABC, Generic[Log, Offset]):
                 if size:
                     share = max(1, size * max_bytes // total)
                     ends[name] = self.nearer(logs[name], begins.get(name), ends[name], share)
-        return self._dumped(ends)
+        return ends
 
     def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
         """What lies between; DataLoss with failOnDataLoss where it is gone."""
         begins, ends = self._parsed(start), self._parsed(end)
+        parts = steady(lambda: self._parts(begins, ends))
+        costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
+        return packed(parts, costs, self.query.max_split_bytes)
+
+    def _parts(self, begins: Mapping[str, Offset], ends: Mapping[str, Offset]) -> list[Any]:
         logs = self._logs()
         parts: list[Any] = []
         for name, stop in ends.items():
@@ -82,8 +90,7 @@ class Follower(ABC, Generic[Log, Offset]):
                 self.gone(name, begin, stop)
             elif begin != stop:
                 parts += self.parts(name, logs[name], begin, stop)
-        costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
-        return packed(parts, costs, self.query.max_split_bytes)
+        return parts
 
     def _logs(self) -> Mapping[str, Log]:
         try:

@@ -7,14 +7,16 @@ written, so that a key may have any character. What exists under a name is read 
 
 from __future__ import annotations
 
+import errno
 import gzip
 import logging
 import os
 import re
+import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import numpy as np
@@ -26,6 +28,7 @@ from sparkwire.core.column import read_only
 from sparkwire.core.sources.globs import Glob
 
 Bytes = npt.NDArray[np.uint8]
+Planned = TypeVar("Planned")
 
 _LOG = logging.getLogger("sparkwire")
 
@@ -50,6 +53,9 @@ _PASSED_OVER = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""what the system says of a path that leads nowhere"""
+_TRIED = 5
 
 
 class PathParts(NamedTuple):
@@ -78,6 +84,29 @@ class Layer(Protocol):
         """
 
 
+class FileState(NamedTuple):
+    """By what a local file is known to be the one that was listed."""
+
+    inode: int
+    size: int
+    """[bytes]"""
+    modified: int
+    """[ns since epoch]"""
+    has_holes: bool
+    """whether less is allocated than it is long, as of a segment that a broker has made in advance and fills"""
+
+    def is_replaced(self, now: FileState) -> bool:
+        """Whether another file has its name now, or other bytes: a file that has grown is the same."""
+        if (now.size, now.modified) == (self.size, self.modified):
+            return False  # other machines may number the files of a network's filesystem otherwise
+        return now.inode != self.inode or (now.size == self.size and not self.has_holes)
+
+
+def _state(info: os.stat_result) -> FileState:
+    blocks = getattr(info, "st_blocks", None)  # Windows has none
+    return FileState(info.st_ino, info.st_size, info.st_mtime_ns, blocks is not None and blocks * 512 < info.st_size)
+
+
 class File(NamedTuple):
     """A file that was found."""
 
@@ -90,6 +119,8 @@ class File(NamedTuple):
     """when it was last written [s since epoch]; None where the filesystem does not say"""
     layer: Layer | None = None
     """what its bytes are to be made of; ``size`` is of what they become then"""
+    state: FileState | None = None
+    """when it was listed; None in a store, and of a file that was not listed"""
 
     @property
     def name(self) -> str:
@@ -114,7 +145,29 @@ class File(NamedTuple):
 
     def beside(self, basename: str) -> File:
         """A file of another name in the same folder, whose size is not known."""
-        return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None)
+        return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None, state=None)
+
+    def as_it_is_now(self) -> File:
+        """The same, whichever file has its name now.
+
+        FileNotFoundError where there is none.
+        """
+        return self if self.state is None else self._replace(state=_state_now(self))
+
+
+def _state_now(file: File) -> FileState:
+    try:
+        return _state(os.stat(file.path))  # noqa: PTH116
+    except FileNotFoundError as error:
+        raise _gone(file) from error
+
+
+class FileGone(FileNotFoundError):
+    """A file that was there when it was listed."""
+
+
+def _gone(file: File) -> FileGone:
+    return FileGone(f"{file.name} is gone since it was listed: read the path again")
 
 
 def is_glob(path: str) -> bool:
@@ -191,88 +244,148 @@ def _is_no_volumes_own(name: str) -> bool:
     return name not in _PASSED_OVER and not name.startswith(".")
 
 
-def listed(path: str, needed: Needed = _is_no_volumes_own) -> tuple[list[File], bool]:
-    """The files at a path, in the order of their paths, and whether the path names one file itself.
+class Listing(NamedTuple):
+    """What was found at a path."""
 
-    A directory is listed with all that is below it, hidden or not.
+    files: list[File]
+    """in the order of their paths"""
+    single: bool
+    """whether the path names one file itself"""
+    folders: Mapping[str, tuple[int, int]]
+    """the local directories that were listed, and by what they are known to have the same files"""
+
+    def is_current(self) -> bool:
+        """Whether no directory has got, or lost, a file since it was listed."""
+        return all(_folder_state(folder) == state for folder, state in self.folders.items())
+
+
+def listed(path: str, needed: Needed = _is_no_volumes_own) -> Listing:
+    """The files at a path. A directory is listed with all that is below it, hidden or not.
 
     FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed that is needed.
     """
     return listed_at(place_of(path), needed)
 
 
-def listed_at(place: PathParts, needed: Needed = _is_no_volumes_own) -> tuple[list[File], bool]:
+def listed_at(place: PathParts, needed: Needed = _is_no_volumes_own) -> Listing:
     """The same of a path that was taken apart."""
     there = place
     if not _exists(place, place.path) and _ENCODED.search(place.path):  # as browsers copy it
         decoded = unquote(place.path)
         there = place._replace(path=decoded) if _exists(place, decoded) else place
+    folders: dict[str, tuple[int, int]] = {}
     if is_glob(there.path) and not _exists(there, there.path):
-        files = [file for found in sorted(_matches(place)) for file in _below(place, found, needed)]
+        files = [file for found in sorted(_matches(place)) for file in _below(place, found, needed, folders)]
         if not files:
             raise FileNotFoundError(
                 f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}"
             )
-        return files, False
-    files = list(_below(there, there.path, needed))
-    single = len(files) == 1 and files[0].path == there.path
-    return files, single
+        return Listing(files, False, folders)
+    files = list(_below(there, there.path, needed, folders))
+    return Listing(files, len(files) == 1 and files[0].path == there.path, folders)
 
 
 def children_below(file: File, folder: str, begins: str) -> list[File]:
     """The files of those directories in a folder beside a file whose names begin so, and below them."""
     place = file.place
     names = _names(place, folder, lambda name: name.startswith(begins))
-    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_no_volumes_own)]
+    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_no_volumes_own, {})]
 
 
-def _below(place: PathParts, path: str, needed: Needed) -> Iterator[File]:
+def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
+    """The files at a path and below; ``folders`` gets the directories that were listed."""
+    found = _local_below if not place.root else _stored_below
+    yield from found(place, path, needed, folders)
+
+
+def _no_path(shown: str) -> FileNotFoundError:
+    return FileNotFoundError(f"path {shown} does not exist: name a file, a directory or a glob")
+
+
+def _stored_below(place: PathParts, path: str, _: Needed, __: dict[str, tuple[int, int]]) -> Iterator[File]:
     system, inner = filesystem(place.root, path, place.query)
     shown = place._replace(path=path).shown
     info = _guarded(place, path, lambda: system.get_file_info(inner))
     if info.type == fs.FileType.NotFound:
-        raise FileNotFoundError(f"path {shown} does not exist: name a file, a directory or a glob")
+        raise _no_path(shown)
     if info.type == fs.FileType.File:
-        yield _file(place, path, info)
+        yield _stored(place, path, info)
         return
-    infos = _guarded(place, path, lambda: _tree(system, inner, needed))
+    infos = _guarded(place, path, lambda: system.get_file_info(fs.FileSelector(inner, recursive=True)))
     before = len(inner.rstrip("/"))
     for found in sorted(infos, key=lambda one: str(one.path)):
         below = found.path[before:]
-        if place.root and "//" in below:
+        if found.type != fs.FileType.File:
+            continue
+        if "//" in below:
             _LOG.warning("%s%s is passed over: pyarrow.fs opens no key with two slashes in a row", shown, below)
         else:
-            yield _file(place, f"{path.rstrip('/')}{below}", found)
+            yield _stored(place, f"{path.rstrip('/')}{below}", found)
 
 
-def _file(place: PathParts, path: str, info: Any) -> File:
+def _stored(place: PathParts, path: str, info: Any) -> File:
     seconds = info.mtime_ns / 1e9 if info.mtime_ns is not None and info.mtime_ns > 0 else None
     return File(place.root, path, place.query, info.size, seconds)
 
 
-def _tree(system: Any, top: str, needed: Needed) -> list[Any]:
-    """All files below a directory. Symbolic links are followed, each directory is read once."""
-    if not isinstance(system, fs.LocalFileSystem):
-        infos = system.get_file_info(fs.FileSelector(top, recursive=True))
+def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
+    shown = place._replace(path=path).shown
+    info = _guarded(place, path, lambda: _look(path))
+    if info is None:
+        raise _no_path(shown)
+    if stat.S_ISDIR(info.st_mode):
+        found = _guarded(place, path, lambda: _tree(path, needed, folders))
     else:
+        above = path.rpartition("/")[0] or "/"
+        folders[above] = _guarded(place, path, lambda: _folder_state(above))
+        found = [(path, _guarded(place, path, lambda: _look(path)))]
+    for name, info in sorted(found, key=lambda one: one[0]):
+        if info is not None and stat.S_ISREG(info.st_mode):
+            its = _state(info)
+            seconds = its.modified / 1e9 if its.modified > 0 else None
+            yield File("", name, "", its.size, seconds, state=its)
 
-        def refused(error: OSError) -> None:
-            name = str(error.filename)
-            if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
-                raise error
-            _LOG.warning("%s is passed over: it must not be read", name)
 
-        paths, seen = list[str](), set[tuple[int, int]]()
-        for folder, folders, names in os.walk(top, followlinks=True, onerror=refused):
-            state = os.stat(folder)  # noqa: PTH116
-            if (state.st_dev, state.st_ino) in seen:
-                folders.clear()
-                continue
-            seen.add((state.st_dev, state.st_ino))
-            folders.sort()
-            paths += [f"{folder.rstrip('/')}/{name}" for name in names]
-        infos = system.get_file_info(paths)
-    return [info for info in infos if info.type == fs.FileType.File]
+def _look(path: str) -> os.stat_result | None:
+    """What a path leads to; None where that is nothing."""
+    try:
+        return os.stat(path)  # noqa: PTH116
+    except OSError as error:
+        if error.errno in _NOTHING:
+            return None
+        raise
+
+
+def _folder_state(path: str) -> tuple[int, int]:
+    """By what a directory is known to have the same files; zeros where there is none."""
+    info = _look(path)
+    return (0, 0) if info is None else (info.st_ino, info.st_mtime_ns)
+
+
+def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list[tuple[str, os.stat_result | None]]:
+    """All files below a local directory. Symbolic links are followed, each directory is read once."""
+
+    def refused(error: OSError) -> None:
+        name = str(error.filename)
+        if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
+            raise error
+        _LOG.warning("%s is passed over: it must not be read", name)
+
+    paths, seen = list[str](), set[tuple[int, int]]()
+    folders[top] = _folder_state(top)
+    for folder, below, names in os.walk(top, followlinks=True, onerror=refused):
+        info = _look(folder)
+        if info is None or (info.st_dev, info.st_ino) in seen:
+            below.clear()
+            continue
+        seen.add((info.st_dev, info.st_ino))
+        below.sort()
+        inside = folder.rstrip("/")
+        folders.update(
+            {f"{inside}/{name}": _folder_state(f"{inside}/{name}") for name in below}
+        )  # before they are read
+        paths += [f"{inside}/{name}" for name in names]
+    return [(path, _look(path)) for path in paths]
 
 
 def _guarded(place: PathParts, path: str, ask: Any) -> Any:
@@ -339,10 +452,26 @@ class FileCut(ValueError):
     """A file that was longer when it was listed."""
 
 
+class FileReplaced(ValueError):
+    """A file whose name another one has since it was listed."""
+
+
+def steady(plan: Callable[[], Planned]) -> Planned:
+    """What ``plan`` makes of files that it lists and opens; it is called again where some are replaced between the two."""
+    for _ in range(_TRIED):
+        try:
+            return plan()
+        except (FileReplaced, FileGone):
+            _LOG.info("files were replaced after they were listed: they are listed again")
+    return plan()
+
+
 class OpenFile:
     """Ranges of one file. Keeps the bytes that it read last, so that what a next view shares with them is not read again.
 
     ``bytes_read`` counts what was asked of storage [bytes].
+
+    FileNotFoundError where it is gone since it was listed; FileReplaced where another one has its name.
     """
 
     def __init__(self, file: File) -> None:
@@ -364,11 +493,16 @@ class OpenFile:
     def _raw(self) -> Any:
         system, inner = filesystem(self.file.root, self.file.path, self.file.query)
         try:
-            return system.open_input_file(inner)
+            opened = system.open_input_file(inner)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{self.file.name} is gone since it was listed: read the path again") from error
+            raise _gone(self.file) from error
         except PermissionError as error:
             raise PermissionError(f"{self.file.name} must not be read: {_first_line(error)}") from error
+        listed = self.file.state
+        if listed is not None and listed.is_replaced(_state_now(self.file)):
+            opened.close()
+            raise FileReplaced(f"{self.file.name} was replaced after this query listed it: run the query again")
+        return opened
 
     def close(self) -> None:
         self._input.close()

@@ -12,7 +12,7 @@ from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import refuse_unfinished
 from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.storage import File, PathParts, is_glob, listed, place_of
+from sparkwire.core.sources.storage import File, Needed, PathParts, is_glob, listed, place_of
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
@@ -46,6 +46,9 @@ TASKS: Final = (
     Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
 )
 
+_TRIED: Final = 20
+"""how often a directory is listed that changes meanwhile: then each file is looked at when it is opened"""
+
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 
@@ -70,7 +73,7 @@ def found_at(
     paths: Sequence[str],
     chosen: Callable[[list[File], bool, str], dict[str, Found]],
     nothing: str,
-    needed: Callable[[str], bool] | None = None,
+    needed: Needed | None = None,
 ) -> list[Found]:
     """What ``chosen`` makes by name of the files at each path, each once.
 
@@ -82,16 +85,25 @@ def found_at(
     """
     found: dict[str, Found] = {}
     for path in paths:
-        files, single = listed(path) if needed is None else listed(path, needed)
         place = place_of(path)
-        for top in _tops(place, files):
-            refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
+        files, single = _listed(path, place, needed)
         files = [file for file in files if f"/{SIDE}/" not in file.path.removeprefix(place.path)]
         new = chosen(files, single, place.path)
         if not new:
             raise ValueError(nothing.format(path=path, files=len(files)))
         found |= new
     return list(found.values())
+
+
+def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[File], bool]:
+    """The files at a path while no job was replacing them."""
+    for _ in range(_TRIED):
+        found = listed(path) if needed is None else listed(path, needed)
+        for top in _tops(place, found.files):
+            refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
+        if found.is_current():  # no job has been at work, and done, between the two
+            break
+    return found.files, found.single
 
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.storage import GZIP, File, OpenFile
+from sparkwire.core.sources.storage import GZIP, File, OpenFile, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
@@ -200,11 +200,13 @@ def narrowed(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> E
 
 def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
     """The tasks of a query; OSError or ValueError as `find`."""
-    parts = [
-        part
-        for stream, files in streams(query)
-        for part in stream_parts(stream, [(file, 0) for file in files], query.max_split_bytes, FRONT)
-    ]
+    parts = steady(
+        lambda: [
+            part
+            for stream, files in streams(query)
+            for part in stream_parts(stream, [(file, 0) for file in files], query.max_split_bytes, FRONT)
+        ]
+    )
     return packed(parts, [_size(part) + FILE_COST for part in parts], query.max_split_bytes)
 
 

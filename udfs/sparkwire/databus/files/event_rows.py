@@ -81,9 +81,10 @@ def part_now(part: FilePart) -> FilePart | None:
     if guard is None:
         return part
     try:
-        with OpenFile(part.file) as source:
+        now = part.file.as_it_is_now()
+        with OpenFile(now) as source:
             if all(position <= source.size and tail_of(source, position) == tail for position, tail in guard.tails):
-                return part
+                return part._replace(file=now)
         lost = Lost(f"{part.file.basename} has other events than when it was listed")
     except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))

@@ -138,7 +138,8 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.position]
         if end.file == plain_name(part.file):
             part = part._replace(stop=min(part.stop, end.position))
-        tails = tuple((at.position, at.tail) for at in known)
+        passed = [one for one in end.read if one.name == _key(part.file) and end.file != plain_name(part.file)]
+        tails = tuple((at.position, at.tail) for at in known) + tuple((one.size, one.tail) for one in passed)
         return part._replace(guard=guard._replace(tails=tails))
 
     def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:

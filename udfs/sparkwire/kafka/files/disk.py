@@ -40,7 +40,7 @@ _COLUMNS: Final = [column for column in RECORDS_TABLE if column.name in ("value"
 
 def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool) -> list[Segment]:
     """Segments on disk, those of each partition after the ones that the bucket at ``path`` has of it."""
-    files, _ = listed(path)
+    files = listed(path).files
     by_partition: dict[tuple[str, int], list[Copy]] = {}
     for copy in in_bucket(files):
         partition = topic_id_of(copy)

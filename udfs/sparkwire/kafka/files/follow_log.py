@@ -213,7 +213,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in found), after]
             known = [entry_at(seeker.log, position) for position in positions]
             known[0] = known[0] or _in_segment(from_.last, k)
-            known[-1] = _in_segment(to.last, k)
+            known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
             if not segment.file.compressed:
                 # As if the file ended there: what has been added since is no part of these rows.
                 segment = segment._replace(file=segment.file._replace(size=stop))
@@ -281,6 +281,13 @@ def _spans(partition: OpenPartition, from_: Standing, to: Standing) -> Iterator[
 
 def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
     return last[1] if last is not None and last[0] == k else None
+
+
+def _last_of(partition: OpenPartition, k: int, start: int) -> Expected | None:
+    """The last entry of a segment that another one follows; None where it begins before ``start``."""
+    last = partition.seeker(k).last()
+    found = None if last is None else entry_at(partition.seeker(k).log, last.position)
+    return found if found is not None and found.position >= start else None
 
 
 def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:

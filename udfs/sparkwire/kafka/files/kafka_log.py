@@ -17,7 +17,7 @@ from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
 from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.options import Comparison, Option
-from sparkwire.core.sources.storage import File
+from sparkwire.core.sources.storage import File, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
@@ -249,6 +249,10 @@ def schema(query: LogQuery) -> pa.Schema:
 
 def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
     """The tasks of a query; OSError or ValueError as `find`, and where the start lies beyond the end."""
+    return steady(partial(_planned, query))
+
+
+def _planned(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
     bounds = LogBounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
     its = query.filtered
     chosen = [

@@ -400,16 +400,19 @@ class OpenPartition:
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
     """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
 
+    A file that replaces it is the same where it has the entries with which the part begins and ends.
+
     DataLoss where it has changed, and that fails the query.
     """
     guard = part.guard
     if guard is None:
         return parts_at_hand(part, verify, max_bytes) if is_named(part.segment) else [part]
     try:
-        with OpenFile(part.segment.file) as source:
+        now = part.segment._replace(file=part.segment.file.as_it_is_now())
+        with OpenFile(now.file) as source:
             log = Log(source, verify)
             if all(entry_id(log, one.position) == one.id for one in guard.expected):
-                return [part]
+                return [part._replace(segment=now)]
         lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
     except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))

@@ -396,5 +396,5 @@ def anew(log: Sequence[Segment]) -> list[Segment]:
     if its is None:
         return list(log)
     file = log[0].file
-    files, _ = listed_at(PathParts(file.root, file.folder, file.query))
+    files = listed_at(PathParts(file.root, file.folder, file.query)).files
     return segments_of(in_bucket(files), its.keys, False, its.disk) + local
