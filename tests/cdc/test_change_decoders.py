@@ -18,6 +18,7 @@ from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes
 from sparkwire.cdc.orders import NUMBER, numbers
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
+from sparkwire.debezium.change_rows import json_side
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory, key_of
 
@@ -121,7 +122,7 @@ def test_debezium() -> None:
         "__debezium_unavailable_value",
         True,
     )
-    values, keys = pa.array(MESSAGES, pa.string()), pa.array(RECORD_KEYS, pa.string())
+    values, keys = (json_side(pa.array(texts, pa.string())) for texts in (MESSAGES, RECORD_KEYS))
     found = debezium_changes(values, how, keys=keys, headers=headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
     rows = found.batch.to_pylist()
     assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "DELETE", "INSERT", "TRUNCATE"]

@@ -15,8 +15,8 @@ from sparkwire.avro.payloads import of_confluent
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium import table_columns
-from sparkwire.debezium.avro_messages import avro_change_rows, avro_columns
-from sparkwire.debezium.change_rows import Changes, change_rows
+from sparkwire.debezium.avro_messages import avro_columns, avro_side
+from sparkwire.debezium.change_rows import Changes, change_rows, changes_of
 from tests.support import debezium_golden as golden
 from tests.support.debezium_golden import DATABASES, Message
 from tests.support.oracles.debezium_truth import same
@@ -53,9 +53,8 @@ def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> t
     placeholder = PLACEHOLDERS.get(variant, "__debezium_unavailable_value")
     if variant.endswith("avro"):
         schemas = schemas_of(golden.schemas(database))
-        known_keys = (of_confluent(keys), schemas)
-        table = table_named(topic)
-        return avro_change_rows(of_confluent(values), schemas, table, types, keys=known_keys, topics=topics), found
+        sides = [avro_side(of_confluent(column), schemas) for column in (values, keys)]
+        return changes_of(sides[0], table_named(topic), types, sides[1], topics, placeholder), found
     rows = change_rows(values, table_named(topic), types, keys=keys, topics=topics, placeholder=placeholder)
     return rows, found
 

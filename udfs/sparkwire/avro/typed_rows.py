@@ -131,6 +131,28 @@ def _has_columns(writer: Schema) -> bool:
     return True
 
 
+class LiveSchemas:
+    """The schemas of a registry that data need, asked for as the data come, each once."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known = Schemas((), {})
+
+    def of(self, ids: pa.Array) -> Schemas:
+        """All that were needed so far.
+
+        ValueError where the ids are too many to be those of schemas; RegistryError where the registry does not answer.
+        """
+        known = self._known
+        named = [as_id(key) for key in ids.drop_null().unique().to_pylist()]
+        new = [id for id in named if id not in known.keys and id not in known.unreadable]
+        check_number(new)
+        for id in new:
+            known = known.with_more(schemas_of_registered(self._registry.registered([id])))
+        self._known = known
+        return known
+
+
 class LiveReader:
     """The same where the data say which schemas are needed: they are asked for as they come, each once in a process.
 
@@ -138,7 +160,7 @@ class LiveReader:
     """
 
     def __init__(self, registry: Registry, reader_schema: str, framed: bool = True) -> None:
-        self._registry = registry
+        self._schemas = LiveSchemas(registry)
         self._reader = RowsReader(Schemas((), {}), reader_schema, framed=framed)
         self._reader.check()
 
@@ -153,13 +175,7 @@ class LiveReader:
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """As a ``RowsReader``."""
-        known = self._reader.schemas
-        ids = [as_id(key) for key in payloads.ids.drop_null().unique().to_pylist()]
-        new = [id for id in ids if id not in known.keys and id not in known.unreadable]
-        check_number(new)
-        for id in new:
-            known = known.with_more(schemas_of_registered(self._registry.registered([id])))
-        self._reader = self._reader._replace(schemas=known)
+        self._reader = self._reader._replace(schemas=self._schemas.of(payloads.ids))
         return self._reader.rows(payloads)
 
 

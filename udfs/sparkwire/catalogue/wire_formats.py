@@ -37,6 +37,12 @@ class WireFormat(NamedTuple):
     bytes_without_size: bool = False
     """whether a value of the schema ``bytes`` is all that comes after the prefix"""
 
+    def taken_apart(self, messages: pa.Array, headers: pa.Array | None, of: str) -> Payloads:
+        """The payloads of a record's values or keys, by its headers where the format has such; ``of`` is value or key."""
+        if headers is not None and self.with_headers is not None:
+            return self.with_headers(messages, headers, of)
+        return self.payloads(messages)
+
     def prepared(self, schemas: Schemas) -> Schemas:
         """With all that names the schemas."""
         return schemas if self.named_by_text is None else self.named_by_text(schemas)

@@ -22,6 +22,7 @@ def changes(
     keys: Sequence[str] | str | None = None,
     schemas: Any = None,
     columns: Mapping[str, str] | None = None,
+    wire_format: str | None = None,
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
 ) -> DataFrame:
@@ -35,7 +36,7 @@ def changes(
     column
         the name of the column of messages
     format
-        "databus" (events), "datahub" or "debezium" (JSON)
+        "databus" (events), "datahub" or "debezium" (JSON, or Avro by ``schemas``)
     table
         of Databus the name of the source's schema; else ``table``, ``database.table`` or ``database.schema.table``
     key, headers
@@ -43,10 +44,13 @@ def changes(
     keys
         names of the primary key's columns, where the messages do not tell them
     schemas
-        of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them
+        of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them. Of Debezium in Avro: a `Registry`, or a
+        mapping from ids to schemas, for values and keys. It is asked as the data come, so a stream goes on where a table changes.
     columns
         name to type, as `datahub.rows` and `debezium.rows` take them. Needed for a stream; by default what the messages declare,
         for which a batch is read once more now.
+    wire_format
+        of Debezium in Avro: what names the schema of a message, as in `sparkwire.avro.rows`; by default Confluent's prefix
     before
         of Debezium: "full" where the old row in ``before`` is whole (MySQL with full row images, PostgreSQL with REPLICA IDENTITY
         FULL). By default only its key is believed, since connectors fill what they do not know with zeros.
@@ -86,7 +90,9 @@ def changes(
     from sparkwire.spark import changes as spark_changes
 
     given = (keys,) if isinstance(keys, str) else None if keys is None else tuple(keys)
-    asked = spark_changes.Asked(df, column, table, key, headers, given, schemas, columns, before, placeholder)
+    asked = spark_changes.Asked(
+        df, column, table, key, headers, given, schemas, columns, wire_format, before, placeholder
+    )
     return spark_changes.changes(asked, format)
 
 
@@ -113,11 +119,13 @@ def changes_by_table(
     >>> tables = sparkwire.changes_by_table(messages, format="datahub")
     >>> sparkwire.current(tables["shop.orders"])
     """
-    from sparkwire.spark.changes import tables
+    from sparkwire.spark import changes as spark_changes
 
+    names = ("headers", "schemas", "wire_format")
+    read = {name: options[name] for name in names if name in options}
+    asked = spark_changes.Asked(df, column, "", **read)
     return {
-        name: changes(df, column, format=format, table=name, **options)
-        for name in tables(df, column, format, options.get("schemas"))
+        name: changes(df, column, format=format, table=name, **options) for name in spark_changes.tables(asked, format)
     }
 
 

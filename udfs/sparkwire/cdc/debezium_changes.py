@@ -18,7 +18,7 @@ from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_colum
 from sparkwire.cdc.change_columns import DELETE, READ
 from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.change_rows import POSITION, change_rows, key_rows, row_schema
+from sparkwire.debezium.change_rows import POSITION, MessageSide, changes_of, key_rows, row_schema
 
 _OLD_KEY: Final = "__debezium.oldkey"
 
@@ -40,18 +40,18 @@ def debezium_schema(how: DebeziumTable) -> pa.Schema:
 
 
 def debezium_changes(
-    values: pa.Array,
+    values: MessageSide,
     how: DebeziumTable,
     *,
-    keys: pa.Array | None = None,
+    keys: MessageSide | None = None,
     headers: pa.Array | None = None,
     topics: pa.Array | None = None,
     offsets: pa.Array | None = None,
 ) -> ChangeBatch:
     """The changes of a table, out of the columns of Kafka's records as far as they are there."""
-    found = change_rows(values, how.table, how.columns, keys=keys, topics=topics, placeholder=how.placeholder)
+    found = changes_of(values, how.table, how.columns, keys, topics, how.placeholder)
     rows, batch = found.rows, found.batch
-    has_value = values.is_valid().take(pa.array(rows))
+    has_value = values.column.is_valid().take(pa.array(rows))
     if offsets is None and len(rows):
         # A tombstone says nothing of where it is, and follows the delete that it repeats.
         rows, batch = rows[bools_of(has_value)], batch.filter(has_value)

@@ -19,12 +19,11 @@ from sparkwire.avro.column_machine import SchemaProgram
 from sparkwire.avro.json_program import json_program, to_json
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schema import SchemaError, parse
-from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
+from sparkwire.avro.schemas import Schemas
 from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.change_rows import Changes, MessageSide, changes_of
-from sparkwire.debezium.layout import UNAVAILABLE
+from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
 from sparkwire.debezium.typed_images import Versions
@@ -142,25 +141,17 @@ def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": None if short is None else f"{_TIME}{short}", "parameters": {}}
 
 
-class AvroSide(NamedTuple):
-    """Values or keys as JSON, and what is wrong with those that cannot be read."""
-
-    side: MessageSide
-    errors: pa.Array
-    """STRING, NULL where all is well"""
-
-
-def avro_side(payloads: Payloads, schemas: Schemas) -> AvroSide:
+def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     """Values or keys out of their payloads. What cannot be read is no JSON either: its row says why."""
     chosen = schemas.chosen(payloads.ids)
     known = [_schema(text) for text in schemas.texts]
     spans = spans_of(payloads.values)
     there = spans.sizes >= 0
-    codes = np.full(len(chosen), OK, np.int8)
+    codes = np.where(there & np.asarray(payloads.is_json), BAD_FIELD, OK).astype(np.int8)
     places = np.zeros(len(chosen), np.int64)
     parts = [pa.array([None, ""], pa.string())]
     for number in np.unique(chosen[there & (chosen >= 0)]).tolist():
-        rows = np.flatnonzero(there & (chosen == number))
+        rows = np.flatnonzero(there & (chosen == number) & (codes == OK))
         program = known[number].program
         if program is None:
             codes[rows] = BAD_FIELD
@@ -169,33 +160,13 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> AvroSide:
         texts, codes[rows] = to_json(program, mine)
         places[rows] = sum(map(len, parts)) + np.arange(len(rows))
         parts.append(texts)
-    unknown = pa.array(there & (chosen < 0))
-    errors = pc.coalesce(payloads.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, from_codes(codes, ERRORS)))
+    unknown = pc.if_else(pa.array(there & (chosen < 0)), schemas.why_unknown(payloads.ids), None)
+    errors = pc.coalesce(payloads.errors, unknown, from_codes(codes, ERRORS))
     places[np.asarray(errors.is_valid())] = 1
     column = pa.concat_arrays(parts).take(primitive(places))
     names = pa.array([*(schema.name for schema in known), None], pa.string()).take(pa.array(chosen % (len(known) + 1)))
     types = [schema_types(schema.connect) if schema.connect else {} for schema in known]
-    return AvroSide(MessageSide(column, Messages(column), Declared(Versions(chosen, types), names)), errors)
-
-
-def avro_change_rows(
-    payloads: Payloads,
-    schemas: Schemas,
-    table: Table | None,
-    columns: Mapping[str, str],
-    *,
-    keys: tuple[Payloads, Schemas] | None = None,
-    topics: pa.Array | None = None,
-    placeholder: str = UNAVAILABLE,
-) -> Changes:
-    """As ``change_rows``, of messages and keys in Avro whose schemas a registry has."""
-    values, errors = avro_side(payloads, schemas)
-    key_side = None if keys is None else avro_side(*keys).side
-    found = changes_of(values, table, columns, key_side, topics, placeholder)
-    batch = found.batch
-    place = batch.schema.get_field_index("error")
-    own = pc.coalesce(errors.take(primitive(found.rows)), batch.column(place))
-    return found._replace(batch=batch.set_column(place, batch.schema.field(place), own))
+    return MessageSide(column, Messages(column), Declared(Versions(chosen, types), names), errors)
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:

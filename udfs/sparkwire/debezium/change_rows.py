@@ -100,6 +100,8 @@ class MessageSide(NamedTuple):
     column: pa.Array
     scan: Messages
     declared: Declared
+    errors: pa.Array | None = None
+    """STRING: what is wrong with those that could not be made JSON, NULL where all is well; None for JSON as it came"""
 
 
 def json_side(column: pa.Array) -> MessageSide:
@@ -173,9 +175,14 @@ def changes_of(
         after.column,
         named_lists(unavailable, list(types)),
         unexpected_map([*after.unexpected, *_of_before(before, after)], len(rows)),
-        from_codes(np.where(dead[rows], np.int8(OK), scan.errors[rows]), ERRORS),
+        _errors(messages, rows, dead[rows]),
     ]
     return Changes(rows, pa.RecordBatch.from_arrays(found, schema=row_schema(columns)))
+
+
+def _errors(messages: MessageSide, rows: Ints, dead: Bools) -> pa.Array:
+    own = from_codes(np.where(dead, np.int8(OK), messages.scan.errors[rows]), ERRORS)
+    return own if messages.errors is None else pc.coalesce(messages.errors.take(primitive(rows)), own)
 
 
 def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
@@ -199,9 +206,9 @@ def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
 # ---------------------------------------------------------------- keys and tombstones
 
 
-def key_names(keys: pa.Array) -> pa.Array:
-    """ARRAY<STRING>: the names of the columns of Kafka's keys; NULL for a key that is null or no JSON object."""
-    return _key_names(json_side(keys), np.arange(len(keys)))
+def key_names(keys: MessageSide) -> pa.Array:
+    """ARRAY<STRING>: the names of the columns of Kafka's keys; NULL for a key that is null or no object."""
+    return _key_names(keys, np.arange(len(keys.column)))
 
 
 def _key_names(keys: MessageSide, rows: Ints) -> pa.Array:

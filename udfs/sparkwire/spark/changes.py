@@ -22,7 +22,9 @@ from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes, debe
 from sparkwire.core.table_names import table_of
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.debezium.change_rows import key_names
-from sparkwire.spark import datahub, debezium
+from sparkwire.debezium.layout import UNAVAILABLE as UNAVAILABLE_VALUE
+from sparkwire.spark import datahub
+from sparkwire.spark.debezium_messages import AvroMessages, JsonMessages, Read
 from sparkwire.spark.frames import check_binary, check_names, is_name_in, quoted
 
 FORMATS: Final = ("databus", "datahub", "debezium")
@@ -35,13 +37,14 @@ class Asked(NamedTuple):
     df: DataFrame
     column: str
     table: str
-    key: str | None
-    headers: str | None
-    keys: tuple[str, ...] | None
-    schemas: Any
-    columns: Mapping[str, str] | None
-    before: str
-    placeholder: str
+    key: str | None = None
+    headers: str | None = None
+    keys: tuple[str, ...] | None = None
+    schemas: Any = None
+    columns: Mapping[str, str] | None = None
+    wire_format: str | None = None
+    before: str = "key"
+    placeholder: str = UNAVAILABLE_VALUE
 
 
 class Reading(NamedTuple):
@@ -207,35 +210,31 @@ def _distinct_keys(
 # ---------------------------------------------------------------- Debezium
 
 
+def debezium_messages(asked: Asked, column: str, of: str) -> AvroMessages | JsonMessages:
+    """The values or the keys of records, ``of`` is value or key."""
+    if asked.schemas is None:
+        return JsonMessages(asked.df, column)
+    return AvroMessages(asked.df, column, asked.schemas, asked.wire_format, asked.headers, of)
+
+
 def _debezium(asked: Asked) -> Reading:
-    df = asked.df
-    for name in (asked.column, *([asked.key] if asked.key else [])):
-        debezium.check_messages(df, name)
-    columns = asked.columns
-    if columns is None:
-        if df.isStreaming:
-            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
-        columns = debezium.columns(df, asked.column, asked.table)
-    keys = asked.keys
-    if keys is None and asked.key is not None:
-        known = set(columns)
-        mine = asked._replace(df=df.where(F.col(asked.key).isNotNull()))
-        if _has(df, "topic"):
-            mine = mine._replace(df=mine.df.where(F.col("topic").endswith("." + table_of(asked.table).name)))
-        told = _distinct_keys(mine, lambda batch: key_names(batch.column(0)), [asked.key])
-        keys = tuple(told) if told and set(told) <= known else None
+    df, messages = asked.df, debezium_messages(asked, asked.column, "value")
+    of_keys = None if asked.key is None else debezium_messages(asked, asked.key, "key")
+    columns = messages.columns(asked.table) if asked.columns is None else asked.columns
+    read_value, read_key = messages.read, None if of_keys is None else of_keys.read
+    keys = asked.keys or _debezium_keys(asked, read_key, columns)
     needs = {"value": asked.column}
-    beside = {"key": asked.key, "headers": asked.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
-    needs |= {what: name for what, name in beside.items() if name is not None}
+    others = {"key": asked.key, "headers": asked.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
+    needs |= {what: name for what, name in others.items() if name is not None}
     how = DebeziumTable(
         table_of(asked.table), dict(columns), keys, asked.before == "full", asked.placeholder, "offset" in needs
     )
 
     def decode(given: Arrays) -> ChangeBatch:
         return debezium_changes(
-            given["value"],
+            read_value(given["value"], given.get("headers")),
             how,
-            keys=given.get("key"),
+            keys=None if read_key is None else read_key(given["key"], given.get("headers")),
             headers=given.get("headers"),
             topics=given.get("topic"),
             offsets=given.get("offset"),
@@ -244,16 +243,33 @@ def _debezium(asked: Asked) -> Reading:
     return Reading(debezium_schema(how), decode, needs, keys, ())
 
 
+def _debezium_keys(asked: Asked, read: Read | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The columns of the keys of a table's records; None where they tell none, or others than the table's."""
+    if read is None or asked.key is None:
+        return None
+    df = asked.df.where(F.col(asked.key).isNotNull())
+    if _has(df, "topic"):
+        df = df.where(F.col("topic").endswith("." + table_of(asked.table).name))
+
+    def names(batch: pa.RecordBatch) -> pa.Array:
+        return key_names(read(batch.column(0), batch.column(1) if batch.num_columns > 1 else None))
+
+    needed = [asked.key] if asked.headers is None else [asked.key, asked.headers]
+    told = _distinct_keys(asked._replace(df=df), names, needed)
+    return tuple(told) if told and set(told) <= set(columns) else None
+
+
 _READINGS: Final = {"databus": _databus, "datahub": _datahub, "debezium": _debezium}
 
 
 # ---------------------------------------------------------------- all tables
 
 
-def tables(df: DataFrame, column: str, format: str, schemas: Any) -> list[str]:
+def tables(asked: Asked, format: str) -> list[str]:
     """The names of the tables that messages are of, in order."""
+    df = asked.df
     if format == "databus":
-        return sorted(by_name(schemas_of(schemas)))
+        return sorted(by_name(schemas_of(asked.schemas)))
     if format not in FORMATS:
         raise ValueError(f"changes_by_table() expected format to be one of {', '.join(FORMATS)}, got {format!r}")
     if df.isStreaming:
@@ -261,13 +277,20 @@ def tables(df: DataFrame, column: str, format: str, schemas: Any) -> list[str]:
             "changes_by_table() expected a batch, got a stream, whose tables are not known: call changes for each table"
         )
     functions = [f"{format}_{name}" for name in ("database", "schema_name", "table")]
+    in_avro = format == "debezium" and asked.schemas is not None
+    in_json = debezium_messages(asked, asked.column, "value").read if in_avro else None
+    needed = [asked.column] if asked.headers is None or not in_avro else [asked.column, asked.headers]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            parts = [FUNCTIONS[name].decode(batch.column(0)) for name in functions]
+            messages = batch.column(0)
+            if in_json is not None:
+                messages = in_json(messages, batch.column(1) if batch.num_columns > 1 else None).column
+            parts = [FUNCTIONS[name].decode(messages) for name in functions]
             yield pa.RecordBatch.from_arrays(parts, names=["database", "schema", "name"])
 
-    some = df.select(F.col(column).alias("message")).mapInArrow(read, "database STRING, schema STRING, name STRING")
+    columns = [F.col(name).alias(f"c{k}") for k, name in enumerate(needed)]
+    some = df.select(*columns).mapInArrow(read, "database STRING, schema STRING, name STRING")
     found = some.where("name <> ''").distinct().collect()
     return sorted(".".join(_part(part) for part in row if part) for row in found)
 

@@ -88,9 +88,7 @@ class PayloadColumn(NamedTuple):
             format = WIRE_FORMATS[wire]
             if by is not None:
                 return of_column(columns[0], columns[1])
-            if headers is not None and format.with_headers is not None:
-                return format.with_headers(columns[0], columns[1], of)
-            return format.payloads(columns[0])
+            return format.taken_apart(columns[0], None if headers is None else columns[1], of)
 
         return taken_apart
 

@@ -1,0 +1,80 @@
+"""The values and the keys of Debezium's records: JSON, or Avro whose schemas a registry has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from sparkwire.avro.registry import Registry
+from sparkwire.avro.typed_rows import LiveSchemas
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS
+from sparkwire.core.table_names import table_of
+from sparkwire.debezium.avro_messages import avro_columns, avro_side
+from sparkwire.debezium.change_rows import MessageSide, json_side
+from sparkwire.spark import debezium
+from sparkwire.spark.payload_column import PayloadColumn
+
+Read = Callable[[pa.Array, pa.Array | None], MessageSide]
+"""how a worker reads messages: of the column, and of the records' headers"""
+
+
+class AvroMessages:
+    """A column of values or keys in Avro."""
+
+    def __init__(
+        self, df: DataFrame, column: str, schemas: Any, wire_format: str | None, headers: str | None, of: str
+    ) -> None:
+        registry = Registry.of(schemas)
+        wire = wire_format or registry.wire_format
+        if wire == "databus":
+            wire = "confluent"
+        by_headers = wire in WIRE_FORMATS and WIRE_FORMATS[wire].with_headers is not None
+        self._payloads = PayloadColumn.of(df, column, registry, None, wire, headers if by_headers else None)
+        self._of = of
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """The columns of a table by the schemas of the registry.
+
+        ValueError where no schema is of the table, or a stream needs what only its data can say: one sentence.
+        """
+        if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
+            raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
+        found = avro_columns(self._payloads.schemas().texts, table_of(table))
+        if not found:
+            raise ValueError(f"no schema of the registry is of the table {table}: give its columns")
+        return found
+
+    @property
+    def read(self) -> Read:
+        """It asks the registry for the schemas as the data come, so that a stream goes on where a table has changed."""
+        wire, of, registry = self._payloads.wire_format, self._of, self._payloads.registry
+        named_by_text = WIRE_FORMATS[wire].named_by_text is not None
+        known = self._payloads.schemas() if named_by_text else None
+        live = LiveSchemas(registry)
+
+        def side(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
+            payloads = WIRE_FORMATS[wire].taken_apart(messages, headers, of)
+            return avro_side(payloads, live.of(payloads.ids) if known is None else known)
+
+        return side
+
+
+class JsonMessages:
+    """A column of values or keys in JSON, with their schemas in them or without."""
+
+    def __init__(self, df: DataFrame, column: str) -> None:
+        debezium.check_messages(df, column)
+        self._df, self._column = df, column
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """The columns of a table by the schemas in the messages; ValueError where no message has one."""
+        if self._df.isStreaming:
+            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
+        return debezium.columns(self._df, self._column, table)
+
+    @property
+    def read(self) -> Read:
+        return lambda messages, headers: json_side(messages)
