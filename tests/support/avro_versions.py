@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 
 UTC = datetime.UTC
@@ -63,16 +64,21 @@ def _enum(chance: Random) -> Any:
 
 
 class Versions:
-    """Pairs of versions of one record; named types get names of their own in each version."""
+    """Pairs of versions of one record."""
 
     def __init__(self, chance: Random, mixed: float) -> None:
         """``mixed``: how often a field has a type of another family in the later version."""
-        self.chance, self._mixed, self._named = chance, mixed, 0
+        self.chance, self._mixed = chance, mixed
 
     def pair(self) -> tuple[Any, Any]:
-        """Two versions."""
+        """Two versions; inner named types have other names in each."""
         one, other = self.record(2, "R")
-        return self._own_names(one), self._own_names(other)
+        return _own_names(one, "1"), _own_names(other, "2")
+
+    def writer_and_reader(self) -> tuple[Any, Any]:
+        """Two versions whose named types have one name, as Avro's resolution asks; the reader's fields have defaults."""
+        writer, reader = (_own_names(version, "") for version in self.record(2, "R"))
+        return writer, self._with_defaults(reader)
 
     def record(self, depth: int, name: str) -> tuple[Any, Any]:
         """Two records of nearly the same fields."""
@@ -120,25 +126,78 @@ class Versions:
             versions[1].pop()
         return versions[0], versions[1]
 
-    def _own_names(self, schema: Any) -> Any:
-        """Avro defines a name once."""
+    def _with_defaults(self, schema: Any) -> Any:
+        """The schema, with a default for most fields and enums. fastavro does not convert one of a type with a unit: NULL."""
         if isinstance(schema, list):
-            return [self._own_names(branch) for branch in schema]
+            return [self._with_defaults(branch) for branch in schema]
         if not isinstance(schema, dict):
             return schema
-        found = dict(schema)
-        if found.get("type") in ("fixed", "enum"):
-            self._named += 1
-            found["name"] = f"{found['name']}{self._named}"
-        if found.get("type") == "record":
-            found["fields"] = [field | {"type": self._own_names(field["type"])} for field in found["fields"]]
-            if found["name"] == "Inner":
-                self._named += 1
-                found["name"] = f"Inner{self._named}"
-        for part in ("items", "values"):
-            if part in found:
-                found[part] = self._own_names(found[part])
+        found = {key: self._with_defaults(part) if key in ("items", "values") else part for key, part in schema.items()}
+        if found["type"] == "enum" and self.chance.random() < 0.5:
+            found["default"] = self.chance.choice(found["symbols"])
+        if found["type"] == "record":
+            fields = [field | {"type": self._with_defaults(field["type"])} for field in found["fields"]]
+            found["fields"] = [field | _default(field["type"], self.chance) for field in fields]
         return found
+
+
+def _own_names(schema: Any, place: str) -> Any:
+    """The schema; its enums, fixed and inner records are named by their place. Avro defines a name once."""
+    if isinstance(schema, list):
+        return [_own_names(branch, place) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = dict(schema)
+    if found["type"] in ("fixed", "enum") or found.get("name") == "Inner":
+        found["name"] = f"{found['name']}_{place}"
+    if found["type"] == "record":
+        found["fields"] = [
+            field | {"type": _own_names(field["type"], place + field["name"])} for field in found["fields"]
+        ]
+    for part in ("items", "values"):
+        if part in found:
+            found[part] = _own_names(found[part], f"{place}_{part}")
+    return found
+
+
+def _default(schema: Any, chance: Random) -> dict[str, Any]:
+    """A field's default, as JSON has it, if any; a type with a unit becomes nullable for it."""
+    first = schema[0] if isinstance(schema, list) else schema
+    kind = first if isinstance(first, str) else first["type"]
+    values: dict[str, Any] = {
+        "null": None,
+        "int": -7,
+        "long": 1 << 40,
+        "float": 0.5,
+        "double": 3.25,
+        "boolean": True,
+        "string": "grüße",
+    }
+    values |= {"array": [], "map": {}}
+    if kind == "enum":
+        values["enum"] = first["symbols"][-1]
+    has_unit = isinstance(first, dict) and "logicalType" in first
+    if chance.random() < 0.2:
+        return {}
+    if has_unit and first is schema:
+        return {"type": ["null", schema], "default": None}
+    return {"default": values[kind]} if kind in values and not has_unit else {}
+
+
+def without_units(schema: Any) -> Any:
+    """The schema without its logical types."""
+    if isinstance(schema, list):
+        return [without_units(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    units = ("logicalType", "precision", "scale")
+    found = {key: part for key, part in schema.items() if key not in units}
+    if found["type"] == "record":
+        found["fields"] = [field | {"type": without_units(field["type"])} for field in found["fields"]]
+    for part in ("items", "values"):
+        if part in found:
+            found[part] = without_units(found[part])
+    return found
 
 
 def random_value(chance: Random, schema: Any) -> Any:
@@ -252,6 +311,8 @@ def _same(expected: Any, found: Any, type: pa.DataType) -> bool:
         return found.encode() == expected
     if isinstance(expected, bool) != isinstance(found, bool):
         return False
+    if pa.types.is_float32(type) and isinstance(expected, float):
+        return bool(np.float32(expected) == np.float32(found))  # Avro's promotion: the nearest one
     return bool(expected == found)
 
 
