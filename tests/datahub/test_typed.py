@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.datahub.blob_tables import declarations, latest_columns
-from sparkwire.datahub.tuple_rows import row_schema, typed_rows
+from sparkwire.datahub.tuple_rows import REMARKS, TUPLE_COLUMNS, row_schema, typed_rows
 from tests.support import datahub_cases
 from tests.support.oracles import datahub as oracle
 
@@ -171,9 +171,12 @@ def test_names_of_tables() -> None:
             table_of(text)
 
 
-def test_columns_that_every_row_has() -> None:
-    with pytest.raises(ValueError, match="the table's column _Error_ has the name of a column that every row has"):
-        row_schema({"_Error_": "LONG"})
+def test_columns_with_the_names_of_those_that_every_row_has() -> None:
+    assert row_schema({"_Error_": "LONG", "id": "LONG", "ID": "STRING"}, ["_SEQUENCE_ID_", "Id"]).names == [
+        *("_sequence_id__2", *list(TUPLE_COLUMNS)[1:]),
+        *("_Error__2", "id_2", "ID_3"),
+        *REMARKS,
+    ]
 
 
 def test_declarations() -> None:
@@ -239,9 +242,11 @@ def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> Non
         assert row["kept"] == row["_sequence_id_"]
         assert (str(row["price"]), row["_primary_key_"]) == ("1.50", ["id", "name"])
     assert sorted(row["ops"][0] for row in got) == ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFOR"]
+    plain = sparkwire.datahub.rows(messages, table="example_db.example_table_pk")
     clash = messages.selectExpr("value", "1 AS NAME")
-    with pytest.raises(ValueError, match="rows has two columns named NAME"):
-        sparkwire.datahub.rows(clash, table="example_db.example_table_pk")
+    rows = sparkwire.datahub.rows(clash, table="example_db.example_table_pk")
+    assert rows.columns[:1] + rows.columns[7:10] == ["NAME", "id", "name_2", "comment"]
+    assert {(row["NAME"], row["name_2"]) for row in rows.collect()} == {(1, row["name"]) for row in plain.collect()}
 
 
 def test_columns(messages: DataFrame) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkwire import avro, databus
+from sparkwire.avro import Registry
 from sparkwire.spark import avro as spark_avro
 from tests.avro.test_rows import STREAMS, decoded, schemas, write_folder
 from tests.support.databus_cases import golden_events
@@ -173,13 +174,43 @@ def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_ro
     assert {r._error_ for r in avro.rows(good, "value", given).collect()} == {"UNKNOWN_SCHEMA"}
 
 
+def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> None:
+    """Columns that were there keep their names, then those of `rows`, then fields."""
+    fields = [{"name": name, "type": "int"} for name in ("n", "_error_", "a", "A", "_schema_id_")]
+    schema = {"type": "record", "name": "R", "fields": fields}
+    data = [b"\0\0\0\0\1\2\4\6\x08\x0a", b"\0\0\0\0\1", b"\0\0\0\0\2", None]
+    df = spark.createDataFrame(
+        [(k, data[k], "mine") for k in range(4)], "N INT, value BINARY, _ERROR_ STRING"
+    ).coalesce(1)
+    names = ["n_2", "_error__3", "a", "A_2", "_schema_id_", "_error__2"]
+    rows = avro.rows(df, "value", {1: schema})
+    assert rows.columns == [*df.columns, *names]
+    told = [tuple(row) for row in rows.drop("value").collect()]
+    assert told[0] == (0, "mine", 1, 2, 3, 4, 5, None)
+    assert [row[:2] + row[-1:] for row in told[1:]] == [
+        (1, "mine", "TRUNCATED"),
+        (2, "mine", "UNKNOWN_SCHEMA"),
+        (3, "mine", None),
+    ]
+    registry = avro.rows(df, "value", Registry.of({1: schema}), keep_payload=False)
+    assert registry.columns == ["N", "_ERROR_", *names[:4], "_schema_id__2", "_schema_id_", "_error__2"]
+    tables = avro.rows_by_type(df, "value", {1: schema})
+    assert tables["R"].columns == ["N", "_ERROR_", *names]
+    assert tables["UNKNOWN_SCHEMA"].columns == [*df.columns, "_schema_id_", "_error__2"]
+    assert [row["_error__2"] for row in tables["UNKNOWN_SCHEMA"].collect()] == ["UNKNOWN_SCHEMA"]
+    assert [row["n_2"] for row in tables["R"].where("_error__2 IS NULL").collect()] == [1]
+
+
 def test_refusals(spark: SparkSession) -> None:
     df = spark.createDataFrame([(b"", "x", 1)], "value BINARY, s STRING, a INT")
     given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
     with pytest.raises(TypeError, match=r"^rows takes a BINARY column, and s is STRING$"):
         avro.rows(df, "s", given)
-    with pytest.raises(ValueError, match=r"^rows has two columns named a"):
-        avro.rows(df, "value", given)
+    for read in (avro.rows, avro.rows_by_type):
+        with pytest.raises(
+            ValueError, match=r"^in wire_format confluent a message .* id, and no schema has one: call the files"
+        ):
+            read(df, "value", [given[1]], wire_format="confluent")
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
         avro.register_function(spark, "f", "string", "int")
     with pytest.raises(

@@ -72,8 +72,36 @@ def test_json_rows(spark: SparkSession, server: RegistryServer) -> None:
     ]
     with pytest.raises(ValueError, match=r"^no schema of value is of type PROTOBUF: there are JSON$"):
         avro.protobuf_rows(df, "value", Registry.http(server.url))
-    with pytest.raises(ValueError, match=r"^rows has two columns named to"):
-        avro.json_rows(df.withColumn("to", F.lit(1)), "value", Registry.http(server.url))
+
+
+NAMES = {
+    "title": "Names",
+    "type": "object",
+    "properties": {
+        **{name: {"type": "integer"} for name in ("id", "ID", "n", "value", "_error_", "_row_", "_corrupt_")},
+        "in": {"type": "array", "items": {"type": "object", "properties": {name: {"type": "string"} for name in "xX"}}},
+    },
+}
+
+
+def test_json_whose_fields_have_names_that_are_taken(spark: SparkSession, server: RegistryServer) -> None:
+    """Those that differ in case alone, those of the DataFrame's columns, and those of the columns of `json_rows`."""
+    names = [name for name in NAMES["properties"] if name != "in"]
+    value = {name: k for k, name in enumerate(names)} | {"in": [{"x": "a", "X": "b"}]}
+    given = [as_json(server, NAMES, value), as_json(server, NAMES, {"ID": 7}), b"\0\0\0\0\1{", None]
+    df = spark.createDataFrame(
+        [(9, one, "mine", "my row") for one in given], "N INT, value BINARY, _Error_ STRING, _row_ STRING"
+    )
+    rows = avro.json_rows(df.coalesce(1), "value", Registry.http(server.url))
+    fields = ["id", "ID_2", "n_2", "value_2", "_error__3", "_row__2", "_corrupt_", "in"]
+    assert rows.columns == [*df.columns, *fields, "_schema_id_", "_error__2"]
+    assert rows.schema["in"].dataType.elementType.names == ["x", "X_2"]
+    whole, one, bad, none = rows.drop("value", "_schema_id_").collect()
+    mine = (9, "mine", "my row")
+    assert tuple(whole) == (*mine, 0, 1, 2, 3, 4, 5, 6, [("a", "b")], None)
+    assert tuple(one) == (*mine, None, 7, *[None] * 6, None)
+    assert tuple(bad) == (*mine, *[None] * 8, "BAD_FIELD")
+    assert tuple(none) == (*mine, *[None] * 9)
 
 
 def messages(server: RegistryServer) -> list[bytes | None]:

@@ -177,6 +177,34 @@ def test_a_stream_outlives_a_registry_that_is_away_for_a_while(
     assert server.failing == []
 
 
+def test_a_stream_that_begins_with_what_names_no_schema_that_is_known(
+    spark: SparkSession, server: RegistryServer, tmp_path: Path
+) -> None:
+    """Tombstones, unknown ids and messages without a prefix, each first; a batch a file."""
+    with_orders(server)
+    first: list[list[bytes | None]] = [
+        [None],
+        [b"\0\0\0\0\x63\2"],
+        [b"no prefix"],
+        [None, b"\0\0\0\0\x63\2", b""],
+        messages(server)[:1],
+    ]
+    for k, data in enumerate(first):
+        batch = spark.createDataFrame([(10 * k + n, value) for n, value in enumerate(data)], SCHEMA)
+        batch.coalesce(1).write.mode("append").parquet(str(tmp_path / "messages"))
+    df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "messages"))
+    found = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
+    assert [(row["n"], row["id"], row["_error_"]) for row in found] == [
+        (0, None, None),
+        (10, None, "UNKNOWN_SCHEMA"),
+        (20, None, "BAD_MAGIC"),
+        (30, None, None),
+        (31, None, "UNKNOWN_SCHEMA"),
+        (32, None, "BAD_MAGIC"),
+        (40, 7, None),
+    ]
+
+
 def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: RegistryServer, tmp_path: Path) -> None:
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))

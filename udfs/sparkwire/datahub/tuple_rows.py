@@ -11,7 +11,7 @@ A row has the metadata columns of a TUPLE topic, one typed column for each colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -50,19 +50,18 @@ _WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE"
 """the one operation that may have both images; a TUPLE topic carries it as two rows"""
 
 
-def row_schema(columns: Mapping[str, str]) -> pa.Schema:
+def row_schema(columns: Mapping[str, str], beside: Sequence[str] = ()) -> pa.Schema:
     """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
 
-    Of two names that differ in case alone the second has ``_2`` after it: `distinct_names`.
-
-    ValueError where a column is named as one that every row has.
+    Columns ``beside`` these keep their names, then those that every row has, then those of the table. Of two names that are the
+    same, or differ in case alone, the second has ``_2`` after it: `distinct_names`.
     """
-    taken = [name for name in columns if name.lower() in (TUPLE_COLUMNS | REMARKS)]
-    if taken:
-        raise ValueError(f"the table's column {taken[0]} has the name of a column that every row has")
-    types = [SQL_TYPES.get(type, "STRING") for type in columns.values()]
-    typed = dict(zip(distinct_names(list(columns)), types, strict=True))
-    return pa.schema([(name, arrow_type(sql)) for name, sql in (TUPLE_COLUMNS | typed | REMARKS).items()])
+    own = TUPLE_COLUMNS | REMARKS
+    names = distinct_names(list(own), beside)
+    before, after = names[: len(TUPLE_COLUMNS)], names[len(TUPLE_COLUMNS) :]
+    of_table = distinct_names(list(columns), [*beside, *names])
+    types = [*TUPLE_COLUMNS.values(), *(SQL_TYPES.get(type, "STRING") for type in columns.values()), *REMARKS.values()]
+    return pa.schema([(name, arrow_type(sql)) for name, sql in zip([*before, *of_table, *after], types, strict=True)])
 
 
 def typed_rows(
@@ -94,7 +93,9 @@ def typed_rows(
         unexpected,
         from_codes(messages.errors[rows], ERRORS),
     ]
-    found = pa.RecordBatch.from_arrays(answers, schema=row_schema(columns))
+    found = pa.RecordBatch.from_arrays(
+        answers, schema=row_schema(columns, [] if others is None else others.schema.names)
+    )
     if others is None:
         return found
     kept = others.take(primitive(rows))

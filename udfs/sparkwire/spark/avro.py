@@ -18,8 +18,9 @@ from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
+from sparkwire.core.column_names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
-from sparkwire.spark.frames import check_names, is_name_in
+from sparkwire.spark.frames import is_name_in, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 from sparkwire.spark.udf import Call, best_interface, session_time_zone
 
@@ -85,7 +86,7 @@ def rows(
         check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
     told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
-    own = _with_remarks(read, [], [*told, _ERROR])
+    own = _with_remarks(messages, read, [], [*told, _ERROR])
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
@@ -115,10 +116,15 @@ def rows_by_type(
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
 
 
-def _with_remarks(read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]) -> StructType:
-    """The columns of a reader between others, whose names are taken."""
-    fields = read.fields_beside([field.name for field in (*before, *after)])
-    return from_arrow_schema(pa.schema([*before, *fields, *after]))
+def _with_remarks(
+    messages: PayloadColumn, read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]
+) -> StructType:
+    """The columns of a reader between others. Columns that were there keep their names, then these others, then fields."""
+    there = messages.other_names
+    names = distinct_names([field.name for field in (*before, *after)], there)
+    remarks = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
+    fields = read.fields_beside([*there, *names])
+    return from_arrow_schema(pa.schema([*remarks[: len(before)], *fields, *remarks[len(before) :]]))
 
 
 def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> DataFrame:
@@ -131,15 +137,14 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
         fields, errors = read.rows(Payloads(*(part.filter(mine) for part in found)))
         return mine, [*fields, errors]
 
-    own = _with_remarks(read, [], [_ERROR])
+    own = _with_remarks(messages, read, [], [_ERROR])
     keep_payload = keep_payload and not is_name_in(messages.column, own)
     return messages.map_rows(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
 def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
     """The messages that have a payload, and name no schema that is known."""
-    own = from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR]))
-    check_names(messages.df.schema, own)
+    own = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
@@ -169,7 +174,7 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
         fields, errors = read.rows(of_events(chosen))
         return mine, [*_described(chosen), *fields, errors]
 
-    own = _with_remarks(read, _DESCRIPTION, [_ERROR])
+    own = _with_remarks(events, read, _DESCRIPTION, [_ERROR])
     return events.map_rows(own, take, keep_payload=False)
 
 

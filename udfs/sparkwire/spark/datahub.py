@@ -35,8 +35,8 @@ def rows(messages: DataFrame, column: str, table: str, columns: Mapping[str, str
     else:
         _check(columns)
     given = dict(columns)
-    own = from_arrow_schema(row_schema(given))
-    kept, kept_columns = others(messages, column, own)
+    kept, kept_columns = others(messages, column)
+    own = from_arrow_schema(row_schema(given, kept.names))
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:

@@ -15,7 +15,7 @@ from sparkwire.core.column import primitive
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.change_rows import change_rows, row_schema
 from sparkwire.debezium.table_columns import DECLARATION, declarations, latest_columns
-from sparkwire.spark.frames import others
+from sparkwire.spark.frames import others, with_distinct_names
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -39,8 +39,8 @@ def rows(
             raise ValueError("rows takes columns for a stream: it cannot be read ahead")
         columns = _declared(df, column, source, table)
     given = dict(columns)
-    own = from_arrow_schema(named(row_schema(given)))
-    kept, kept_columns = others(df, column, own)
+    kept, kept_columns = others(df, column)
+    own = with_distinct_names(from_arrow_schema(named(row_schema(given))), kept.names)
     key, topic = (None if name is None else _place(name, kept) for name in beside)
 
     def decode(batches: Batches) -> Batches:

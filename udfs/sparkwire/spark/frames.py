@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from sparkwire.core.column_names import distinct_names
 
 
 def check_binary(df: DataFrame, column: str) -> None:
@@ -29,12 +33,22 @@ def is_name_in(column: str, schema: StructType) -> bool:
     return column.strip("`").lower() in {name.lower() for name in schema.names}
 
 
-def others(df: DataFrame, column: str, own: StructType) -> tuple[StructType, list[Column]]:
+def others(df: DataFrame, column: str) -> tuple[StructType, list[Column]]:
     """All but one column of ``df``, and how to select them for ``mapInArrow``, which fails on a name with a dot."""
     read = column.strip("`").lower()
     kept = StructType([field for field in df.schema if field.name.lower() != read])
-    check_names(kept, own)
     return kept, [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
+
+
+def renamed(schema: StructType, names: Sequence[str]) -> StructType:
+    """The schema with these names."""
+    fields = zip(schema.fields, names, strict=True)
+    return StructType([StructField(name, field.dataType, metadata=field.metadata) for field, name in fields])
+
+
+def with_distinct_names(schema: StructType, taken: Iterable[str]) -> StructType:
+    """The schema; a column has another name where one of these, or an earlier column, has its name."""
+    return renamed(schema, distinct_names(schema.names, taken))
 
 
 def quoted(name: str) -> str:

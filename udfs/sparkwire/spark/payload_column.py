@@ -73,6 +73,11 @@ class PayloadColumn(NamedTuple):
         return cls(df, column, registry, by, wire, headers)
 
     @property
+    def other_names(self) -> list[str]:
+        """The columns beside it."""
+        return [field.name for field in others(self.df, self.column)[0]]
+
+    @property
     def columns(self) -> list[Column]:
         """What a worker needs of a row."""
         beside = self.by or self.headers
@@ -104,7 +109,7 @@ class PayloadColumn(NamedTuple):
 
         ``ids`` are those of the schemas of the messages that ``take`` wants, if it does not want all.
         """
-        kept, kept_columns = others(self.df, self.column, own)
+        kept, kept_columns = others(self.df, self.column)
         given, names = self.columns, self.df.columns if keep_payload else kept.names
         width = len(given)
         # The payload goes to the worker once, and comes back in its place.

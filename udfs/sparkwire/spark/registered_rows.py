@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
 from sparkwire.avro import protobuf
 from sparkwire.avro.json_schema import row_type
@@ -21,13 +21,25 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
 from sparkwire.base.errors import BAD_FIELD, ERRORS
 from sparkwire.core.column_names import distinct_names
-from sparkwire.spark.frames import check_names, quoted
+from sparkwire.spark.frames import quoted, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 
-_OWN: Final = StructType([StructField("_schema_id_", StringType()), StructField("_error_", StringType())])
-_DATA, _ROW = "_data_", "_row_"
-_CORRUPT: Final = StructField("_corrupt_", StringType())
+_CORRUPT: Final = "_corrupt_"
 """where ``from_json`` puts a text that it cannot read"""
+
+
+class _Names(NamedTuple):
+    """Columns beside those of a DataFrame: the first two are gone in the result."""
+
+    data: str
+    row: str
+    schema_id: str
+    error: str
+
+    @classmethod
+    def beside(cls, df: DataFrame) -> _Names:
+        """None has a name that is taken."""
+        return cls(*distinct_names(["_data_", "_row_", "_schema_id_", "_error_"], df.columns))
 
 
 def json_rows(
@@ -37,17 +49,15 @@ def json_rows(
     messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
     known = _schemas_of_type(messages, "JSON")
     fields = from_arrow_type(row_type(known.values()))
-    for name, distinct in zip(fields.names, distinct_names(fields.names), strict=True):
-        if name != distinct:
-            raise ValueError(
-                f"json_rows reads by Spark's from_json, which does not tell {name!r} from the field that differs from it in "
-                "case alone: read one of them with get_json_object"
-            )
-    taken = _taken(messages, list(known), StringType(), lambda payloads: _texts(payloads.values))
-    row = F.from_json(_DATA, StructType([*fields, _CORRUPT]), {"columnNameOfCorruptRecord": _CORRUPT.name})
-    read = taken.withColumn(_ROW, F.when(F.ltrim(_DATA).startswith("{"), row))
-    is_read = F.col(_ROW).isNotNull() & F.col(f"{_ROW}.{_CORRUPT.name}").isNull()
-    return _rows(read, messages, fields, is_read)
+    [corrupt] = distinct_names([_CORRUPT], fields.names)
+    read = StructType([*fields, StructField(corrupt, StringType())])
+    names = _Names.beside(messages.df)
+    taken = _taken(messages, names, list(known), StringType(), lambda payloads: _texts(payloads.values))
+    row = F.from_json(names.data, read, {"columnNameOfCorruptRecord": corrupt})
+    objects = F.when(F.ltrim(names.data).startswith("{"), row.cast(_by_place(read)))
+    rows = taken.withColumn(names.row, objects)
+    is_read = F.col(names.row).isNotNull() & F.col(f"{names.row}._{len(fields)}").isNull()
+    return _rows(rows, messages, names, fields.names, is_read)
 
 
 def protobuf_rows(
@@ -71,11 +81,13 @@ def protobuf_rows(
         of_name = [path in paths.get(id, ()) for id, path in zip(ids, found.to_pylist(), strict=True)]
         return pc.if_else(pa.array(of_name, pa.bool_()), data, None)
 
-    taken = _taken(messages, list(files), BinaryType(), mine)
-    row = from_protobuf(F.col(_DATA), name, binaryDescriptorSet=having[-1].descriptors, options={"mode": "PERMISSIVE"})
-    read = taken.withColumn(_ROW, row)
-    fields = read.schema[_ROW].dataType
-    return _rows(read, messages, fields, F.col(_ROW).isNotNull())
+    names = _Names.beside(messages.df)
+    taken = _taken(messages, names, list(files), BinaryType(), mine)
+    options = {"mode": "PERMISSIVE"}
+    row = from_protobuf(F.col(names.data), name, binaryDescriptorSet=having[-1].descriptors, options=options)
+    fields = taken.select(row.alias("row")).schema["row"].dataType
+    rows = taken.withColumn(names.row, row.cast(_by_place(fields)))
+    return _rows(rows, messages, names, fields.names, F.col(names.row).isNotNull())
 
 
 def _schemas_of_type(messages: PayloadColumn, type: str) -> dict[Hashable, Registered]:
@@ -89,7 +101,11 @@ def _schemas_of_type(messages: PayloadColumn, type: str) -> dict[Hashable, Regis
 
 
 def _taken(
-    messages: PayloadColumn, known: list[Hashable], type: DataType, data: Callable[[Payloads], pa.Array]
+    messages: PayloadColumn,
+    names: _Names,
+    known: list[Hashable],
+    type: DataType,
+    data: Callable[[Payloads], pa.Array],
 ) -> DataFrame:
     """What Spark reads of payloads whose schema is known, and what names each schema; an error where there is nothing to read."""
     payloads, check, ids = messages.payloads, messages.check, [str(key) for key in known]
@@ -103,17 +119,35 @@ def _taken(
         check(columns[0], errors)
         return None, [data(found._replace(values=values)), told, errors]
 
-    return messages.map_rows(StructType([StructField(_DATA, type), *_OWN]), take, keep_payload=True)
+    texts = [StructField(name, StringType()) for name in (names.schema_id, names.error)]
+    return messages.map_rows(StructType([StructField(names.data, type), *texts]), take, keep_payload=True)
 
 
-def _rows(read: DataFrame, messages: PayloadColumn, fields: StructType, is_read: Column) -> DataFrame:
-    """The fields of what was read, after the columns that were there."""
-    id, error = _OWN.names
-    check_names(messages.df.schema, StructType([*fields, *_OWN]))
-    columns = [F.when(is_read, F.col(f"{_ROW}.{quoted(name)}")).alias(name) for name in fields.names]
+def _rows(rows: DataFrame, messages: PayloadColumn, own: _Names, fields: list[str], is_read: Column) -> DataFrame:
+    """The fields of what was read, ``_0``, ``_1`` …, after the columns that were there."""
+    there = messages.df.columns
+    names = distinct_names(fields, [*there, own.schema_id, own.error])
+    columns = [F.when(is_read, F.col(f"{own.row}._{k}")).alias(name) for k, name in enumerate(names)]
     wrong = F.when(F.col(messages.column).isNotNull() & ~is_read, ERRORS[BAD_FIELD])
-    kept = [F.col(quoted(name)) for name in messages.df.columns]
-    return read.select(*kept, *columns, id, F.coalesce(error, wrong).alias(error))
+    kept = [F.col(quoted(name)) for name in there]
+    return rows.select(*kept, *columns, own.schema_id, F.coalesce(own.error, wrong).alias(own.error))
+
+
+def _by_place(row: StructType) -> StructType:
+    """The type of a row whose fields are ``_0``, ``_1`` …"""
+    return StructType([StructField(f"_{k}", _told_apart(field.dataType)) for k, field in enumerate(row)])
+
+
+def _told_apart(type: DataType) -> DataType:
+    """The type; of two fields that differ in case alone the second has ``_2`` after it."""
+    if isinstance(type, ArrayType):
+        return ArrayType(_told_apart(type.elementType), type.containsNull)
+    if isinstance(type, MapType):
+        return MapType(type.keyType, _told_apart(type.valueType), type.valueContainsNull)
+    if isinstance(type, StructType):
+        fields = [StructField(f.name, _told_apart(f.dataType), f.nullable) for f in type]
+        return with_distinct_names(StructType(fields), ())
+    return type
 
 
 def _texts(values: pa.Array) -> pa.Array:
