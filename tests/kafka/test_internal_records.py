@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.functions import FUNCTIONS as KAFKA
+from tests.support import DATA
 from tests.support import internal_messages as golden
 from tests.support import kafka_storage_files as storage
 from tests.support import kafka_tiered as tiered
@@ -104,6 +106,72 @@ def test_as_the_dump_prints_metadata(run: str) -> None:
     for record, row in zip(records, ask([(r.topic, r.key, r.value) for r in records]), strict=True):
         assert (row["error"], row["version"], tree(row["value"])) == (None, record.version, record.json)
         assert re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", row["type"]).upper().startswith(record.type)
+
+
+# -- MirrorMaker 2
+
+_TEXTS = {
+    "OffsetSync": "topicPartition={topic}-{partition}, upstreamOffset={upstreamOffset}, downstreamOffset={downstreamOffset}",
+    "Checkpoint": "consumerGroupId={group}, topicPartition={topic}-{partition}, upstreamOffset={upstreamOffset}, "
+    "downstreamOffset={offset}, metadata={metadata}",
+    "Heartbeat": "sourceClusterAlias={sourceClusterAlias}, targetClusterAlias={targetClusterAlias}, timestamp={timestamp}",
+}
+
+
+def mirrored() -> list[tuple[str, bytes, bytes, str]]:
+    """Records as Kafka 3.9.1's classes write them, and as text."""
+    lines = (DATA / "kafka" / "mirror_records.tsv").read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines)
+    return [(topic, base64.b64decode(key), base64.b64decode(value), text) for topic, key, value, text in rows]
+
+
+def test_mirror_makers_records_among_others() -> None:
+    """As its own classes print them."""
+    records = mirrored()
+    assert len(records) == 28
+    asked: list[Asked] = [
+        ("__consumer_offsets", b"\0\x63", b"\0\0"),
+        *(record[:3] for record in records),
+        ("orders", b"k", b"v"),
+    ]
+    first, *rows, last = ask(asked)
+    assert (first["error"], last["error"]) == ("BAD_MAGIC", "BAD_FIELD")
+    for (*_, text), row in zip(records, rows, strict=True):
+        name, fields = row["type"], tree(row["key"]) | tree(row["value"])
+        assert f"{name}{{{_TEXTS[name].format(**fields)}}}" == text
+        assert (row["version"], row["error"]) == (None if name == "OffsetSync" else 0, None)
+
+
+def test_mirror_makers_topics() -> None:
+    sync, checkpoint = (record[1:3] for record in mirrored()[:2])
+    beat = mirrored()[-1][1:3]
+    named: list[tuple[str, tuple[bytes, bytes], str]] = [
+        ("mm2-offset-syncs.east.1.internal", sync, "OffsetSync"),
+        ("mm2-offset-syncs_b_internal", sync, "OffsetSync"),
+        ("a-checkpoints-internal", checkpoint, "Checkpoint"),
+        ("a.heartbeats", beat, "Heartbeat"),
+    ]
+    assert [row["type"] for row in ask([(topic, *record) for topic, record, _ in named])] == [
+        name for *_, name in named
+    ]
+    for topic in ("mm2-offset-syncs", "checkpoints.internal", "a.orders", "mm2-configs.a.internal", "myheartbeats"):
+        assert [row["error"] for row in ask([(topic, *sync)])] == ["BAD_FIELD"]
+
+
+def test_mirror_makers_records_that_are_corrupt() -> None:
+    for topic, key, value, _ in mirrored():
+        whole, tombstone = ask([(topic, key, value), (topic, key, None)])
+        assert tombstone == {**whole, "value": None, "version": None}
+        assert ask([(topic, None, value)]) == [None]
+        for cut in range(len(value)):
+            [row] = ask([(topic, key, value[:cut])])
+            assert (row["key"], row["value"], row["error"]) == (whole["key"], None, "TRUNCATED")
+        for cut in range(len(key)):
+            [row] = ask([(topic, key[:cut], value)])
+            assert (row["key"], row["value"], row["error"]) == (None, whole["value"], "TRUNCATED")
+        if whole["version"] == 0:
+            [row] = ask([(topic, key, b"\0\1" + value[2:])])
+            assert (row["version"], row["value"], row["error"]) == (1, None, "BAD_MAGIC")
 
 
 # -- what is corrupt

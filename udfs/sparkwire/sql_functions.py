@@ -743,16 +743,16 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
 
 
 def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. What is not known is an error, never a guess. NULL without anything that names a message.
+    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. What is not known is an error, never a guess. NULL without anything that names a message.
 
     kafka_internal_record(topic STRING, key BINARY, value BINARY) -> STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>
 
     Fields:
         type: The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.
-        version: Of the value; NULL for a tombstone.
+        version: Of the value; NULL for a tombstone, and for an offset sync, which has none.
         key: As JSON.
         value: As JSON; NULL for a tombstone.
-        error: What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, BAD_FIELD a topic that is none of the five.
+        error: What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, BAD_FIELD a topic that is none of these.
 
     Example: kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> {"name":"metadata.version","featureLevel":19}
     """

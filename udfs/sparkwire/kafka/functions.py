@@ -162,8 +162,9 @@ FUNCTIONS: Final = (
     Function(
         f"kafka_internal_record(topic STRING, key BINARY, value BINARY) -> {internal_json.RETURNS}",
         "A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: "
-        "key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. What is not known is "
-        "an error, never a guess. NULL without anything that names a message.",
+        "key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, "
+        "checkpoints and heartbeats of MirrorMaker 2. What is not known is an error, never a guess. "
+        "NULL without anything that names a message.",
         internal_json.decode_internal_record,
         "kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> "
         '{"name":"metadata.version","featureLevel":19}',

@@ -8,6 +8,8 @@ What names the message depends on the topic:
         no key; the value begins with a frame, see `metadata_frames`
     __cluster_metadata, control records
         a key, i16 version and i16 type; the value is the message, its first field the version
+    those of MirrorMaker 2
+        see `mirror_records`
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
+from sparkwire.kafka.cluster import mirror_records
 from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import VERSION_SIZE, MessageReader, versions_of
 from sparkwire.kafka.cluster.message_reader import MOST_COPIED
@@ -53,11 +56,11 @@ _PROTOCOL: Final = "consumer"
 
 FIELD_DOCS: Final = {
     "type": "The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.",
-    "version": "Of the value; NULL for a tombstone.",
+    "version": "Of the value; NULL for a tombstone, and for an offset sync, which has none.",
     "key": "As JSON.",
     "value": "As JSON; NULL for a tombstone.",
     "error": "What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, "
-    "BAD_FIELD a topic that is none of the five.",
+    "BAD_FIELD a topic that is none of these.",
 }
 
 
@@ -88,6 +91,23 @@ def _names() -> tuple[tuple[str, ...], Ints]:
 
 def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
     """STRUCT of type, version, key, value and error; NULL for no topic, and where there is nothing that names a message."""
+    encoded = pc.dictionary_encode(topic)
+    known = [mirror_records.kind_of(name) for name in encoded.dictionary.to_pylist()]
+    kinds = np.array([*known, -1], np.int64)[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
+    mirrors = np.flatnonzero(kinds >= 0)
+    if not len(mirrors):
+        return _decode(topic, key, value)
+    others = np.flatnonzero(kinds < 0)
+    own = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
+    columns = (column.take(primitive(mirrors)).to_pylist() for column in (key, value))
+    rows = [mirror_records.read(kind, *record) for kind, *record in zip(kinds[mirrors].tolist(), *columns, strict=True)]
+    places = np.empty(len(kinds), np.int64)
+    places[np.concatenate([others, mirrors])] = np.arange(len(kinds))
+    return pa.concat_arrays([own, pa.array(rows, own.type)]).take(primitive(places))
+
+
+def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
+    """The same of Kafka's own topics."""
     topics = to_codes(topic, TOPICS).astype(np.int64)
     keys, values = spans_of(key), spans_of(value)
     keyed, has_key, has_value = (topics >= 0) & (topics < _KEYED), keys.sizes >= 0, values.sizes >= 0
