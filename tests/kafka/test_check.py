@@ -148,11 +148,34 @@ def test_offsets_that_go_back_in_a_segment(logs: Path) -> None:
     """It is emptied where its index cannot be built, and all that follow are deleted."""
     [first, *after] = sorted((logs / "orders-0").glob("*.log"))
     first.write_bytes(first.read_bytes() * 40)
-    assert said(logs) == [(first.name, "truncate"), *((log.name, "delete") for log in after)]
+    assert said(logs) == [(first.name, "truncate"), *((log.name, "delete") for log in after), (EPOCHS, "truncate")]
     assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [(0, 0)]
     assert said(logs, clean=True) == [(first.name, "serve")]
     first.with_suffix(".index").unlink()
     assert (first.name, "refuse") in said(logs, clean=True)
+
+
+@pytest.mark.parametrize(("interval", "action"), [(100, "truncate"), (4096, "serve")])
+def test_batches_that_are_twice_in_a_segment(interval: int, action: str, tmp_path: Path) -> None:
+    """The indexes show how often the broker writes to them: the more often, the sooner it sees that offsets go back."""
+    write(tmp_path, rows_of(34), batchBytes=150, indexIntervalBytes=interval)
+    (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
+    log = tmp_path / "orders-0" / f"{FIRST}.log"
+    log.write_bytes(log.read_bytes() * 2)
+    [found] = [one for one in kafka.check(str(tmp_path)).findings if one.file == log.name]
+    assert found.action == action
+    assert ("a broker with a smaller index.interval.bytes empties it" in found.why) == (action == "serve")
+    [found] = [one for one in kafka.check(str(tmp_path), clean=True).findings if one.file == log.name]
+    assert (found.action, found.why) == ("serve", f"offsets go back at byte {log.stat().st_size // 2}")
+
+
+def test_indexes_of_an_empty_segment(tmp_path: Path) -> None:
+    write(tmp_path, rows_of(34), batchBytes=150, indexIntervalBytes=100)
+    (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
+    (tmp_path / "orders-0" / f"{FIRST}.log").write_bytes(b"")
+    for clean, action in ((False, "rebuild"), (True, "serve")):
+        said_of = [(f"{FIRST}{suffix}", action) for suffix in (".index", ".timeindex")]
+        assert said(tmp_path, clean) == [*said_of, (EPOCHS, "truncate")]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +205,8 @@ def test_a_log_that_starts_later(
         ("0\n2\n0 0\n3 17\n", []),
         ("0\n2\n3 0\n1 17\n", [(EPOCHS, "truncate")]),
         ("0\n2\n0 5\n1 5\n", [(EPOCHS, "truncate")]),
-        ("0\n1\n0 34\n", []),
+        ("0\n2\n0 0\n1 33\n", []),
+        ("0\n2\n0 0\n1 34\n", [(EPOCHS, "truncate")]),
         ("0\n1\n0 35\n", [(EPOCHS, "truncate")]),
     ],
 )

@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.errors import OK
@@ -40,8 +41,8 @@ _INDEXES: Final = {".index": OFFSET_INDEX.size, ".timeindex": TIME_INDEX.size}
 _OF_SEGMENT: Final = (*_INDEXES, ".txnindex")
 _SNAPSHOT: Final = ".snapshot"
 _METADATA: Final = re.compile(rb"\s*version: 0\s*\n\s*topic_id: ([A-Za-z0-9_-]{22})\s*")
-_TOPIC: Final = 2
-"""the number of topics among resources that have configurations"""
+_TOPIC, _BROKER = 2, 4
+"""the numbers of topics and of brokers among resources that have configurations"""
 
 
 class Finding(NamedTuple):
@@ -165,15 +166,26 @@ class PartitionLoader:
             has = "has no such topic" if known is None else f"knows topic {topic} by the id {known}"
             yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
 
-    def _of_cluster(self, topic: str | None) -> tuple[int, int | None]:
-        """`index.interval.bytes` of the topic, and the leader epoch of the partition."""
+    def _interval(self, topic: str | None) -> int:
+        """`index.interval.bytes` of the topic, else of all brokers, else at most what lies between entries of the indexes."""
+        configs = {} if self._cluster is None else self._cluster.configs
+        for key in ((_TOPIC, topic or "", "index.interval.bytes"), (_BROKER, "", "log.index.interval.bytes")):
+            if (value := configs.get(key, "")).isdecimal():
+                return int(value)
+        widest = INDEX_INTERVAL
+        for file in self._stored:
+            if file.endswith(".index"):
+                positions = np.diff(_entries(self._read(file) or b"", OFFSET_INDEX.size)[:, 1], prepend=0)
+                widest = min(widest, *(int(apart) - 1 for apart in positions if apart > 0), widest)
+        return widest
+
+    def _leader_epoch(self, topic: str | None) -> int | None:
+        """That of the partition in the cluster's metadata."""
         if self._cluster is None or topic is None:
-            return INDEX_INTERVAL, None
-        interval = self._cluster.configs.get((_TOPIC, topic, "index.interval.bytes"), "")
+            return None
         id = next((id for id, name in self._cluster.topics.items() if name == topic), "")
         partition = self._cluster.partitions.get((id, partition_of(self._shown)[1] or 0))
-        leader_epoch = None if partition is None else int(partition["leader_epoch"])
-        return int(interval) if interval.isdecimal() else INDEX_INTERVAL, leader_epoch
+        return None if partition is None else int(partition["leader_epoch"])
 
     # -- files that are not in their place
 
@@ -222,13 +234,13 @@ class PartitionLoader:
     # -- segments
 
     def _segments(self) -> Iterator[Finding]:
-        interval, _ = self._of_cluster(partition_of(self._shown)[0])
+        interval = self._interval(partition_of(self._shown)[0])
         logs = [log for log in sorted(self._stored) if log.endswith(".log") and base_offset_of(log) is not None]
         bases = [base_offset_of(log) or 0 for log in logs]
         unflushed = max((k for k, base in enumerate(bases) if base <= self._at.recovery_point), default=0)
         for k, (log, base) in enumerate(zip(logs, bases, strict=True)):
             found = self._scan(log)
-            at_once = yield from self._indexes(log)
+            at_once = yield from self._indexes(log, found)
             looked_at = at_once or not (self._clean or k < unflushed)
             end = found.end
             if looked_at and overflows(found, base):
@@ -246,7 +258,10 @@ class PartitionLoader:
                     )
                     end = 0
             elif found.back is not None:
-                yield self._finding(log, "serve", f"offsets go back at byte {found.back}")
+                but = "; a broker with a smaller index.interval.bytes empties it" * (
+                    looked_at and self._refuses(log, base, 0)
+                )
+                yield self._finding(log, "serve", f"offsets go back at byte {found.back}{but}")
             elif found.first is not None and found.smallest < base:
                 yield self._finding(log, "serve", f"it has offsets from {found.first} on, and begins at {base}")
             if end == found.end and found.end < found.size:
@@ -276,7 +291,7 @@ class PartitionLoader:
         with OpenFile(self._file(log)) as source:
             return indexes_refuse(source, base, interval)
 
-    def _indexes(self, log: str) -> Generator[Finding, None, bool]:
+    def _indexes(self, log: str, found: Scan) -> Generator[Finding, None, bool]:
         """What is wrong with the indexes of a segment; whether they are built anew before anything else."""
         stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
         at_once = f"{stem}.index" not in self._stored
@@ -292,11 +307,13 @@ class PartitionLoader:
                 yield self._finding(file, "rebuild", "it is not there")
                 continue
             data = self._read(file) or b""
-            entries = np.frombuffer(data[: len(data) // width * width], np.dtype(">i4")).reshape(-1, width // 4)
+            entries = _entries(data, width)
             if len(data) % width:
                 yield self._finding(file, action, f"its {len(data)} bytes are not entries of {width} each")
             elif len(entries) and int(entries[-1, -1 if width == TIME_INDEX.size else 0]) < 0:
                 yield self._finding(file, action, f"its last entry is below offset {base}")
+            elif len(entries) and not found.size:
+                yield self._finding(file, action, "it has entries, and its segment has none")
         file = f"{stem}.txnindex"
         data = self._read(file) or b""
         last = TXN_INDEX["last_offset"]
@@ -377,11 +394,13 @@ class PartitionLoader:
                 kept.pop()
             kept.append((epoch, offset))
         end = self._loaded[-1].next if self._loaded else self._start
-        _, leader_epoch = self._of_cluster(topic)
+        leader_epoch = self._leader_epoch(topic)
         if kept != list(entries):
             yield self._finding(EPOCHS, "truncate", "leader epochs and their offsets have to ascend: those before go")
-        elif any(offset > end for _, offset in kept):
-            yield self._finding(EPOCHS, "truncate", f"it has epochs that begin after offset {end}")
+        elif any(offset >= end for _, offset in kept):
+            yield self._finding(
+                EPOCHS, "truncate", f"it has epochs that begin at offset {end}, the log's end, or after it"
+            )
         elif kept and leader_epoch is not None and kept[-1][0] > leader_epoch:
             yield self._finding(
                 EPOCHS,
@@ -408,6 +427,11 @@ class PartitionLoader:
     def _file(self, file: str) -> File:
         place = self._folder.place
         return File(place.root, f"{place.path}/{joined(self._name, self._stored.get(file, file))}", place.query, -1)
+
+
+def _entries(data: bytes, width: int) -> npt.NDArray[np.int32]:
+    """The whole entries of an index, four bytes a column."""
+    return np.frombuffer(data[: len(data) // width * width], np.dtype(">i4")).reshape(-1, width // 4)
 
 
 def _offset(file: str) -> int | None:

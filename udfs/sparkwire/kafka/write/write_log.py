@@ -230,6 +230,8 @@ def _change(
         if suffix != SNAPSHOT or not standing.has_producers
     }
     epochs = _joined_epochs(folder, name, [*standing.epochs, *chain.from_iterable(one.epochs for one in staged)])
+    if staged:  # an epoch that begins with the log's end a broker drops
+        epochs = [(epoch, offset) for epoch, offset in epochs if offset <= staged[-1].last]
     gone = set(standing.gone)
     if epochs and list(epochs) != list(standing.epochs):
         staging = Staging(folder, job, f"epochs-{name}")
