@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro import Registry, payloads, to_python, typed_rows
+from sparkwire.avro import Registry, payloads, targets, to_python, typed_rows
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas, schemas_of
@@ -179,10 +179,21 @@ def test_a_recursive_record_beside_other_types() -> None:
     ]
 
 
+@pytest.fixture
+def at_most_500_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (targets, typed_rows):
+        monkeypatch.setattr(module, "MOST_COLUMNS", 500)
+
+
+def many(columns: int, name: str = "Much") -> dict[str, Any]:
+    """A record of so many columns."""
+    return record(*(field(f"{name}_{k}", "int") for k in range(columns)), name=name)
+
+
+@pytest.mark.usefixtures("at_most_500_columns")
 def test_a_record_of_too_many_columns_beside_other_types() -> None:
-    flat = record(*(field(f"f{k}", "int") for k in range(50_001)), name="Much")
-    for much in (flat, twice(60, "int") | {"name": "Much"}):
-        rows: list[tuple[Any, bytes | None]] = [(0, b"\4"), (1, bytes(60_000)), (1, None), (2, b"\2\0\0")]
+    for much in (many(501), twice(60, "int") | {"name": "Much"}):
+        rows: list[tuple[Any, bytes | None]] = [(0, b"\4"), (1, bytes(600)), (1, None), (2, b"\2\0\0")]
         found = rows_of(together(A, much, NODE), rows)
         assert [(row["a"], row["id"], row["_error_"]) for row in found] == [
             (2, None, None),
@@ -191,15 +202,23 @@ def test_a_record_of_too_many_columns_beside_other_types() -> None:
             (None, 1, None),
         ]
         tables = typed_rows.by_name(schemas_of({0: A, 1: much}))
-        assert rows_of(tables["Much"], [(1, bytes(60_000))]) == [{"_error_": "BAD_FIELD"}]
+        assert rows_of(tables["Much"], [(1, bytes(600))]) == [{"_error_": "BAD_FIELD"}]
         assert rows_of(tables["A"], [(0, b"\4")]) == [{"a": 2, "_error_": None}]
+        with pytest.raises(ValueError, match=r"more than 500 columns, .*: read them as JSON, with avro_json$"):
+            together(much)
+
+
+def test_the_most_columns_that_are_read() -> None:
+    """However they come: one after the other, or by two lines for each doubling of their number."""
+    for much in (many(50_001), twice(60, "int")):
         with pytest.raises(ValueError, match=r"more than 50000 columns, .*: read them as JSON, with avro_json$"):
             together(much)
 
 
+@pytest.mark.usefixtures("at_most_500_columns")
 def test_types_of_too_many_columns_together() -> None:
-    halves = [record(*(field(f"f{j}_{k}", "int") for k in range(26_000)), name=f"Half{j}") for j in range(2)]
-    with pytest.raises(ValueError, match=r"more than 50000 columns together, .*: avro.rows_by_type makes a table of"):
+    halves = [many(260, f"Half{j}") for j in range(2)]
+    with pytest.raises(ValueError, match=r"more than 500 columns together, .*: avro.rows_by_type makes a table of"):
         together(*halves)
 
 

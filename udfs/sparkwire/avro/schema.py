@@ -218,7 +218,9 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
 
 def _is_name(part: str) -> bool:
     """Letters, digits and _, of any language, as in Avro's Java and in registries; the first is no digit."""
-    return bool(part) and all(c == "_" or c.isalpha() or (k > 0 and c.isdecimal()) for k, c in enumerate(part))
+    if part.isascii():
+        return part.isidentifier()
+    return all(c == "_" or c.isalpha() or (k > 0 and c.isdecimal()) for k, c in enumerate(part))
 
 
 def _fields(

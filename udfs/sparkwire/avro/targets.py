@@ -67,7 +67,11 @@ class Slots:
     def add_column(self) -> None:
         """One more column, or part of one."""
         self.columns += 1
-        if self.columns > MOST_COLUMNS:
+        self.check_room_for(0)
+
+    def check_room_for(self, columns: int) -> None:
+        """SchemaError where so many more are too many."""
+        if self.columns + columns > MOST_COLUMNS:
             raise SchemaError(f"an Avro schema of more than {MOST_COLUMNS} columns is not read: read it as JSON")
 
     def add(self, level: int, width: int, extra: int = 0) -> int:

@@ -108,7 +108,8 @@ def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> Colum
 
     SchemaError where no schema is left, or one table has too many columns of all; a table of one type has none then.
     """
-    left = [writer if _has_columns(writer) else _UNREAD for writer in writers]
+    alone = len(writers) == 1  # which was tried
+    left = [_UNREAD if alone or not _has_columns(writer) else writer for writer in writers]
     some = any(writer is not _UNREAD for writer in left)
     try:
         if some or fields_of_last:

@@ -85,6 +85,8 @@ class _Versions:
     def type(self, versions: Sequence[Schema], outer: tuple[Schema, ...]) -> Schema:
         """The type of a field, an item or a value."""
         self._columns.add_column()
+        if len(versions) == 1 and versions[0].kind not in ("record", "array", "map", "union"):
+            return versions[0]
         of_each = [_others(version) for version in versions]
         last = next((others for others in reversed(of_each) if others), ())
         if not last:
@@ -144,6 +146,7 @@ class _Versions:
         names = dict.fromkeys(f.name for version in versions for f in version.fields)
         if self._fields_of_last:
             names = dict.fromkeys(f.name for f in versions[-1].fields)
+        self._columns.check_room_for(len(names))
         by_name = [{f.name: f for f in version.fields} for version in versions]
         fields = tuple(self._field(name, by_name, outer) for name in names)
         last = versions[-1]
