@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import process
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import SIDE
-from sparkwire.core.sources.partition_versions import Change
+from sparkwire.core.sources.partition_versions import Change, Unfinished
 from sparkwire.core.sources.staging import Staging
-from tests.support.faults import EXIT, Kind, fault, in_child, quick_path
+from tests.support.faults import EXIT, Fault, Gone, faulty, in_child, quick_path
 
 __all__ = ["quick_path"]
 
@@ -25,11 +26,16 @@ Files = dict[str, bytes]
 
 
 def job(
-    top: Path, name: str, parts: Mapping[str, Files], overwrite: bool = False, once: tuple[str, int] | None = None
+    top: Path,
+    name: str,
+    parts: Mapping[str, Files],
+    overwrite: bool = False,
+    once: tuple[str, int] | None = None,
+    owner: process.Process | None = None,
 ) -> None:
     """Write files to partitions, and commit, as a sink does."""
     folder = Folder(str(top))
-    jobs.begin(folder, name, "", overwrite)
+    jobs.begin(folder, name, "", overwrite, owner)
     try:
         staging = Staging(folder, name, "0")
         changes = []
@@ -53,11 +59,21 @@ def job(
         raise
 
 
+def place(top: Path, parts: Mapping[str, Files]) -> None:
+    """Partitions as they were before any job."""
+    for part, files in parts.items():
+        (top / part).mkdir(parents=True, exist_ok=True)
+        for file, data in files.items():
+            (top / part / file).write_bytes(data)
+
+
 def seen(top: Path, part: str) -> Files:
     found = (top / part).iterdir() if (top / part).exists() else []
     return {file.name: file.read_bytes() for file in found if file.is_file() and not file.name.startswith(".")}
 
 
+DEAD = process.this_process()._replace(born="before")
+"""a process that has ended, and whose number is this one's"""
 OLD: Mapping[str, Files] = {"a": {"1": b"old a", "2": b"old"}, "b": {"1": b"old b"}}
 OVERWRITE: Mapping[str, Files] = {"a": {"1": b"new a"}, "b": {"1": b"new b", "3": b"new"}, "c": {"1": b"new c"}}
 APPEND: Mapping[str, Files] = {"a": {"3": b"more a"}, "b": {"2": b"more b", "3": b"more"}, "c": {"1": b"new c"}}
@@ -100,16 +116,16 @@ def refusal(top: Path) -> str:
 )
 def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool) -> None:
     old, new, overwrite = CASES[case]
-    whole, step, lost = after(old, new, overwrite), 0, 0
-    while True:
+    whole, step, lost, done = after(old, new, overwrite), 0, 0, False
+    while not done:
         top = quick_path / f"{step}"
-        job(top, "first", old)
-
-        def second(top: Path = top, step: int = step) -> None:
-            with fault("killed", step, exchanges=exchanges):
-                job(top, "second", new, overwrite, ("id", 1))
-
-        code = in_child(second)
+        place(top, old)
+        with faulty(top, Fault("gone", step, exchanges=exchanges, looks=False)):
+            try:
+                job(top, "second", new, overwrite, ("id", 1), DEAD)
+                done = True
+            except (Gone, Unfinished):
+                pass
         if exchanges and "" not in whole:
             check_one_version(top, old, whole, step)
         refused = refusal(top)
@@ -120,10 +136,8 @@ def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool)
             assert refused.endswith(f"Run: python -m sparkwire recover {top}")
         else:  # all of one version
             assert check_one_version(top, old, whole, step) or {part: seen(top, part) for part in old} == old, step
-        if code == 0:
-            break
-        assert code == EXIT
         if step % 2:
+            recover_and_die(top, step // 2)
             jobs.recover(str(top))
             all_new = check_one_version(top, old, whole, step)
             assert all_new or {part: seen(top, part) for part in old} == old, step
@@ -137,16 +151,31 @@ def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool)
     assert lost > 0
 
 
+def recover_and_die(top: Path, step: int) -> None:
+    """A recovery that is interrupted, too."""
+    with faulty(top, Fault("gone", step % 7, looks=False)), suppress(Gone, Unfinished):
+        jobs.recover(str(top))
+
+
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(("kind", "lasting"), [("EACCES", False), ("ENOSPC", True)])
-def test_each_step_is_refused(quick_path: Path, case: str, kind: Kind, lasting: bool) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("EACCES"),
+        Fault("EIO", after=True, looks=False),
+        Fault("ENOSPC", lasting=True, looks=False),
+        Fault("full", looks=False),
+    ],
+    ids=["EACCES", "EIO after its effect", "ENOSPC from there on", "full"],
+)
+def test_each_step_is_refused(quick_path: Path, case: str, fault: Fault) -> None:
     old, new, overwrite = CASES[case]
     whole, step, stuck = after(old, new, overwrite), 0, 0
     while True:
         top = quick_path / f"{step}"
-        job(top, "first", old)
+        place(top, old)
         failed = None
-        with fault(kind, step, lasting) as done:
+        with faulty(top, fault._replace(at=step)) as done:
             try:
                 job(top, "second", new, overwrite)
             except (OSError, ValueError) as error:
@@ -157,12 +186,13 @@ def test_each_step_is_refused(quick_path: Path, case: str, kind: Kind, lasting: 
             assert f"Nothing is lost: once what is in the way is away, run: python -m sparkwire recover {top}" in str(
                 failed
             )
-            assert "while it replaced" in refusal(top)
+            assert "while it replaced" in refusal(top) or {part: seen(top, part) for part in old} == old
             jobs.recover(str(top))
             all_new = check_one_version(top, old, whole, step)
             assert all_new or {part: seen(top, part) for part in old} == old
         elif failed is None:
             assert all_new, step  # what is left to be cleared away is no failure
+            assert refusal(top) == "", step
         else:
             assert {part: seen(top, part) for part in old} == old, step
             assert seen(top, "c") == {}
@@ -175,7 +205,7 @@ def test_each_step_is_refused(quick_path: Path, case: str, kind: Kind, lasting: 
         assert {part: seen(top, part) for part in whole} == whole, step
         step += 1
     assert step > 30
-    assert (stuck > 0) == lasting
+    assert (stuck > 0) == (fault.lasting or fault.kind == "full")
 
 
 def test_a_partition_has_one_writer(tmp_path: Path) -> None:
@@ -265,11 +295,11 @@ def test_what_a_broker_has_written_meanwhile_stays(quick_path: Path) -> None:
     top = quick_path / "top"
     job(quick_path / "trial", "first", OLD)
     job(top, "first", OLD)
-    with fault(None, 0) as calls:
+    with faulty(quick_path, Fault()) as calls:
         job(quick_path / "trial", "second", OVERWRITE, True)
 
     def second() -> None:
-        with fault("killed", calls.index("exchange") + 1):
+        with faulty(top, Fault("killed", calls.index("exchange") + 1)):
             job(top, "second", OVERWRITE, True)
 
     assert in_child(second) == EXIT
@@ -306,12 +336,12 @@ def test_a_job_with_an_id_is_done_once(tmp_path: Path) -> None:
 def test_a_job_that_is_undone_is_not_noted_as_done(quick_path: Path) -> None:
     """Wherever it is refused: what failed is done when it is run again."""
     job(quick_path / "trial", "first", OLD, once=("id", 0))
-    with fault(None, 0) as calls:
+    with faulty(quick_path, Fault(looks=False)) as calls:
         job(quick_path / "trial", "second", OVERWRITE, True, ("id", 1))
     for step in range(calls.index("exchange"), len(calls)):
         top = quick_path / f"{step}"
         job(top, "first", OLD, once=("id", 0))
-        with fault("EIO", step):
+        with faulty(top, Fault("EIO", step, looks=False)):
             try:
                 job(top, "second", OVERWRITE, True, ("id", 1))
             except OSError:

@@ -1,25 +1,41 @@
-"""File systems that refuse, disks that are full, processes that are killed: at any change of a file system that a job makes."""
+"""File systems that refuse, disks that are full, processes that are killed: at any call that a job makes of a file system.
+
+What is counted is whatever Python asks of the system about one directory: it opens, reads, writes and closes files, syncs,
+renames, exchanges, links and deletes them, makes and deletes directories, lists them and looks at them. The call at which
+something happens is left out, or it has its effect and fails all the same, as it may over a network.
+"""
 
 from __future__ import annotations
 
 import builtins
 import errno
+import io
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 import pytest
 
 from sparkwire.core.sources import folder
 from sparkwire.core.sources.folder import Folder
 
-CALLS = ("replace", "link", "mkdir", "makedirs", "chmod", "fsync", "unlink", "rmdir")
-Kind = Literal["killed", "EACCES", "ENOSPC", "EIO"]
-EXIT = 77
-_IN_MEMORY = Path("/dev/shm")
+Kind = Literal["killed", "gone", "EACCES", "ENOSPC", "EIO", "full"]
+"""``full``: whatever needs room is refused, and what needs none is not; ``gone``: as killed, but this process stays"""
+KINDS: Final[tuple[Kind, ...]] = ("killed", "EACCES", "ENOSPC", "EIO", "full")
+EXIT: Final = 77
+CHANGES: Final = frozenset(
+    {"create", "write", "close", "fsync", "replace", "exchange", "link", "unlink", "mkdir", "rmdir", "chmod"}
+)
+"""the calls that change something; the others look"""
+_NEED_ROOM: Final = frozenset({"create", "write", "close", "fsync", "link", "mkdir"})
+_OF_OS: Final = ("replace", "link", "mkdir", "chmod", "unlink", "rmdir", "scandir", "stat", "lstat", "open")
+_OF_FOLDER: Final = ("sizes", "folders", "tree")
+"""they list by Arrow, which asks the system without Python"""
+_IN_MEMORY: Final = Path("/dev/shm")
 
 
 @pytest.fixture
@@ -29,62 +45,139 @@ def quick_path() -> Iterator[Path]:
         yield Path(path)
 
 
-class _Counted:
-    """Python's ``os``, or an open file, of which some calls are counted."""
+class Gone(BaseException):
+    """Stands for a process that has ended: whatever it still tries has no effect."""
 
-    def __init__(self, of: Any, names: tuple[str, ...], step: Callable[[str], None]) -> None:
-        self._of, self._names, self._step = of, names, step
+
+class Fault(NamedTuple):
+    """What happens, and when."""
+
+    kind: Kind | None = None
+    at: int = 0
+    """the number of the call"""
+    lasting: bool = False
+    """whether all calls that follow fail, too"""
+    after: bool = False
+    """whether the call has had its effect"""
+    exchanges: bool = True
+    """whether the system can exchange two directories"""
+    looks: bool = True
+    """whether calls that change nothing are counted, too"""
+
+
+class _Calls:
+    """The calls that are made below one directory, and what happens to one of them."""
+
+    def __init__(self, top: Path, fault: Fault, hook: Callable[[int], None] | None) -> None:
+        self.top, self.fault, self.hook = os.fspath(top), fault, hook
+        self.done: list[str] = []
+        self.is_off = False
+
+    def is_here(self, path: Any) -> bool:
+        """Whether a call is about the directory; of open files all that matter are."""
+        return isinstance(path, int) or os.fspath(path).startswith(self.top)
+
+    def do(self, name: str, effect: Callable[[], Any], half: Callable[[], object] | None = None) -> Any:
+        """Make a call, or what becomes of it; ``half``: what is left of it where it is interrupted."""
+        if self.is_off or not (self.fault.looks or name in CHANGES):
+            return effect()
+        self.done.append(name)
+        number = len(self.done) - 1
+        if self.hook:
+            self.is_off = True
+            try:
+                self.hook(number)
+            finally:
+                self.is_off = False
+        if not self._happens(name, number):
+            return effect()
+        if number == self.fault.at or self.fault.kind not in ("gone", "full"):
+            self._interrupt(effect, half)
+        if self.fault.kind == "killed":
+            os._exit(EXIT)
+        if self.fault.kind == "gone":
+            raise Gone
+        code = errno.ENOSPC if self.fault.kind == "full" else getattr(errno, str(self.fault.kind))
+        raise OSError(code, os.strerror(code))
+
+    def _interrupt(self, effect: Callable[[], Any], half: Callable[[], object] | None) -> None:
+        if self.fault.after:
+            effect()
+        elif half:
+            half()
+
+    def _happens(self, name: str, number: int) -> bool:
+        kind, at = self.fault.kind, self.fault.at
+        if kind is None or number < at:
+            return False
+        if kind == "full":
+            return name in _NEED_ROOM
+        return number == at or kind == "gone" or self.fault.lasting
+
+
+class _File:
+    """An open file whose calls are counted."""
+
+    def __init__(self, file: Any, calls: _Calls) -> None:
+        self._file, self._calls = file, calls
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._of, name)
-        if name not in self._names:
-            return found
+        return getattr(self._file, name)
 
-        def counted(*arguments: Any, **more: Any) -> Any:
-            self._step(name)
-            return found(*arguments, **more)
+    def read(self, *size: int) -> Any:
+        return self._calls.do("read", lambda: self._file.read(*size))
 
-        return counted
+    def write(self, data: Any) -> Any:
+        def half() -> None:
+            self._file.write(bytes(data)[: len(data) // 2])
+            self._file.flush()
 
-    def __enter__(self) -> _Counted:
+        return self._calls.do("write", lambda: self._file.write(data), half)
+
+    def close(self) -> None:
+        name = "close" if self._file.writable() else "end of reading"
+        self._calls.do(name, self._file.close) if not self._file.closed else None
+
+    def __enter__(self) -> _File:
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             self.close()
         except BaseException:
-            self._of.close()
+            self._file.close()
             raise
 
 
 @contextmanager
-def fault(kind: Kind | None, at: int, lasting: bool = False, exchanges: bool = True) -> Iterator[list[str]]:
-    """The calls that are made, of which the one numbered ``at`` fails; ``lasting``: and all that follow.
+def faulty(top: Path, fault: Fault, hook: Callable[[int], None] | None = None) -> Iterator[list[str]]:
+    """The calls about a directory that are made.
 
-    ``killed``: the process ends there. ``exchanges``: whether the system can exchange two directories.
+    ``hook`` is called before each, with its number; its own calls do not count.
     """
-    done: list[str] = []
+    calls = _Calls(top, fault, hook)
 
-    def step(name: str) -> None:
-        done.append(name)
-        if kind is not None and (len(done) == at + 1 or (lasting and len(done) > at)):
-            if kind == "killed":
-                os._exit(EXIT)
-            raise OSError(getattr(errno, kind), os.strerror(getattr(errno, kind)))
+    def counted(module: Any, name: str) -> Callable[..., Any]:
+        original = getattr(module, name)
 
-    def opened(path: str, mode: str = "r") -> Any:
-        if "w" not in mode:
-            return builtins.open(path, mode)  # noqa: PTH123  as the module does it
-        step("open")
-        return _Counted(builtins.open(path, mode), ("write", "close"), step)  # noqa: PTH123
+        def call(path: Any, *arguments: Any, **more: Any) -> Any:
+            if not calls.is_here(path):
+                return original(path, *arguments, **more)
+            return calls.do(name, lambda: original(path, *arguments, **more))
 
-    exchange = folder._exchange
+        return call
 
-    def counted_exchange(one: str, other: str) -> bool:
-        if not exchanges:
-            return False
-        step("exchange")
-        return exchange(one, other)
+    original_open, exchange, fsync = builtins.open, folder._exchange, os.fsync
+
+    def opened(path: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
+        if isinstance(path, int) or not calls.is_here(path):
+            return original_open(path, mode, *arguments, **more)
+        name = "create" if mode[0] in "wxa" else "open"
+        return _File(calls.do(name, lambda: original_open(path, mode, *arguments, **more)), calls)
+
+    def listed(name: str) -> Callable[..., Any]:
+        original = getattr(Folder, name)
+        return lambda self, *folders: calls.do("list", lambda: original(self, *folders))
 
     # One after the other, so that the number of a call says which it is.
     def sync_all(self: Folder, names: Any) -> None:
@@ -92,11 +185,35 @@ def fault(kind: Kind | None, at: int, lasting: bool = False, exchanges: bool = T
             self.sync(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder, "os", _Counted(os, CALLS, step))
-        patch.setattr(folder, "open", opened, raising=False)
-        patch.setattr(folder, "_exchange", counted_exchange)
+        for name in _OF_OS:
+            patch.setattr(os, name, counted(os, name))
+        patch.setattr(os, "fsync", lambda file: calls.do("fsync", lambda: fsync(file)))
+        for module in (builtins, io):
+            patch.setattr(module, "open", opened)
+        for name in _OF_FOLDER:
+            patch.setattr(Folder, name, listed(name))
+        patch.setattr(
+            folder,
+            "_exchange",
+            lambda one, other: fault.exchanges and calls.do("exchange", lambda: exchange(one, other)),
+        )
         patch.setattr(Folder, "sync_all", sync_all)
-        yield done
+        yield calls.done
+
+
+class Counter:
+    """A number that processes share."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 8)
+
+    @property
+    def value(self) -> int:
+        return int.from_bytes(self._memory[:8], "little")
+
+    @value.setter
+    def value(self, value: int) -> None:
+        self._memory[:8] = value.to_bytes(8, "little")
 
 
 def in_child(run: Callable[[], None]) -> int:

@@ -1,4 +1,4 @@
-"""Writers to whom everything happens: kills, refusals and full disks at any change of the file system, and each other.
+"""Writers to whom everything happens: kills, refusals and full disks at any call of the file system, and each other.
 
 One rule: each partition is all of one version, and success means all rows.
 """
@@ -8,243 +8,464 @@ from __future__ import annotations
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pytest
 
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job_file import SIDE
+from sparkwire.core.sources.job_file import SIDE, jobs_in, state_of
+from sparkwire.core.sources.process import Process, this_process
+from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_log
-from tests.support.faults import EXIT, Kind, fault, in_child
+from tests.support import faults
+from tests.support.client_streams import end, event
+from tests.support.faults import EXIT, KINDS, Fault, faulty, in_child
 
 Rows = tuple[tuple[int, str], ...]
 """offset and value"""
 Versions = dict[str, Rows]
 """by partition"""
-TOPIC, PARTITIONS = "orders", 3
-_KINDS: tuple[Kind, ...] = ("killed", "EACCES", "ENOSPC", "EIO")
-_CALLS = 160
-"""about how many changes of the file system a job makes"""
+TOPIC: Final = "orders"
+PARTITIONS: Final = 3
+_FIRST_GUESS: Final = 300
+"""how many calls a job makes"""
 
 
-def batch(partition: int, rows: Rows, keeps: bool = True) -> pa.RecordBatch:
-    columns = {
-        "topic": pa.array([TOPIC] * len(rows)),
-        "partition": pa.array([partition] * len(rows), pa.int32()),
-        "offset": pa.array([offset for offset, _ in rows], pa.int64()),
-        "value": pa.array([value.encode() for _, value in rows], pa.binary()),
-    }
-    if not keeps:
-        del columns["offset"]
-    return pa.record_batch(columns)
+class Job(NamedTuple):
+    """What a writer does: rows for some partitions."""
+
+    rows: Versions
+    overwrite: bool
+    keeps: bool = True
+    """whether rows bring their offsets"""
+    once: str | None = None
+    """its id"""
+
+    def after(self, now: Versions, ends: Mapping[str, int]) -> Versions:
+        """What is there once it is done."""
+        done = dict(now)
+        for name, rows in self.rows.items():
+            first = ends.get(name, 0) if not self.keeps else None
+            numbered = rows if first is None else tuple((first + k, value) for k, (_, value) in enumerate(rows))
+            done[name] = numbered if self.overwrite else now.get(name, ()) + numbered
+        return done
 
 
-def write(
-    top: Path,
-    rows: Versions,
-    overwrite: bool,
-    keeps: bool = True,
-    once: str | None = None,
-    dies: int | None = None,
-    meanwhile: Callable[[], None] = lambda: None,
-) -> None:
-    """A job of a task for each partition; ``dies``: the first task is killed there, and tried again.
-
-    ``meanwhile``: what happens between the first task and the end of the job.
-    """
-    batches = [batch(int(name.rpartition("-")[2]), some, keeps) for name, some in rows.items()]
-    given = {"path": str(top), "segmentBytes": "300", "batchBytes": "100", "offsets": "keep" if keeps else "assign"}
-    given |= {"jobId": once} if once else {}
-    asked = write_log.write_of(given, batches[0].schema, overwrite)
-    job = uuid.uuid4().hex[:12]
-    write_log.begin(asked, job)
-    try:
-        if dies is not None:
-
-            def task() -> None:
-                with fault("killed", dies):
-                    write_log.write_rows(asked, batches[:1], job, "killed", 0)
-
-            in_child(task)
-        staged = [one for k, some in enumerate(batches) for one in write_log.write_rows(asked, [some], job, f"{k}", k)]
-        meanwhile()
-        write_log.commit(asked, job, staged, (once, 0) if once else None)
-    except BaseException:
-        write_log.abort(asked, job)
-        raise
+# -- formats
 
 
-def read(top: Path) -> Versions:
-    """What a reader sees; ValueError where it is told to wait for a recovery."""
-    if not any(top.glob(f"{TOPIC}-*")):
-        jobs.refuse_unfinished(Folder(str(top)))
-        return {}
-    query = kafka_log.query({"path": str(top), "columns": "topic,partition,offset,value,error"})
-    found: dict[str, list[tuple[int, str]]] = {}
-    for task in kafka_log.plan(query):
-        for some in kafka_log.read(query, task):
+class KafkaLog:
+    """Segments in a directory for each partition."""
+
+    sink: Any = write_log
+    names: tuple[str, ...] = tuple(f"{TOPIC}-{k}" for k in range(PARTITIONS))
+    has_offsets = True
+
+    def options(self, job: Job) -> dict[str, str]:
+        return {"segmentBytes": "300", "batchBytes": "100", "offsets": "keep" if job.keeps else "assign"}
+
+    def batch(self, name: str, rows: Rows, job: Job) -> pa.RecordBatch:
+        columns = {
+            "topic": pa.array([TOPIC] * len(rows)),
+            "partition": pa.array([int(name.rpartition("-")[2])] * len(rows), pa.int32()),
+            "offset": pa.array([offset for offset, _ in rows], pa.int64()),
+            "value": pa.array([value.encode() for _, value in rows], pa.binary()),
+        }
+        if not job.keeps:
+            del columns["offset"]
+        return pa.record_batch(columns)
+
+    def is_there(self, top: Path) -> bool:
+        return any(top.glob(f"{TOPIC}-*/*.log"))
+
+    def read(self, top: Path) -> Versions:
+        query = kafka_log.query({"path": str(top), "columns": "topic,partition,offset,value,error"})
+        return _by_partition(
+            (f"{TOPIC}-{row['partition']}", row["offset"], row["value"].decode())
+            for row in _rows(kafka_log, query)
+            if row["topic"] == TOPIC  # and not a broker's own
+        )
+
+
+class EventFiles:
+    """Windows of one event in files; in a directory for each stream, or right in the path."""
+
+    sink: Any = write_events
+    has_offsets = False
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def options(self, job: Job) -> dict[str, str]:
+        return {"fileBytes": "200"}
+
+    def batch(self, name: str, rows: Rows, job: Job) -> pa.RecordBatch:
+        events = [data for scn, _ in rows for data in (event(scn, 40), end(scn))]
+        columns = {"event": pa.array(events, pa.binary())}
+        if name:
+            columns["stream"] = pa.array([name] * len(events))
+        return pa.record_batch(columns)
+
+    def is_there(self, top: Path) -> bool:
+        return any(SIDE not in str(file) for file in top.rglob("*.bin"))
+
+    def read(self, top: Path) -> Versions:
+        found: dict[str, list[tuple[int, str]]] = {}
+        for name in self.names:
+            if not any((top / name).glob("*.bin")):
+                jobs.refuse_unfinished(Folder(str(top)))
+                continue
+            query = databus_table.query({"path": str(top / name), "stream": "directory", "columns": "sequence,error"})
+            rows = [row["sequence"] for row in _rows(databus_table, query)]
+            found[name] = [(sequence, "x") for sequence in rows[::2]]
+            assert rows[::2] == rows[1::2], rows
+        return {name: tuple(rows) for name, rows in found.items()}
+
+
+def _rows(source: Any, query: Any) -> Iterator[dict[str, Any]]:
+    for task in source.plan(query):
+        for some in source.read(query, task):
             for row in some.to_pylist():
-                if row["topic"] != TOPIC:  # a broker's own
-                    continue
                 assert row["error"] is None, row
-                found.setdefault(f"{TOPIC}-{row['partition']}", []).append((row["offset"], row["value"].decode()))
-    return {name: tuple(sorted(rows)) for name, rows in found.items()}
+                yield row
+
+
+def _by_partition(rows: Iterable[tuple[str, int, str]]) -> Versions:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name, offset, value in rows:
+        found.setdefault(name, []).append((offset, value))
+    return {name: tuple(sorted(some)) for name, some in found.items()}
+
+
+FORMATS: Final[Mapping[str, Any]] = {
+    "kafka_log": KafkaLog(),
+    "databus": EventFiles(("orders", "members")),
+    "databus, right in the path": EventFiles(("",)),
+}
+
+
+@cache
+def compile_kernels(form: Any) -> None:
+    """Write and read once, before a thousand processes do, each of which would compile for itself."""
+    with TemporaryDirectory() as path:
+        chaos = WriterChaos(Path(path), 0)
+        chaos.form = form
+        for kind in (chaos.restore, chaos.append, chaos.assign):
+            job = kind()
+            chaos.write(job)
+            chaos.is_now(job.after(chaos.now, chaos.ends))
+        assert chaos.read() == chaos.now
+
+
+# -- one directory
 
 
 class WriterChaos:
-    """A directory, what it may hold, and what happens to it."""
+    """A directory, what it has to hold, and what happens to it."""
 
-    def __init__(self, top: Path, seed: int) -> None:
-        self.top = top
-        self.chance = random.Random(seed)
+    def __init__(self, top: Path, seed: int, form: str = "kafka_log") -> None:
+        self.top, self.form, self.seed = top, FORMATS[form], seed
+        self.about = f"WriterChaos(top, {seed}, {form!r})"
+        self.chance = random.Random(f"{form} {seed}")
         self.now: Versions = {}
         self.ends: dict[str, int] = {}
         """of partitions; a version that ends before keeps the end of the one that it replaces"""
         self.seen: Counter[str] = Counter()
         self.written = 0
+        self.calls = faults.Counter()
+        self.most: Counter[str] = Counter()
+        """calls that jobs of each kind have made"""
+        self.what = ""
 
     def run(self, steps: int) -> Counter[str]:
+        """Take steps; the message of an AssertionError has what is needed to do it again."""
+        compile_kernels(self.form)
         for number in range(steps):
-            step = self.chance.choice(
-                [
-                    self.overwrite,
-                    self.overwrite,
-                    self.append,
-                    self.append,
-                    self.assign,
-                    self.erase,
-                    self.restore,
-                    self.two,
-                ]
-            )
-            self.seen[step.__name__] += 1
+            step = self.chance.choice([*2 * [self.overwrite, self.append], self.assign, self.erase, self.restore])
+            many = self.chance.choice([*4 * [self.alone], self.two, self.beside])
+            self.what = ""
             try:
-                step()
-            except AssertionError as error:
-                raise AssertionError(f"step {number}, {step.__name__}: {error}") from error
+                if job := step():
+                    self.seen[step.__name__] += 1
+                    many(job)
+                    self.check()
+            except Exception as error:
+                raise AssertionError(
+                    f"{self.about}.run({number + 1}), step {number}: {step.__name__}, {many.__name__}, {self.what}: {error}"
+                ) from error
         return self.seen
 
     # -- jobs
 
-    def overwrite(self) -> None:
-        self.job({name: self.rows(0, name) for name in self.some()}, overwrite=True)
+    def overwrite(self) -> Job:
+        return Job({name: self.rows(0) for name in self.some()}, True, once=self.id_or_none())
 
-    def append(self) -> None:
-        self.job({name: self.rows(self.end(name), name) for name in self.some()}, overwrite=False)
+    def append(self) -> Job:
+        """With an id, or such that it cannot be written twice: by the offsets that its rows keep."""
+        once = self.id_or_none() if self.form.has_offsets else uuid.uuid4().hex
+        return Job({name: self.rows(self.end(name)) for name in self.some()}, False, once=once)
 
-    def assign(self) -> None:
-        """Numbered rows; its id keeps them from being written twice."""
-        names = self.some()
-        rows = {name: self.rows(self.end(name), name, gaps=False) for name in names}
-        self.job(rows, overwrite=False, keeps=False, once=uuid.uuid4().hex)
+    def assign(self) -> Job:
+        """Rows that are numbered as they come; an id keeps them from being written twice."""
+        return self.append()._replace(keeps=not self.form.has_offsets, once=uuid.uuid4().hex)
 
-    def erase(self) -> None:
+    def erase(self) -> Job | None:
         """In place: a part of what is there is written over it."""
-        kept = {name: rows[::2] for name, rows in self.now.items()}
-        if kept:
-            self.job(kept, overwrite=True)
+        kept = {name: rows[::2] for name, rows in self.now.items() if rows}
+        return Job(kept, True) if kept else None
 
-    def restore(self) -> None:
+    def restore(self) -> Job:
         """All partitions at once, of other sizes."""
-        names = [f"{TOPIC}-{k}" for k in range(PARTITIONS)]
-        self.job({name: self.rows(0, name, least=10) for name in names}, overwrite=True)
+        return Job({name: self.rows(0, least=10) for name in self.form.names}, True)
 
-    def two(self) -> None:
-        """A second writer of the same partition fails, and changes nothing."""
-        names = self.some()
-        mine = {name: self.rows(self.end(name), name) for name in names}
-        other = {names[-1]: self.rows(self.end(names[-1]), names[-1])}
-
-        def second() -> None:
-            try:
-                write(self.top, other, overwrite=self.chance.random() < 0.5)
-            except ValueError as refused:
-                assert "one job writes to a partition" in str(refused)  # noqa: PT017
-                return
-            raise AssertionError("two writers at once")
-
-        write(self.top, mine, overwrite=False, meanwhile=second)
-        self.is_now({name: self.now.get(name, ()) + rows for name, rows in mine.items()})
-        self.check()
+    def write(self, job: Job, during: Callable[[], None] = lambda: None, owner: Process | None = None) -> None:
+        """A task for each partition, and the end; ``during``: what happens between them."""
+        batches = [self.form.batch(name, rows, job) for name, rows in job.rows.items()]
+        given = {"path": str(self.top)} | self.form.options(job) | ({"jobId": job.once} if job.once else {})
+        sink, name = self.form.sink, uuid.uuid4().hex[:12]
+        asked = sink.write_of(given, batches[0].schema, job.overwrite)
+        sink.begin(asked, name, owner)
+        try:
+            staged = [one for k, some in enumerate(batches) for one in sink.write_rows(asked, [some], name, f"{k}", k)]
+            during()
+            sink.commit(asked, name, staged, (job.once, 0) if job.once else None)
+        except BaseException:
+            sink.abort(asked, name)
+            raise
 
     # -- what happens to them
 
-    def job(self, rows: Versions, overwrite: bool, keeps: bool = True, once: str | None = None) -> None:
-        after = {name: some if overwrite else self.now.get(name, ()) + some for name, some in rows.items()}
-        kind = self.chance.choice([None, *_KINDS, "killed"])
-        at, lasting = self.chance.randrange(_CALLS), self.chance.random() < 0.3
-        exchanges = self.chance.random() < 0.8
-        dies = self.chance.randrange(40) if self.chance.random() < 0.2 else None
+    def alone(self, job: Job) -> None:
+        """A fault at any call; then a reader, perhaps a recovery with a fault of its own; and the job is run again."""
+        fault = self.fault("job")
+        dies = self.chance.random() < 0.2
+        task_dies = self.chance.randrange(60)
+        self.what = f"{fault}, a task {f'dies at {task_dies}' if dies else 'lives'}"
 
         def first() -> None:
-            with fault(kind, at, lasting, exchanges):
-                write(self.top, rows, overwrite, keeps, once, dies)
+            with self.counted(fault):
+                self.write(job, during=(lambda: self.killed_task(job, task_dies)) if dies else lambda: None)
 
         # In a process of its own, which ends: what a refusal left is then a lock of the dead.
-        code = in_child(first)
-        assert code in (0, 1, EXIT), code
-        self.seen[f"{kind}: {'done' if code == 0 else 'failed' if code == 1 else 'killed'}"] += 1
-        allowed = {name: {some} if code == 0 else {self.now.get(name, ()), some} for name, some in after.items()}
-        self.look(allowed, must_read=code == 0)
+        code = self.child(first, "job", fault)
+        after = job.after(self.now, self.ends)
+        self.look(
+            {name: {after[name]} if code == 0 else {self.now.get(name, ()), after[name]} for name in job.rows}, code
+        )
         if code == 0:
             self.is_now(after)
-            self.check()
-            return
-        if self.chance.random() < 0.5:
-            jobs.recover(str(self.top))
-            found = read(self.top)
-            states = {found.get(name, ()) == some for name, some in after.items() if some != self.now.get(name, ())}
+        if code != 0 and self.chance.random() < 0.5:
+            self.recover()
+            found = self.read()
+            states = {found.get(name, ()) == after[name] for name in job.rows if after[name] != self.now.get(name, ())}
             assert len(states) <= 1, "a job is done or it is not"
             self.seen["recovered"] += 1
-        # Run again: with an id once, and rows that keep their offsets are not written twice either.
-        try:
-            write(self.top, rows, overwrite, keeps, once)
-        except ValueError as refused:
-            assert keeps and not overwrite, refused  # noqa: PT017, PT018
-            assert "goes up to offset" in str(refused)  # noqa: PT017
-            assert all(read(self.top).get(name, ()) == some for name, some in after.items())
-        self.is_now(after)
-        self.check()
+        if code != 0 or (job.once and self.chance.random() < 0.5):
+            self.again(job, after)
 
-    def look(self, allowed: Mapping[str, set[Rows]], must_read: bool) -> None:
-        """What a reader sees: of each partition one version, or a sentence."""
+    def again(self, job: Job, after: Versions) -> None:
+        """With an id it is done once, and rows that keep their offsets are not written twice either."""
         try:
-            found = read(self.top)
+            self.write(job)
         except ValueError as refused:
-            assert not must_read, refused  # noqa: PT017
+            assert self.form.has_offsets and job.keeps and not job.overwrite, refused  # noqa: PT017, PT018
+            assert "goes up to offset" in str(refused)  # noqa: PT017
+        self.is_now(after)
+
+    def two(self, job: Job) -> None:
+        """A second writer, of any partitions, at any call of the first one: what both of them call success is there."""
+        other = self.chance.choice([self.overwrite, self.append])()
+        at = self.chance.randrange(self.most["job"] or _FIRST_GUESS)
+        codes = faults.Counter()
+
+        def second(number: int) -> None:
+            if number >= at and codes.value == 0 and self.is_free():
+                codes.value = 1 + in_child(lambda: self.write(other))
+
+        def first() -> None:
+            try:
+                with faulty(self.top, Fault(), second) as done:
+                    self.write(job)
+                self.calls.value = len(done)
+            finally:
+                second(at)
+
+        code = self.child(first, "job", Fault())
+        both = [one for one, its in ((job, code), (other, codes.value - 1)) if its == 0]
+        self.what = f"second at {at}, codes {code}, {codes.value - 1}"
+        assert code in (0, 1)
+        assert codes.value in (1, 2)
+        assert both, "one of two is done"
+        found = self.read()
+        for order in (both, both[::-1]):
+            state, ends = self.now, dict(self.ends)
+            for one in order:
+                state = one.after(state, ends)
+                ends = self.ends_after(state, ends)
+            if {name: rows for name, rows in state.items() if rows} == found:
+                self.seen[f"two writers: {len(both)} done"] += 1
+                self.now, self.ends = state, ends
+                return
+        raise AssertionError("what two writers have left is of neither order")
+
+    def beside(self, job: Job) -> None:
+        """A reader or a recovery at any call of a writer: it sees one version, and takes nothing away."""
+        at = self.chance.randrange(self.most["job"] or _FIRST_GUESS)
+        is_reader = self.chance.random() < 0.7
+        after = job.after(self.now, self.ends)
+        allowed = {name: {self.now.get(name, ()), after[name]} for name in job.rows}
+        codes = faults.Counter()
+        self.what = f"{'reader' if is_reader else 'recovery'} at {at}"
+
+        def one_more() -> None:
+            if is_reader:
+                self.look(allowed, 1)
+            else:
+                jobs.recover(str(self.top))
+
+        def comes(number: int) -> None:
+            if number >= at and codes.value == 0 and (is_reader or self.is_free()):
+                codes.value = 1 + in_child(one_more)
+
+        def first() -> None:
+            with faulty(self.top, Fault(), comes):
+                self.write(job)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jobs, "_PATIENCE", 0.0)  # the writer waits for it
+            assert self.child(first, "job", Fault()) == 0
+        assert codes.value <= 1, "what came meanwhile failed"
+        self.is_now(after)
+        self.seen["reader at work" if is_reader else "recovery at work"] += 1
+
+    def killed_task(self, job: Job, at: int) -> None:
+        """Another try of the first task, of a job that is still at work, dies."""
+        name, rows = next(iter(job.rows.items()))
+        batch = self.form.batch(name, rows, job)
+        given = {"path": str(self.top)} | self.form.options(job)
+        asked = self.form.sink.write_of(given, batch.schema, job.overwrite)
+        [mine] = [one for one in jobs_in(Folder(str(self.top))) if self.is_mine(one)]
+
+        def task() -> None:
+            with faulty(self.top, Fault("killed", at)):
+                self.form.sink.write_rows(asked, [batch], mine, "killed", 0)
+
+        assert in_child(task) in (0, 1, EXIT)
+
+    def is_mine(self, job: str) -> bool:
+        its = state_of(Folder(str(self.top)), job)
+        return its is not None and its.owner == this_process()
+
+    def recover(self) -> None:
+        """Perhaps with a fault, and then again."""
+        fault = self.fault("recovery")
+
+        def run() -> None:
+            with self.counted(fault):
+                jobs.recover(str(self.top))
+
+        self.child(run, "recovery", fault)
+        jobs.recover(str(self.top))
+
+    def fault(self, what: str) -> Fault:
+        most = self.most[what] or _FIRST_GUESS
+        at = self.chance.randrange(most) if self.chance.random() < 0.5 else most - 1 - self.chance.randrange(most // 2)
+        return Fault(
+            self.chance.choice([None, *KINDS, "killed", "killed"]),
+            at,
+            lasting=self.chance.random() < 0.3,
+            after=self.chance.random() < 0.3,
+            exchanges=self.chance.random() < 0.8,
+        )
+
+    @contextmanager
+    def counted(self, fault: Fault) -> Iterator[None]:
+        with faulty(self.top, fault) as done:
+            yield
+            self.calls.value = len(done)
+
+    def child(self, run: Callable[[], None], what: str, fault: Fault) -> int:
+        self.calls.value = 0
+        code = in_child(run)
+        assert code in (0, 1, EXIT), f"exit code {code}"
+        self.most[what] = max(self.most[what], self.calls.value)
+        self.seen[f"{what}, {fault.kind}: {'done' if code == 0 else 'failed' if code == 1 else 'killed'}"] += 1
+        return code
+
+    def is_free(self) -> bool:
+        """Whether nobody, and so not the first writer either, is where others would wait for it."""
+        with Folder(str(self.top)).quiet() as is_quiet:
+            return is_quiet
+
+    # -- what is there
+
+    def read(self) -> Versions:
+        """What a reader sees; ValueError where it is told to wait for a recovery."""
+        if not self.form.is_there(self.top):
+            jobs.refuse_unfinished(Folder(str(self.top)))
+            return {}
+        found: Versions = self.form.read(self.top)
+        return found
+
+    def look(self, allowed: Mapping[str, set[Rows]], code: int) -> None:
+        """Of each partition one version, or a sentence; only the versions where the writer was successful."""
+        try:
+            found = self.read()
+        except ValueError as refused:
+            assert code != 0, refused  # noqa: PT017
             assert f"python -m sparkwire recover {self.top}" in str(refused)  # noqa: PT017
             self.seen["refused"] += 1
             return
         for name in {*found, *self.now, *allowed}:
-            assert found.get(name, ()) in allowed.get(name, {self.now.get(name, ())}), name
+            assert found.get(name, ()) in allowed.get(name, {self.now.get(name, ())}), (
+                f"{name} has {found.get(name)}, not {self.now.get(name)}"
+            )
 
     def check(self) -> None:
         """All is there, and nothing else."""
-        assert read(self.top) == {name: rows for name, rows in self.now.items() if rows}
+        found = self.read()
+        for name in {*found, *self.now}:
+            assert found.get(name, ()) == self.now.get(name, ()), (
+                f"{name} has {found.get(name)}, not {self.now.get(name)}"
+            )
         jobs.recover(str(self.top))  # a refusal may have left what only takes room
         assert not (self.top / SIDE).exists()
 
     # -- rows
 
-    def some(self) -> Sequence[str]:
-        return [f"{TOPIC}-{k}" for k in self.chance.sample(range(PARTITIONS), self.chance.randrange(1, PARTITIONS + 1))]
+    def some(self) -> list[str]:
+        return self.chance.sample(self.form.names, self.chance.randrange(1, len(self.form.names) + 1))
+
+    def id_or_none(self) -> str | None:
+        return uuid.uuid4().hex if self.chance.random() < 0.3 else None
 
     def end(self, name: str) -> int:
         return self.ends.get(name, 0)
 
-    def is_now(self, versions: Versions) -> None:
-        self.now |= versions
+    def ends_after(self, versions: Versions, ends: Mapping[str, int]) -> dict[str, int]:
+        found = dict(ends)
         for name, rows in versions.items():
             if rows:
-                self.ends[name] = max(self.end(name), rows[-1][0] + 1)
+                found[name] = max(found.get(name, 0), rows[-1][0] + 1)
+        return found
 
-    def rows(self, first: int, name: str, least: int = 1, gaps: bool = True) -> Rows:
+    def is_now(self, versions: Versions) -> None:
+        self.now = dict(versions)
+        self.ends = self.ends_after(versions, self.ends)
+
+    def rows(self, first: int, least: int = 1) -> Rows:
         rows, offset = list[tuple[int, str]](), first
         for _ in range(self.chance.randrange(least, least + 20)):
             self.written += 1
-            rows.append((offset, f"{name} {self.written} {'x' * self.chance.randrange(30)}"))
-            offset += self.chance.choice([1, 1, 1, 2]) if gaps else 1
+            value = f"{self.written} {'x' * self.chance.randrange(30)}" if self.form.has_offsets else "x"
+            rows.append((offset if self.form.has_offsets else self.written, value))
+            offset += self.chance.choice([1, 1, 1, 2])
         return tuple(rows)

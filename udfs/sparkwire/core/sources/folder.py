@@ -24,6 +24,7 @@ from sparkwire.core.sources.storage import PathParts, filesystem, place_of
 _AT_CWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
 _SYNCED_AT_ONCE: Final = 8
+_LONGEST_NAME: Final = 255  # [bytes]
 _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 """how a kernel or a file system says that it does not exchange"""
 
@@ -89,8 +90,15 @@ class Folder:
     def has(self, name: str) -> bool:
         """Whether a file or a directory is there."""
         if self.is_local:
-            return os.path.lexists(self.full(name))
+            return self._mode(name) is not None
         return bool(self._opened[0].get_file_info(self.full(name)).type != fs.FileType.NotFound)
+
+    def _mode(self, name: str) -> int | None:
+        """What a local name is, None where there is nothing; a refusal to look is neither."""
+        try:
+            return os.lstat(self.full(name)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def version(self, name: str) -> list[int] | None:
         """What changes when a local directory is replaced, or something in it; None where it is not there."""
@@ -103,11 +111,11 @@ class Folder:
     def check_inside(self, name: str) -> None:
         """ValueError where a name leads, or a symbolic link on its way may lead, out of the directory."""
         parts = name.split("/")
-        if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
             raise ValueError(f"{name!r} is no name in {self.shown('')}")
         for k in range(len(parts)) if self.is_local else ():
             path = "/".join(parts[: k + 1])
-            if os.path.islink(self.full(path)):  # noqa: PTH114
+            if stat.S_ISLNK(self._mode(path) or 0):
                 raise ValueError(
                     f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
                 )
@@ -190,9 +198,12 @@ class Folder:
 
     def sync_all(self, names: Iterable[str]) -> None:
         """The same for many: a disk takes those that come at once together."""
-        if self.is_local:
+        several = list(names) if self.is_local else []
+        if len(several) == 1:
+            self.sync(several[0])
+        elif several:
             with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-                for _ in pool.map(self.sync, names):
+                for _ in pool.map(self.sync, several):
                     pass
 
     def remove(self, name: str) -> None:
@@ -232,6 +243,17 @@ class Folder:
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """While no other process is in here with the same directory; False where its file system has no such locks."""
+        with self._locked(waits=True) as is_alone:
+            yield is_alone
+
+    @contextmanager
+    def quiet(self) -> Iterator[bool]:
+        """Whether nobody is in `alone`, and nobody gets there meanwhile; False where that cannot be known."""
+        with self._locked(waits=False) as is_quiet:
+            yield is_quiet
+
+    @contextmanager
+    def _locked(self, waits: bool) -> Iterator[bool]:
         if not self.is_local or os.name != "posix":
             yield False
             return
@@ -239,12 +261,12 @@ class Folder:
 
         opened = os.open(self.full(""), os.O_RDONLY)
         try:
-            is_alone = True
+            has_lock = True
             try:
-                fcntl.flock(opened, fcntl.LOCK_EX)
+                fcntl.flock(opened, fcntl.LOCK_EX if waits else fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:  # NFS locks no directory
-                is_alone = False
-            yield is_alone
+                has_lock = False
+            yield has_lock
         finally:
             os.close(opened)
 

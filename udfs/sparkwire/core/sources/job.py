@@ -24,6 +24,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
@@ -106,38 +107,34 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
     try:
         its = opened(folder, job)
         if once and is_done(folder, once):
-            _closed(folder, job)
+            abort(folder, job)
             return
         decided = its._replace(plan=prepared(folder, its, changes()), once=once)
         with folder.alone():
             opened(folder, job)
             carry_out(folder, decided)
-            _cleared(folder, job)
+            with _leaving(folder, job):
+                _close(folder, job)
     except Unfinished:
         raise
     except BaseException:
-        _closed(folder, job)
+        abort(folder, job)
         raise
 
 
 def abort(folder: Folder, job: str) -> None:
     """Forget a job with all that it has written, unless it has decided: then `recover` goes on with it."""
-    with folder.alone():
+    with _leaving(folder, job), folder.alone():
         its = state_of(folder, job)
         if its is None or its.plan is None:
             _close(folder, job)
 
 
-def _closed(folder: Folder, job: str) -> None:
-    """Forget a job that has changed nothing, or is done."""
-    with folder.alone():
-        _cleared(folder, job)
-
-
-def _cleared(folder: Folder, job: str) -> None:
-    """The same; what is left where that is refused is rubbish."""
+@contextmanager
+def _leaving(folder: Folder, job: str) -> Iterator[None]:
+    """Clear away; what is left where that is refused is rubbish, and no failure."""
     try:
-        _close(folder, job)
+        yield
     except OSError as error:
         _log.warning("%s is left, and may be deleted: %s", folder.shown(f"{SIDE}/{job}"), error)
 
@@ -201,17 +198,24 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
 
 def unfinished(folder: Folder) -> list[str]:
     """Of each job whose versions are taking their places now, or were when it died, what is to be done about it."""
-    return [_told(folder, its) for its in _deciding(folder)]
+    with folder.quiet() as is_quiet:
+        return [_told(folder, its, _is_idle(its, is_quiet)) for its in _deciding(folder)]
 
 
 def refuse_unfinished(folder: Folder) -> None:
-    """ValueError where versions are taking their places, or were when their job died; one that is at work is waited for."""
+    """ValueError where versions were taking their places when their job was interrupted; one that is at work is waited for."""
     deadline = time.monotonic() + _PATIENCE
     while found := _deciding(folder):
-        gone = [its for its in found if is_gone(its.owner)]
-        if gone or time.monotonic() > deadline:
-            raise ValueError(_told(folder, (gone or found)[0]))
+        with folder.quiet() as is_quiet:
+            idle = [its for its in _deciding(folder) if _is_idle(its, is_quiet)]
+        if idle or time.monotonic() > deadline:
+            raise ValueError(_told(folder, (idle or found)[0], bool(idle)))
         time.sleep(_PAUSE)
+
+
+def _is_idle(its: JobState, is_quiet: bool) -> bool:
+    """Whether nobody is at work on it: who is holds the directory's lock."""
+    return is_gone(its.owner) or (is_quiet and is_here(its.owner))
 
 
 def _deciding(folder: Folder) -> list[JobState]:
@@ -219,10 +223,10 @@ def _deciding(folder: Folder) -> list[JobState]:
     return [its for its in states if its is not None and its.plan is not None]
 
 
-def _told(folder: Folder, its: JobState) -> str:
+def _told(folder: Folder, its: JobState, is_idle: bool) -> str:
     plan = its.decided
     names = sorted({*plan.swaps, *(name.partition("/")[0] for name in plan.moves.values())})
-    how = "was interrupted" if is_gone(its.owner) else "is at work, or was interrupted,"
+    how = "was interrupted" if is_idle else "is at work, or was interrupted,"
     return (
         f"{folder.shown('')}: {its} {how} while it replaced {', '.join(names[:5])}{', …' * (len(names) > 5)}. Run: "
         f"python -m sparkwire recover {folder.shown('')}"

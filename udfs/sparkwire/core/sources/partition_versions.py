@@ -96,6 +96,7 @@ def carry_out(folder: Folder, its: JobState) -> None:
     try:
         save(folder, its, to_disk=True)
         finish(folder, its, keeps_changed=False)
+        _end(folder, its.job)
     except BaseException as error:
         try:
             if its.once:
@@ -108,6 +109,15 @@ def carry_out(folder: Folder, its: JobState) -> None:
                 f"in the way is away, run: python -m sparkwire recover {folder.shown('')}"
             ) from error
         raise
+
+
+def _end(folder: Folder, job: str) -> None:
+    """Forget what was decided: the job is done."""
+    try:
+        folder.remove(f"{SIDE}/{job}/{JOB}")
+    except OSError:
+        if folder.has(f"{SIDE}/{job}/{JOB}"):
+            raise
 
 
 def finish(folder: Folder, its: JobState, keeps_changed: bool) -> list[str]:
@@ -169,20 +179,24 @@ def _is_swapped(folder: Folder, its: JobState, name: str) -> bool:
 
 def _undo(folder: Folder, its: JobState) -> None:
     """Give each partition its old version again."""
-    plan = its.decided
-    for name, was in plan.swaps.items():
-        new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
-        for one in (name, new, old):
-            folder.check_inside(one)
-        is_swapped = _is_swapped(folder, its, name)
-        if is_swapped and was is not None and not folder.has(old):
-            folder.exchange(new, name)
-        elif is_swapped:
-            folder.move(name, new)
-        if folder.has(old):
-            folder.move(old, name)
-    _move_back(folder, its)
-    folder.sync("")
+    undone = [_swap_back(folder, its, name) for name in its.decided.swaps]
+    if _move_back(folder, its) or any(undone):
+        folder.sync("")
+
+
+def _swap_back(folder: Folder, its: JobState, name: str) -> bool:
+    """Whether there was anything to do."""
+    new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
+    for one in (name, new, old):
+        folder.check_inside(one)
+    is_swapped, has_old = _is_swapped(folder, its, name), folder.has(old)
+    if is_swapped and its.decided.swaps[name] is not None and not has_old:
+        folder.exchange(new, name)
+    elif is_swapped:
+        folder.move(name, new)
+    if has_old:
+        folder.move(old, name)
+    return is_swapped or has_old
 
 
 def _move(folder: Folder, its: JobState) -> None:
@@ -203,8 +217,9 @@ def _move(folder: Folder, its: JobState) -> None:
             folder.move(staged, name)
 
 
-def _move_back(folder: Folder, its: JobState) -> None:
-    plan = its.decided
+def _move_back(folder: Folder, its: JobState) -> bool:
+    """Whether there was anything to do."""
+    plan, is_moved = its.decided, False
     there = _there(folder, its)
     for staged, name in plan.moves.items():
         if name in there and (name not in plan.dropped or _aside(its, name) in there):
@@ -212,9 +227,12 @@ def _move_back(folder: Folder, its: JobState) -> None:
                 folder.remove(name)
             else:
                 folder.move(name, staged)
+            is_moved = True
     for name in plan.dropped:
         if _aside(its, name) in there:
             folder.move(_aside(its, name), name)
+            is_moved = True
+    return is_moved
 
 
 def _aside(its: JobState, name: str) -> str:
