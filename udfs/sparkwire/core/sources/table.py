@@ -98,7 +98,12 @@ def found_at(
 def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[File], bool]:
     """The files at a path while no job was replacing them."""
     for _ in range(_TRIED):
-        found = listed(path) if needed is None else listed(path, needed)
+        try:
+            found = listed(path) if needed is None else listed(path, needed)
+        except FileNotFoundError:
+            for top in () if is_glob(place.path) else (place.path, place.path.rpartition("/")[0]):
+                refuse_unfinished(Folder(f"{place.root}{top or '/'}{place.query}"))
+            raise
         for top in _tops(place, found.files):
             refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
         if found.is_current():  # no job has been at work, and done, between the two
@@ -108,10 +113,10 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
     """The directories that these files may have been written to as partitions, or streams."""
-    if not place.root:
-        folders = {file.folder for file in files}
-        return folders | {folder.rpartition("/")[0] or "/" for folder in folders}
     found = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
+    if not place.root:
+        folders = {file.folder for file in files if f"/{SIDE}/" not in file.path}
+        return found | folders | {folder.rpartition("/")[0] or "/" for folder in folders}
     above = place.path.rpartition("/")[0]
     return found | ({above} if above.strip("/") and not is_glob(above) else set())
 

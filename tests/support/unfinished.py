@@ -1,0 +1,37 @@
+"""Jobs that are interrupted at a certain step, for those who find them."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+
+from sparkwire.core.sources.partition_versions import Unfinished
+from sparkwire.core.sources.process import Process, this_process
+from tests.support.faults import Fault, Gone, faulty
+from tests.support.writer_chaos import Job, WriterChaos
+
+DEAD = this_process()._replace(born="before")
+"""a process that has ended, and whose number is this one's"""
+
+
+def steps_of_the_swap(chaos: WriterChaos, job: Job, exchanges: bool) -> range:
+    """The changes of a job after its first swap and before its end, by their numbers."""
+    top, trial = chaos.top, chaos.top.with_name(f"{chaos.top.name}-trial")
+    shutil.copytree(top, trial)
+    chaos.top = trial
+    try:
+        with faulty(trial, Fault(exchanges=exchanges, looks=False)) as calls:
+            chaos.write(job)
+    finally:
+        chaos.top = top
+        shutil.rmtree(trial)
+    decided = (
+        len(calls) - calls[::-1].index("create") + 4
+    )  # it is written, closed, synced, given its name, and that synced
+    return range(decided + 1, calls.index("unlink", decided) + 1)
+
+
+def interrupted_at(chaos: WriterChaos, job: Job, step: int, exchanges: bool, owner: Process) -> None:
+    """A job whose process ends at a change of this number."""
+    with faulty(chaos.top, Fault("gone", step, exchanges=exchanges, looks=False)), suppress(Gone, Unfinished):
+        chaos.write(job, owner=owner)
