@@ -217,6 +217,36 @@ def glue(datum: bytes, packing: int = payloads.GLUE_ZLIB) -> bytes:
     return bytes([3, packing]) + bytes(range(16)) + datum
 
 
+def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more of it is inflated than the bound, and one byte that tells."""
+    inflated = []
+
+    class Counting:
+        def __init__(self) -> None:
+            self._stream = zlib.decompressobj()
+
+        @property
+        def eof(self) -> bool:
+            return self._stream.eof
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            found = self._stream.decompress(data, most)
+            inflated.append(len(found))
+            return found
+
+    class Zlib:
+        error = zlib.error
+        decompressobj = Counting
+
+    assert payloads.LARGEST_PAYLOAD == 256 << 20
+    monkeypatch.setattr(payloads, "LARGEST_PAYLOAD", 1000)
+    monkeypatch.setattr(payloads, "zlib", Zlib)
+    messages = pa.array([glue(zlib.compress(bytes(size))) for size in (1000, 1001, 100_000, 1000)], pa.binary())
+    found = payloads.of_glue(messages)
+    assert found.errors.to_pylist() == [None, "TOO_LARGE", "TOO_LARGE", None]
+    assert inflated == [1000, 1001, 1001, 1000]
+
+
 def test_damaged_zlib_of_glue() -> None:
     packed = zlib.compress(b"\4\2x" * 50)
     flipped = packed[:5] + bytes([packed[5] ^ 1]) + packed[6:]

@@ -68,6 +68,36 @@ def test_no_permission(open_folder: Path, forbidden: str, path: str, sentence: s
         assert line.startswith(sentence.format(folder=open_folder)), line
 
 
+CHECK = """
+import os, sys
+from contextlib import suppress
+from sparkwire import kafka
+with suppress(PermissionError):  # all is imported that nobody may not
+    kafka.check(sys.argv[1])
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    print(kafka.check(sys.argv[1]))
+except PermissionError as error:
+    print(error)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "forbidden", ["", "orders-0", f"orders-0/{NAME}", "orders-0/partition.metadata", "log-start-offset-checkpoint"]
+)
+def test_check_without_permission(open_folder: Path, forbidden: str) -> None:
+    for name in ("orders-0/partition.metadata", "log-start-offset-checkpoint"):
+        (open_folder / name).write_bytes(b"")
+    (open_folder / forbidden).chmod(0)
+    [line] = run_python("-c", CHECK, str(open_folder)).splitlines()
+    (open_folder / forbidden).chmod(0o755)
+    assert line.startswith(f"{open_folder}"), line
+    assert " must not be read" in line
+    assert forbidden in line
+
+
 Change = Callable[[Path], Any]
 SOURCES = [(kafka_log, SEGMENT), (databus_table, golden_bytes("window_stream"))]
 

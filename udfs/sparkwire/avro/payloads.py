@@ -40,6 +40,8 @@ _ENCODING_NAME: Final = "apicurio.{of}.encoding"
 GLOBAL_ID: Final = "globalId "
 """before a number of Apicurio's that names a version of an artifact: a contentId with the same digits names another schema"""
 GLUE_ZLIB: Final = 5
+LARGEST_PAYLOAD: Final = 256 << 20
+"""what one compressed payload may become, as one batch of Kafka by default [bytes]"""
 
 
 class Payloads(NamedTuple):
@@ -204,10 +206,10 @@ def _unpacked(values: pa.Array, packed: NDArray[np.bool_], codes: NDArray[np.int
     left = INT32_MAX - int(pc.sum(pc.binary_length(values)).as_py() or 0)
     found = values.to_pylist()
     for row in np.flatnonzero(packed).tolist():
-        stream = zlib.decompressobj()
+        stream, most = zlib.decompressobj(), min(left, LARGEST_PAYLOAD)
         try:
-            found[row] = stream.decompress(found[row], left + 1)
-            codes[row] = TOO_LARGE if len(found[row]) > left else OK if stream.eof else TRUNCATED
+            found[row] = stream.decompress(found[row], most + 1)
+            codes[row] = TOO_LARGE if len(found[row]) > most else OK if stream.eof else TRUNCATED
         except zlib.error:
             codes[row] = BAD_FIELD
         found[row] = found[row] if codes[row] == OK else None

@@ -11,15 +11,17 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, wraps
+from typing import Any, Final, TypeVar
 
 from pyarrow import fs
 
 from sparkwire.core.sources.storage import PathParts, filesystem, place_of
+
+Looked = TypeVar("Looked")
 
 _AT_CWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
@@ -27,6 +29,21 @@ _SYNCED_AT_ONCE: Final = 8
 _LONGEST_NAME: Final = 255  # [bytes]
 _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 """how a kernel or a file system says that it does not exchange"""
+
+
+def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
+    """The same look; PermissionError in a sentence that names what must not be read."""
+
+    @wraps(look)
+    def guarded(folder: Folder, name: str = "") -> Looked:
+        try:
+            return look(folder, name)
+        except PermissionError as error:
+            raise PermissionError(
+                f"{folder.shown(name)} must not be read, or something in it: run this as a user who may read it ({error})"
+            ) from error
+
+    return guarded
 
 
 class Folder:
@@ -56,6 +73,7 @@ class Folder:
 
     # -- looks
 
+    @_permitted
     def read(self, name: str) -> bytes | None:
         """A file, None where there is none."""
         try:
@@ -71,16 +89,19 @@ class Folder:
         """The files in a directory, none where it is not there."""
         return sorted(self.sizes(name))
 
+    @_permitted
     def sizes(self, name: str = "") -> dict[str, int]:
         """The files in a directory, each with its size [bytes]."""
         found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
         return {info.base_name: info.size for info in found if info.type == fs.FileType.File}
 
+    @_permitted
     def folders(self, name: str = "") -> list[str]:
         """The directories in a directory, none where it is not there."""
         found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
+    @_permitted
     def tree(self, name: str = "") -> list[str]:
         """The files in a directory and below, by their names in this one."""
         top = self.full("").rstrip("/") + "/"
