@@ -293,6 +293,8 @@ def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
         ({"topic": "t" * 250}, {}, "offset 10: Kafka takes as a topic's name"),
         ({"partition": None}, {}, "topic orders, partition None, offset 10: partition is NULL"),
         ({"partition": -1}, {}, "topic orders, partition -1, offset 10: partition has to be from 0 to 2147483647"),
+        ({"timestamp_ms": -1}, {}, "topic orders, partition 0, offset 10: its timestamp is -1 ms, Kafka's mark for none"),
+        ({"partition_leader_epoch": -2}, {}, "topic orders, partition 0, offset 10: epoch has to be from -1 to 2147483647"),
         ({"timestamp_ms": -2}, {}, "topic orders, partition 0, offset 10: timestamp has to be from -1 to"),
         ({"headers": [{"key": None, "value": b""}]}, {}, "topic orders, partition 0, offset 10: a header without a key"),
         ({"headers": [None]}, {}, "topic orders, partition 0, offset 10: a header without a key"),
@@ -310,6 +312,44 @@ def test_rows_that_are_refused(tmp_path: Path, row: Row, options: dict[str, Any]
         write(tmp_path, [*rows_of(10), bad], batchBytes=200, **options)
     assert sentence in str(caught.value)
     assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("tasks", [[2], [1, 1], [1, 0, 3]])
+def test_offsets_that_are_assigned_beyond_the_last(tmp_path: Path, tasks: list[int]) -> None:
+    plain = [{"topic": "orders", "partition": 0, "value": b"v"}]
+    write(tmp_path / "one", plain, offsets="assign", startingOffset=2**63 - 2)
+    assert [row["offset"] for row in read(tmp_path / "one")] == [2**63 - 2]
+    with pytest.raises(
+        ValueError, match=f"offset {2**63 - 2} is the last one, and the rows come to {2**63 - 3 + sum(tasks)}"
+    ):
+        write(tmp_path, *(batch(plain * 3).slice(0, n) for n in tasks), offsets="assign", startingOffset=2**63 - 2)
+
+
+def test_a_row_without_an_offset_among_rows_that_have_one(tmp_path: Path) -> None:
+    """In whichever task, and partition, it is."""
+    first, second = ({"topic": "orders", "partition": 0, "offset": offset, "value": b"v"} for offset in (0, None))
+    for tasks in ([[first, second]], [[second]], [[first], [second]], [[first, second | {"partition": 1}]]):
+        with pytest.raises(
+            ValueError, match=r"^kafka_log cannot write topic orders, partition ., offset None: offset is NULL"
+        ):
+            write(tmp_path, *tasks)
+    assert files(tmp_path) == {}
+
+
+def test_null_is_the_default_of_a_row(tmp_path: Path) -> None:
+    """Of a leader epoch, none; of a type of timestamps, CreateTime; the rows beside it keep their own."""
+    row = {"topic": "orders", "partition": 0, "timestamp_ms": 5, "value": b"v"}
+    write(
+        tmp_path,
+        [
+            row | {"offset": 0, "partition_leader_epoch": 3, "timestamp_type": "LogAppendTime"},
+            row | {"offset": 1, "partition_leader_epoch": None, "timestamp_type": None},
+        ],
+    )
+    assert [(one["value"], one["partition_leader_epoch"], one["timestamp_type"]) for one in read(tmp_path)] == [
+        (b"v", 3, "LogAppendTime"),
+        (b"v", -1, "CreateTime"),
+    ]
 
 
 def test_offsets_of_two_tasks_overlap(tmp_path: Path) -> None:
@@ -330,6 +370,9 @@ def test_offsets_of_two_tasks_overlap(tmp_path: Path) -> None:
         ({"topic": pa.int32()}, {}, "kafka_log takes topic STRING, got int32"),
         ({"timestamp": pa.timestamp("us")}, {}, "kafka_log takes timestamp TIMESTAMP, got timestamp[us]"),
         ({"topic": pa.string()}, {"compression": "brotli"}, "kafka_log takes compression none or gzip or snappy or lz4 or"),
+        ({}, {"leaderEpoch": "2147483648"}, "kafka_log takes leaderEpoch a whole number from 0 to 2147483647, got '2147483648'"),
+        ({}, {"startingOffset": f"{2**63 - 1}"}, f"kafka_log takes startingOffset a whole number from 0 to {2**63 - 2}, got"),
+        ({}, {"startingOffset": "-1"}, "kafka_log takes startingOffset a whole number from 0 on, got '-1'"),
         ({}, {"topic": "a/b"}, "kafka_log takes topic a topic's name: up to 249 letters, digits, dots,"),
         ({}, {"segmentBytes": "4g"}, "kafka_log takes segmentBytes a size of up to 2147483647 bytes, which is what an index can"),
         ({}, {"mode": "x"}, "kafka_log has no option mode: it takes path, topic, partition, compression"),
