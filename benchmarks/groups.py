@@ -22,6 +22,7 @@ GROUPS = (
     "tiers",
     "way_back",
     "sql",
+    "changes",
     "pandas_interface",
     "cold",
     "ready",

@@ -1,0 +1,85 @@
+"""Changes out of messages against ``from_json``, the table now against one aggregate, the table kept against ``MERGE``."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkwire
+from benchmarks.debezium import COLUMNS, IN_SQL, by_hand, discarded, messages
+from benchmarks.report import Row, no_slower, table
+from benchmarks.sql import local_spark
+from benchmarks.timing import Timing, interleave
+from tests.integration.packages import DELTA, run_python
+
+KEYS = IN_SQL // 4
+"""of the table: each has four changes"""
+
+
+def rows() -> list[Row]:
+    """The claims about change tables."""
+    with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
+        found = [*message_rows(spark, folder), *current_rows(spark, folder)]
+    return [*found, merge_row()]
+
+
+def message_rows(spark: SparkSession, folder: str) -> list[Row]:
+    path = f"{folder}/messages.parquet"
+    values = pa.table({"offset": pa.array(range(IN_SQL)), "value": messages(IN_SQL)})
+    pq.write_table(values, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
+    records = spark.read.parquet(path)
+    records.createOrReplaceTempView("messages")
+    changes = sparkwire.changes(records, format="debezium", table="public.orders", columns=COLUMNS, keys="id")
+    times = interleave({"ours": discarded(changes), "from_json": discarded(by_hand(spark))}, rounds=5, warm=1)
+    work = "SQL, 1 M messages of Debezium: the changes of one table"
+    return [no_slower(work, times["ours"], "from_json", times["from_json"], 1)]
+
+
+def typed_changes(spark: SparkSession, changes: int) -> DataFrame:
+    """Four changes of each key, the last of which deletes every eighth row; as `sparkwire.changes` gives them."""
+    return spark.range(changes).selectExpr(
+        f"CASE WHEN id < {KEYS} THEN 'INSERT' WHEN id >= {3 * KEYS} AND id % 8 = 0 THEN 'DELETE' ELSE 'UPDATE' END AS _op_",
+        "id AS _order_",
+        "timestamp_micros(1714557600000000 + id) AS _time_",
+        "'public.orders' AS _table_",
+        f"id % {KEYS} AS id",
+        "concat('customer ', id) AS name",
+        "id % 9973 / 100D AS amount",
+        "timestamp_micros(1590315269000000 + id) AS created",
+    )
+
+
+def current_rows(spark: SparkSession, folder: str) -> list[Row]:
+    typed_changes(spark, IN_SQL).write.parquet(f"{folder}/changes")
+    changes = spark.read.parquet(f"{folder}/changes")
+    bare = changes.selectExpr("id", "_order_", "struct(_op_, name, amount, created, _order_, _time_) AS row")
+    bare = (
+        bare.groupBy("id")
+        .agg(F.max_by("row", "_order_").alias("newest"))
+        .selectExpr("id", "newest.*")
+        .where("_op_ <> 'DELETE'")
+    )
+    now = sparkwire.current(changes, "id")
+    times = interleave({"ours": discarded(now), "max_by": discarded(bare)}, rounds=5, warm=1)
+    return [no_slower("SQL, 1 M typed changes: the table now", times["ours"], "max_by alone", times["max_by"], 1.5)]
+
+
+def merge_row() -> Row:
+    """Into a table of Delta, by a process whose Spark has it."""
+    [said] = [line for line in run_python(DELTA, "-m", "benchmarks.changes_merge").splitlines() if line[:1] == "{"]
+    times = {name: Timing(tuple(samples)) for name, samples in json.loads(said).items()}
+    work = "100,000 changes into a table of Delta with 250,000 rows"
+    return no_slower(work, times["ours"], "a MERGE by hand", times["by hand"], 1.3)
+
+
+def main() -> None:
+    print(table(rows()))
+
+
+if __name__ == "__main__":
+    main()
