@@ -208,6 +208,8 @@ def row_fields(text: str) -> list[dict[str, Any]] | None:
         return None
     named = {field["field"]: field for field in fields}
     image = named.get("after") or named.get("before")
+    if image is None and "op" in named and named.get("source", {}).get("type") == "struct":
+        return None  # a logical message has no row
     if image is None or not ({"op", "source"} & named.keys()):
         return [field for field in fields if not is_added(field["field"])]
     inner = image.get("fields")
