@@ -134,14 +134,16 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
         )
     if HIDDEN in given:
         _refuse_first(
-            rows, given[HIDDEN].is_valid(), f"{HIDDEN} says that its transaction is not committed: leave it out"
+            rows,
+            given[HIDDEN].is_valid(),
+            f"{HIDDEN} says that its transaction, or one before it, is not committed: read with isolationLevel => read_committed",
         )
     elif "is_transactional" in given and not write.committed:
         _refuse_first(
             rows,
             given["is_transactional"].fill_null(False),
-            "it is part of a transaction, which may be aborted or open: read the log with isolationLevel => read_committed, or "
-            f"with the column {HIDDEN}, and leave out the rows that have one",
+            "it is part of a transaction, which may be aborted or open: end open ones, and read the log with isolationLevel => "
+            "read_committed",
         )
 
 
