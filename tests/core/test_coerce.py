@@ -79,9 +79,9 @@ def test_a_column_may_be_left_out() -> None:
     function = Function("f(a INT, b INT = NULL) -> INT", "", decoder, "")
     one, none = pa.array([1, 2], pa.int32()), pa.array([None, 3], pa.int32())
     assert function.decode(one).to_pylist() == [1, 2]
-    assert function.decode(one, none).to_pylist() == [None, 2]
-    assert function.decode(one, b=none).to_pylist() == [None, 2]
-    assert function.decode(one, pa.nulls(2)).to_pylist() == [None, None]
-    assert seen == ["left out", "given", "given"]
+    assert function.decode(one, none).to_pylist() == [1, 2]
+    assert function.decode(none, b=one).to_pylist() == [None, 3]
+    assert function.decode(one, pa.nulls(2)).to_pylist() == [1, 2]
+    assert seen == ["left out", "given", "given", "given"]
     with pytest.raises(TypeError, match=r"f\(\) expected \(a INT, b INT = NULL\), got \(b => INT\)"):
         function.decode(b=one)
