@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyarrow import fs
 
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job import recover
+from sparkwire.core.sources.job_file import SIDE
+from sparkwire.core.sources.partition_versions import Unfinished
+from sparkwire.core.sources.storage import listed
+from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.files.remote import forget_manifests
 from sparkwire.kafka.files.seek import PAGE
 from tests.integration.object_store import Server, running_store
@@ -18,7 +27,12 @@ from tests.kafka.test_remote import options_of
 from tests.kafka.test_write_log import read, rows_of, write
 from tests.support import kafka_cases as golden
 from tests.support import kafka_tiered as tiered
+from tests.support.faults import Gone
+from tests.support.unfinished import DEAD
+from tests.support.writer_chaos import Job, Versions, WriterChaos
 
+STEPS = 8
+"""at which a job is interrupted"""
 NAMES = ("00000000000000000100", "00000000000000000494")
 
 
@@ -140,3 +154,93 @@ def test_a_busy_store_is_asked_again_and_never_read_as_empty(server: Server, tmp
             rows(uri)
     finally:
         server.faults[0] = 0
+
+
+@contextmanager
+def ends_at(step: int) -> Iterator[list[str]]:
+    """A process that ends before a change of the store of this number: nothing that it still tries has an effect."""
+    done: list[str] = []
+
+    def counted(name: str) -> Callable[..., Any]:
+        original = getattr(Folder, name)
+
+        def call(self: Folder, *arguments: Any) -> Any:
+            done.append(name)
+            if len(done) > step:
+                raise Gone
+            return original(self, *arguments)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("create", "move", "remove", "remove_tree"):
+            patch.setattr(Folder, name, counted(name))
+        yield done
+
+
+@pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "append"])
+def test_a_job_in_a_bucket_is_interrupted(server: Server, overwrite: bool) -> None:
+    """A reader sees one version, or who is unfinished; once it is recovered or run again, all rows."""
+    server.bucket("interrupted")
+    old: Versions = {f"orders-{k}": ((0, f"old {k}"), (1, "old")) for k in range(2)}
+    new: Versions = {f"orders-{k}": ((2, f"new {k}"),) for k in range(2)}
+    second = Job(new, overwrite, once="it")
+    after = second.after(old, {})
+    told = 0
+    for step in steps_of(server, old, second):
+        chaos = BucketChaos(f"s3://interrupted/{overwrite}-{step}{server.query}")
+        chaos.write(Job(old, True))
+        with ends_at(step), suppress(Gone, Unfinished):
+            chaos.write(second, owner=DEAD)
+        refused = chaos.refusal()
+        if refused:
+            told += 1
+            assert re.fullmatch(
+                r"\S+: job \w+ \(since .*\) was interrupted while it replaced orders-\d.*\. "
+                r"Run: python -m sparkwire recover \S+",
+                refused,
+            )
+        else:
+            assert chaos.read() in (old, after), step
+        if step % 2:
+            recover(chaos.path)
+            assert chaos.read() in (old, after), step
+        chaos.write(second)
+        assert chaos.read() == after, step
+        assert not any(f"/{SIDE}/" in file.path for file in listed(chaos.path).files), step
+    assert 0 < told < STEPS
+
+
+def steps_of(server: Server, old: Versions, job: Job) -> list[int]:
+    """The numbers of changes that a job makes, as many as are tried."""
+    chaos = BucketChaos(f"s3://interrupted/trial-{job.overwrite}{server.query}")
+    chaos.write(Job(old, True))
+    with ends_at(sys.maxsize) as done:
+        chaos.write(job)
+    return [len(done) * k // STEPS for k in range(STEPS)]
+
+
+class BucketChaos(WriterChaos):
+    """The same jobs in a bucket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(Path(), 0)
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def read(self) -> Versions:
+        found: Versions = self.form.read(self.path)
+        return found
+
+    def refusal(self) -> str:
+        """What a reader of the partitions is told."""
+        try:
+            kafka_log.plan(kafka_log.query({"path": self.path.replace("?", "/orders-*?", 1)}))
+        except ValueError as refused:
+            with pytest.raises(ValueError, match="was interrupted"):
+                self.read()
+            return str(refused)
+        return ""

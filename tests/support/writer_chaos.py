@@ -185,6 +185,11 @@ class WriterChaos:
         """calls that jobs of each kind have made"""
         self.what = ""
 
+    @property
+    def path(self) -> str:
+        """As options name it."""
+        return str(self.top)
+
     def run(self, steps: int) -> Counter[str]:
         """Take steps; the message of an AssertionError has what is needed to do it again."""
         compile_kernels(self.form)
@@ -229,7 +234,7 @@ class WriterChaos:
     def write(self, job: Job, during: Callable[[], None] = lambda: None, owner: Process | None = None) -> None:
         """A task for each partition, and the end; ``during``: what happens between them."""
         batches = [self.form.batch(name, rows, job) for name, rows in job.rows.items()]
-        given = {"path": str(self.top)} | self.form.options(job) | ({"jobId": job.once} if job.once else {})
+        given = {"path": self.path} | self.form.options(job) | ({"jobId": job.once} if job.once else {})
         sink, name = self.form.sink, uuid.uuid4().hex[:12]
         asked = sink.write_of(given, batches[0].schema, job.overwrite)
         sink.begin(asked, name, owner)
@@ -350,7 +355,7 @@ class WriterChaos:
         """Another try of the first task, of a job that is still at work, dies."""
         name, rows = next(iter(job.rows.items()))
         batch = self.form.batch(name, rows, job)
-        given = {"path": str(self.top)} | self.form.options(job)
+        given = {"path": self.path} | self.form.options(job)
         asked = self.form.sink.write_of(given, batch.schema, job.overwrite)
         [mine] = [one for one in jobs_in(Folder(str(self.top))) if self.is_mine(one)]
 
