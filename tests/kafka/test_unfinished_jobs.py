@@ -65,11 +65,12 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("step", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_reader_is_told(form: str, step: float, exchanges: bool, quick_path: Path) -> None:
-    """Of the directory, and of each partition of it."""
+    """Of the directory, of each partition of it, and of a glob over partitions."""
     chaos = half_done(quick_path, form, step, exchanges)
     for source, reader in READERS.items():
         if form.partition(",")[0] in source:
-            for path in {quick_path, *(quick_path / name for name in chaos.form.names)}:
+            globs = [quick_path / "o*"] if "" not in chaos.form.names else []
+            for path in {quick_path, *(quick_path / name for name in chaos.form.names), *globs}:
                 with pytest.raises(ValueError, match=sentence(quick_path)):
                     reader(str(path))
 

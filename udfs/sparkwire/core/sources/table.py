@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeVar
 
 import pyarrow as pa
@@ -101,14 +102,21 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
         try:
             found = listed(path) if needed is None else listed(path, needed)
         except FileNotFoundError:
-            for top in () if is_glob(place.path) else (place.path, place.path.rpartition("/")[0]):
-                refuse_unfinished(Folder(f"{place.root}{top or '/'}{place.query}"))
+            for top in _above(place.path):
+                refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
             raise
         for top in _tops(place, found.files):
             refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
         if found.is_current():  # no job has been at work, and done, between the two
             break
     return found.files, found.single
+
+
+def _above(path: str) -> list[str]:
+    """The directories in which what is not there may lie aside."""
+    parts = path.split("/")
+    fixed = list(takewhile(lambda part: not is_glob(part), parts))
+    return ["/".join(fixed[:k]) or "/" for k in {len(fixed), min(len(fixed), len(parts) - 1)}]
 
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
