@@ -50,7 +50,7 @@ def test_the_sums_of_the_page() -> None:
     thrown = {file: found.pop("no bytes at all") + found.pop("an unknown version") for file, found in sums.items()}
     totals = [(len(damaged(file)), sum(sums[file].values()), thrown[file]) for file in DAMAGED]
     assert totals == [(1666, 94, 107), (2760, 545, 130)]
-    for number in ("1,666", "for 94", "2,760", "for 545", "107 and 130"):
+    for number in ("for 94 of 1,666", "for 545 of 2,760", "107 and 130"):
         assert number in PAGE
 
 
@@ -116,7 +116,7 @@ def expected_difference(record: Damaged) -> tuple[str, str, str | None] | None:
     if data[0] not in (0, 2):
         return "an unknown version", "ERR", "BAD_MAGIC"
     if java["kind"] == "wrongOrder":
-        return "the other byte order than Java was given", "OK", None
+        return "not the byte order that Java was configured with", "OK", None
     if data[0] == 2 and len(data) >= 45:
         order: Literal["big", "little"] = "big" if java["order"] == "BIG_ENDIAN" else "little"
         magic, header_length, length = (int.from_bytes(data[at : at + 4], order, signed=True) for at in (1, 5, 17))

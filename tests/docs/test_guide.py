@@ -121,7 +121,7 @@ def test_questions_to_a_clusters_disk(
         "'payments'": "'g8.meta-0'",
     }
     page = (DOCS / "guide/kafka-storage.md").read_text("utf-8")
-    _, _, section = page.partition("## A partition as a picture")
+    _, _, section = page.partition("## Draw a partition")
     section, _, _ = section.partition("## `__consumer_offsets`")
     names: dict[str, Any] = {"spark": spark, "sparkwire": sparkwire}
     monkeypatch.chdir(tmp_path)
