@@ -29,6 +29,7 @@ kernels: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tools.prose
 	$(BIN)/codespell *.md .github docs udfs tests tools benchmarks sql
 	$(BIN)/yamllint .github mkdocs.yml .pre-commit-config.yaml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml

@@ -1,7 +1,8 @@
 """Check the plain English of pages, docstrings, comments and messages: ``python -m tools.prose``.
 
-House words are errors where a change adds one: `house_words.tsv` has a pattern a line, the field's word for it, and how often it
-still stands. ``--lower`` writes lower numbers after a clean-up. Long sentences and passives are figures, for a person to look at.
+`house_words.tsv` has a pattern on each line, the field's word for it, and how often it still occurs. The patterns ``*.md`` and
+``*.py`` count sentences that are too long. A change that raises a number is an error. ``--lower`` lowers the numbers after a
+clean-up. Passives are only counted.
 """
 
 from __future__ import annotations
@@ -37,15 +38,17 @@ class Text(NamedTuple):
 
 
 class HouseWord(NamedTuple):
-    """A word that this project used and the field does not."""
+    """A word that this project used and the field does not; or, for the pattern ``*.md``, the long sentences of such files."""
 
     pattern: str
     instead: str
     known: int
-    """how often it may stand until it is replaced"""
+    """how often it may occur until it is replaced"""
 
     def found(self, texts: list[Text]) -> list[str]:
-        """Where it stands."""
+        """Where it occurs."""
+        if self.pattern.startswith("*"):
+            return _long_sentences(self.pattern[1:], texts)
         regex = re.compile(rf"(?<![\w.])(?:{self.pattern})(?!\w)", re.IGNORECASE)
         return [
             f"{each.file}:{each.line + each.text.count(chr(10), 0, match.start())}: {match.group()}"
@@ -103,8 +106,19 @@ def sentences(text: str) -> list[list[str]]:
     return [words for words in parts if len(words) > 2]
 
 
+def _long_sentences(suffix: str, texts: list[Text]) -> list[str]:
+    """The file and first line of the text, and the first words, of each long sentence."""
+    return [
+        f"{each.file}:{each.line}: {' '.join(words[:5])} …"
+        for each in texts
+        if each.file.endswith(suffix)
+        for words in sentences(each.text)
+        if len(words) > LONGEST
+    ]
+
+
 def new_house_words(all_texts: list[Text]) -> list[str]:
-    """A line for each house word that stands more often than its row allows."""
+    """A line for each house word that occurs more often than its row allows."""
     lines = []
     for word in house_words():
         found = word.found(all_texts)
