@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,41 @@ def test_a_view_in_sql(spark: SparkSession, broker: Path) -> None:
     )
     found = spark.sql("SELECT topic, partition, min(offset), max(offset), count(*) FROM orders GROUP BY ALL").collect()
     assert [tuple(row) for row in found] == [("orders", 1, 400, 519, 120)]
+
+
+def test_a_view_is_fixed_when_it_is_first_read(spark: SparkSession, broker: Path, tmp_path: Path) -> None:
+    """A new view sees new files. So does a filter that Spark pushes down, because Spark then plans the source again."""
+    segment = next((broker / "orders-1").glob("*.log"))
+
+    def add(partition: int) -> None:
+        (tmp_path / f"orders-{partition}").mkdir()
+        shutil.copy(segment, tmp_path / f"orders-{partition}")
+
+    def partitions(where: str = "") -> int:
+        return int(spark.sql(f"SELECT count(DISTINCT partition) FROM fixed {where}").first()[0])
+
+    add(0)
+    create = f"CREATE OR REPLACE TEMPORARY VIEW fixed USING kafka_log OPTIONS (path '{tmp_path}')"
+    spark.sql(create)
+    assert partitions() == 1
+    add(1)
+    spark.sql("REFRESH TABLE fixed")
+    assert partitions() == 1
+    spark.sql(create)
+    assert partitions() == 2
+    if spark.version >= "4.1":
+        add(2)
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        try:
+            assert partitions("WHERE offset >= 0") == 3
+        finally:
+            spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+@pytest.mark.parametrize("where", ["OPTIONS (path '{path}')", "LOCATION '{path}'"])
+def test_a_permanent_table_is_rejected(spark: SparkSession, broker: Path, where: str) -> None:
+    with pytest.raises(AnalysisException, match=r"cannot be a permanent table.*use CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE permanent USING kafka_log {where.format(path=broker)}")
 
 
 def test_columns_and_schemas(spark: SparkSession, broker: Path) -> None:

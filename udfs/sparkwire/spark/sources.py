@@ -118,6 +118,11 @@ class FileSource(DataSource):  # type: ignore[misc]
         return cls.files.NAME
 
     def schema(self) -> StructType:
+        if {"owner", "provider"} <= {name.lower() for name in self.options}:  # properties that CREATE TABLE adds
+            raise ValueError(
+                f"{self.name()} cannot be a permanent table, because Spark passes a table's options to no Python data source: "
+                f"use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
+            )
         query = self.files.query(self.options)
         self.files.found(query)
         spare_what_is_loaded()
