@@ -262,19 +262,24 @@ class WriterChaos:
         # In a process of its own, which ends: what a refusal left is then a lock of the dead.
         code = self.child(first, "job", fault)
         after = job.after(self.now, self.ends)
-        self.look(
+        found = self.look(
             {name: {after[name]} if code == 0 else {self.now.get(name, ()), after[name]} for name in job.rows}, code
         )
+        if found is not None:  # a reader that is not refused sees no half of a job either
+            self.check_whole(found, after)
         if code == 0:
             self.is_now(after)
-        if code != 0 and self.chance.random() < 0.5:
+        elif self.chance.random() < 0.5:
             self.recover()
-            found = self.read()
-            states = {found.get(name, ()) == after[name] for name in job.rows if after[name] != self.now.get(name, ())}
-            assert len(states) <= 1, "a job is done or it is not"
+            self.check_whole(self.read(), after)
             self.seen["recovered"] += 1
         if code != 0 or (job.once and self.chance.random() < 0.5):
             self.again(job, after)
+
+    def check_whole(self, found: Versions, after: Versions) -> None:
+        """A job is done in all of its partitions, or in none."""
+        changes = [name for name in after if after[name] != self.now.get(name, ())]
+        assert len({found.get(name, ()) == after[name] for name in changes}) <= 1, "a job is done or it is not"
 
     def again(self, job: Job, after: Versions) -> None:
         """With an id it is done once, and rows that keep their offsets are not written twice either."""
@@ -420,7 +425,7 @@ class WriterChaos:
         found: Versions = self.form.read(self.top)
         return found
 
-    def look(self, allowed: Mapping[str, set[Rows]], code: int) -> None:
+    def look(self, allowed: Mapping[str, set[Rows]], code: int) -> Versions | None:
         """Of each partition one version, or a sentence; only the versions where the writer was successful."""
         try:
             found = self.read()
@@ -428,11 +433,12 @@ class WriterChaos:
             assert code != 0, refused  # noqa: PT017
             assert f"python -m sparkwire recover {self.top}" in str(refused)  # noqa: PT017
             self.seen["refused"] += 1
-            return
+            return None
         for name in {*found, *self.now, *allowed}:
             assert found.get(name, ()) in allowed.get(name, {self.now.get(name, ())}), (
                 f"{name} has {found.get(name)}, not {self.now.get(name)}"
             )
+        return found
 
     def check(self) -> None:
         """All is there, and nothing else."""
