@@ -59,7 +59,9 @@ def test_a_directory_that_is_replaced_after_the_plan(source: Any, size: int, tmp
     tasks = source.plan(query)
     assert everything(source, query, tasks[:-1])
     exchanged(folder, new)
-    with pytest.raises(FileReplaced, match=f"{last} was replaced after this query listed it: run the query again"):
+    with pytest.raises(
+        FileReplaced, match=f"{last} was replaced after it was listed: load the path again and repeat the query"
+    ):
         everything(source, query, tasks[-1:])
 
 

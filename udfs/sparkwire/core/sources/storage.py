@@ -501,7 +501,9 @@ class OpenFile:
         listed = self.file.state
         if listed is not None and listed.is_replaced(_state_now(self.file)):
             opened.close()
-            raise FileReplaced(f"{self.file.name} was replaced after this query listed it: run the query again")
+            raise FileReplaced(
+                f"{self.file.name} was replaced after it was listed: load the path again and repeat the query"
+            )
         return opened
 
     def close(self) -> None:

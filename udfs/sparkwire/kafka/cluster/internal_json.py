@@ -92,7 +92,8 @@ def _names() -> tuple[tuple[str, ...], Ints]:
 def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
     """STRUCT of type, version, key, value and error; NULL for no topic, and where there is nothing that names a message."""
     encoded = pc.dictionary_encode(topic)
-    known = [mirror_records.kind_of(name) for name in encoded.dictionary.to_pylist()]
+    names = (name.decode("utf-8", "replace") for name in encoded.dictionary.cast(pa.binary()).to_pylist())
+    known = [mirror_records.kind_of(name) for name in names]
     kinds = np.array([*known, -1], np.int64)[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
     mirrors = np.flatnonzero(kinds >= 0)
     if not len(mirrors):

@@ -64,9 +64,9 @@ _KINDS: Final = (
 )
 
 
-def kind_of(topic: str | None) -> int:
+def kind_of(topic: str) -> int:
     """Which kind of records a topic has, -1 for none of MirrorMaker's."""
-    return next((k for k, kind in enumerate(_KINDS) if topic is not None and kind.topic.fullmatch(topic)), -1)
+    return next((k for k, kind in enumerate(_KINDS) if kind.topic.fullmatch(topic)), -1)
 
 
 def read(kind: int, key: bytes | None, value: bytes | None) -> Mapping[str, Any] | None:
