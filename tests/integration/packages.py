@@ -27,6 +27,17 @@ KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "4.0.
 
 def run_python(package: Package, *arguments: str) -> str:
     """Output of a child whose Spark has the package; fails with what it wrote to stderr."""
+    command, environment = python(package)
+    child = subprocess.run(
+        [*command, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if child.returncode != 0:
+        raise AssertionError(f"exit {child.returncode}: {child.stderr[-3000:]}")
+    return child.stdout
+
+
+def python(package: Package) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment of a Python whose Spark has the package."""
     [environment] = [environment for environment in matrix.ENVIRONMENTS if environment.spark == package.spark]
     missing = matrix.install(environment)
     if missing:
@@ -40,9 +51,4 @@ def run_python(package: Package, *arguments: str) -> str:
         "PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell",
         "TZ": "UTC",
     }
-    child = subprocess.run(
-        [python, *arguments], env=os.environ | settings, cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if child.returncode != 0:
-        raise AssertionError(f"exit {child.returncode}: {child.stderr[-3000:]}")
-    return child.stdout
+    return [python], os.environ | settings

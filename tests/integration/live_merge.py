@@ -1,0 +1,64 @@
+"""Keeps a table up to date with what Debezium says in a topic, as a process of its own that may be killed.
+
+    python -m tests.integration.live_merge parquet|delta|iceberg DIRECTORY
+
+DIRECTORY has ``topic``, the name of a partition's directory, and ``columns``, those of the table in JSON. The file ``runs`` says
+that the query runs. When there is a file ``end`` the process merges what is there, writes the table's rows to ``rows`` and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import sparkwire
+from tests.integration.merge_table import DELTA, ICEBERG
+
+_LOOKS_EVERY = 0.5  # [s]
+
+
+def main(kind: str, directory: str) -> None:
+    place = Path(directory)
+    settings = {
+        **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
+        "spark.sql.catalog.lake.warehouse": f"{place}/lake",
+        "spark.sql.warehouse.dir": f"{place}/warehouse",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    target = {"delta": f"delta.`{place}/table`", "iceberg": "lake.shop.orders", "parquet": f"{place}/table"}[kind]
+    if kind == "iceberg":
+        spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    records = spark.readStream.format("kafka_log").load((place / "topic").read_text())
+    changes = sparkwire.changes(
+        records,
+        format="debezium",
+        table="shop.orders",
+        key="key",
+        headers="headers",
+        columns=json.loads((place / "columns").read_text()),
+    )
+    query = sparkwire.merge(changes, target, ["shop", "id"], checkpoint=f"{place}/checkpoint")
+    assert query is not None
+    (place / "runs").touch()
+    while not (place / "end").exists():
+        query.awaitTermination(_LOOKS_EVERY)
+    query.processAllAvailable()
+    query.stop()
+    rows = [row.asDict() for row in sparkwire.merged(spark, target).collect()]
+    (place / "rows").write_bytes(pickle.dumps(rows))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,101 @@
+"""A real PostgreSQL server: made, started and stopped; its port on the loopback alone, its log ready for logical decoding."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+_PLACES = "/usr/lib/postgresql"
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "wal_level": "logical",
+    "fsync": "off",
+    "timezone": "UTC",
+    "shared_buffers": "16MB",
+}
+
+
+class Postgres(NamedTuple):
+    """A running server."""
+
+    programs: Path
+    port: int
+
+    def run(self, sql: str) -> list[str]:
+        """Run statements, each on its own unless they say ``BEGIN``; the lines of what they answer."""
+        psql = self._psql("--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1")
+        done = subprocess.run(psql, input=sql, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table, as PostgreSQL writes them in JSON."""
+        lines = self.run(f"SELECT row_to_json(t) FROM {table} t;")
+        return [json.loads(line, parse_float=Decimal) for line in lines]
+
+    def _psql(self, *options: str) -> list[str]:
+        server = ("--host=127.0.0.1", f"--port={self.port}", "--username=postgres", "--dbname=postgres", "--no-psqlrc")
+        return [str(self.programs / "psql"), *server, *options]
+
+
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A new server, until the context ends.
+
+    It does not run as root, and nobody else reads pytest's own directories: it has one of its own.
+    """
+    programs = _programs()
+    user = "postgres" if os.geteuid() == 0 else None
+    with tempfile.TemporaryDirectory(prefix="sparkwire-postgres-") as place:
+        if user:
+            os.chown(place, pwd.getpwnam(user).pw_uid, -1)
+        data, log, port = Path(place, "data"), Path(place, "log"), _free_port()
+        initdb = ("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+        settings = " ".join(f"-c {name}='{value}'" for name, value in (_SETTINGS | {"port": str(port)}).items())
+        control = ("pg_ctl", "--wait", f"--pgdata={data}")
+        _call(programs, user, place, *initdb, f"--pgdata={data}")
+        _call(programs, user, place, *control, f"--log={log}", f"--options={settings}", "start")
+        try:
+            yield Postgres(programs, port)
+        finally:
+            _call(programs, user, place, *control, "--mode=immediate", "stop")
+
+
+def _call(programs: Path, user: str | None, place: str, program: str, *arguments: str) -> None:
+    command = [str(programs / program), *arguments]
+    # A server keeps what it was started with: output to a pipe would not end.
+    with Path(place, "said").open("w+") as said:
+        done = subprocess.run(command, cwd=place, user=user, stdout=said, stderr=subprocess.STDOUT, check=False)
+        said.seek(0)
+        assert done.returncode == 0, said.read()
+
+
+def _programs() -> Path:
+    """The folder of a server's programs; Debian has one for each version."""
+    found = shutil.which("initdb")
+    places = [Path(found).resolve()] if found else sorted(Path(_PLACES).glob("*/bin/initdb"))
+    if not places:
+        pytest.fail(
+            "make integration could not get PostgreSQL: there is no initdb here; install the package postgresql-15",
+            pytrace=False,
+        )
+    return places[-1].parent
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
