@@ -20,6 +20,8 @@ from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Of a log that has a few commits: the default is 50 tasks each time that a table is looked at.
+    "spark.databricks.delta.snapshotPartitions": "1",
 }
 ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
