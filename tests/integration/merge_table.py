@@ -65,6 +65,9 @@ def main(kind: str, directory: str) -> None:
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
         "spark.sql.shuffle.partitions": "2",
+        # A few hundred rows: compiling a plan takes longer than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
     }
