@@ -108,10 +108,11 @@ def test_a_stream_that_fails_and_goes_on(spark: SparkSession, tmp_path: Path, mo
     assert len(list((tmp_path / "table" / "versions").iterdir())) <= 3
 
 
-def test_readers_see_whole_versions(spark: SparkSession, tmp_path: Path) -> None:
-    """The small file names the newest; the one before is still there."""
+def test_readers_see_whole_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small file names the newest; the one before is still there. A relative path is below Python's directory."""
     target = tmp_path / "table"
-    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10)), target, "id")
+    monkeypatch.chdir(tmp_path)
+    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10)), "./table", "id")
     first = (target / "_latest").read_text().strip()
     sparkwire.merge(simple(spark, ("UPDATE", 2, 1, 20), ("INSERT", 3, 2, 30)), target, "id")
     second = (target / "_latest").read_text().strip()

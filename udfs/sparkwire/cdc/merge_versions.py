@@ -12,7 +12,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import socket
 import uuid
 from collections.abc import Iterator, Mapping
@@ -27,16 +26,14 @@ ROWS, DELETED, TRUNCATED = "rows", "deleted", "truncated"
 """parts of a version: the table, and what keeps late changes from coming back: deleted rows, and the last TRUNCATE"""
 _LOCK, _VERSIONS, _DETAILS = "_lock", "versions", "details.json"
 _KEPT: Final = 3
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class MergeFolder(Folder):
     """The directory of a merged table."""
 
     def __init__(self, path: str) -> None:
-        # Spark may have another working directory than Python.
-        self.path = path.rstrip("/") if _SCHEME.match(path) else str(Path(path).absolute())
-        super().__init__(self.path)
+        super().__init__(path)
+        self.path = path.rstrip("/")
 
     def newest(self) -> str | None:
         """The folder of the newest version, relative; None before the first.

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkwire.cdc.change_columns import BEFORE, UNAVAILABLE
 from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.storage import place_of
 from sparkwire.spark.current import ChangedTable
 from sparkwire.spark.merge_directory import merge_into_directory, merged_directory
 from sparkwire.spark.merge_table import TableTarget, merge_into_table
@@ -61,7 +62,7 @@ def merge(
     schema = changes.schema
     marked = {name: schema[name].metadata for name in (BEFORE, UNAVAILABLE) if name in schema.names}
     step = Merge(
-        fspath(target),
+        _named(target),
         None if given is None else tuple(given),
         deletes == "keep",
         {name: metadata for name, metadata in marked.items() if metadata},
@@ -80,6 +81,13 @@ def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
     step(batch, number)
 
 
+def _named(target: str | PathLike[str]) -> str:
+    """The target as Spark finds it: a relative path is below Python's working directory, which may be another than Spark's."""
+    name = fspath(target)
+    has_scheme = ":" in name.partition("/")[0]
+    return name if has_scheme or "`" in name or "/" not in name else place_of(name).path
+
+
 def _is_directory(target: str) -> bool:
     """Whether a target is a directory of Parquet, which has a slash in its name; a table of Delta there is none."""
     return "/" in target and "`" not in target and not _is_delta(target)
@@ -95,5 +103,5 @@ def _table(target: str) -> TableTarget:
 
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
     """See ``sparkwire.merged``."""
-    name = fspath(target)
+    name = _named(target)
     return merged_directory(spark, name) if _is_directory(name) else spark.table(_table(name).name)
