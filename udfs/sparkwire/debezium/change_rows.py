@@ -32,6 +32,7 @@ from sparkwire.debezium.layout import (
     DELETE,
     INSERT,
     OPERATION_NAMES,
+    POSITION_FIELDS,
     READ,
     TRUNCATE,
     UNAVAILABLE,
@@ -269,7 +270,7 @@ def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | Non
 
 def _positions(scan: Messages, rows: Ints) -> pa.Array:
     """Where in the log of its database each change is, by the fields that its connector has."""
-    fields = {name: scan.value(f"source.{name}").at(rows) for name in _POSITION_FIELDS}
+    fields = {name: scan.value(f"source.{name}").at(rows) for name in POSITION_FIELDS}
     texts = {name: values.texts(value) for name, value in fields.items()}
 
     def number(name: str) -> pa.Array:
@@ -296,23 +297,6 @@ def _positions(scan: Messages, rows: Ints) -> pa.Array:
     row = pc.coalesce(number("row"), number("event_serial_no"), number("ssn"))
     valid = bools_of(pc.or_(log.is_valid(), position.is_valid()))
     return struct({"log": log, "position": position, "sub_position": sub_position, "row": row}, valid)
-
-
-_POSITION_FIELDS: Final = (
-    "sequence",
-    "lsn",
-    "file",
-    "pos",
-    "row",
-    "scn",
-    "commit_scn",
-    "ssn",
-    "commit_lsn",
-    "change_lsn",
-    "event_serial_no",
-    "ord",
-    "ts_ms",
-)
 
 
 def _text_or_null(texts: pa.Array) -> pa.Array:

@@ -7,18 +7,7 @@ from typing import Final, NamedTuple
 
 from sparkwire.kernels.json_scan import paths
 
-_SOURCE: Final = (
-    "connector",
-    "db",
-    "keyspace",
-    "database_id",
-    "schema",
-    "table",
-    "collection",
-    "snapshot",
-    "ts_ms",
-    "ts_us",
-    "ts_ns",
+POSITION_FIELDS: Final = (
     "sequence",
     "lsn",
     "file",
@@ -31,6 +20,21 @@ _SOURCE: Final = (
     "change_lsn",
     "event_serial_no",
     "ord",
+    "ts_ms",
+)
+"""fields of ``source`` that say where a change is in the log of its database, whatever the connector"""
+_SOURCE: Final = (
+    "connector",
+    "db",
+    "keyspace",
+    "database_id",
+    "schema",
+    "table",
+    "collection",
+    "snapshot",
+    "ts_us",
+    "ts_ns",
+    *POSITION_FIELDS,
 )
 """fields of ``source``, whatever the connector"""
 
