@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructType
 
 from benchmarks.report import Row, below, faster, no_slower, table
-from benchmarks.sql import local_spark
+from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS, avro
 from sparkwire.avro.arrow_columns import decode, plan
@@ -311,11 +311,6 @@ def spark_from_avro(column: str) -> Any:
     from pyspark.sql.avro.functions import from_avro
 
     return from_avro(column, json.dumps(FLAT), {"mode": "PERMISSIVE"})
-
-
-def discarded(df: Any) -> Callable[[], object]:
-    """Run a query to its end, every column of every row, and keep nothing."""
-    return lambda: df.write.format("noop").mode("overwrite").save()
 
 
 def rows() -> list[Row]:

@@ -11,9 +11,9 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from benchmarks.debezium import COLUMNS, IN_SQL, by_hand, discarded, messages
+from benchmarks.debezium import COLUMNS, IN_SQL, by_hand, messages
 from benchmarks.report import Row, no_slower, table
-from benchmarks.sql import local_spark
+from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from tests.integration.packages import DELTA, run_python
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 from pyspark.sql import DataFrame
 
 from benchmarks.report import Row, below, faster, no_slower
-from benchmarks.sql import local_spark
+from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbacks, dispatch
 from sparkwire.databus.client.buffer import split
@@ -236,7 +236,7 @@ def in_spark() -> Iterator[Row]:
                 events = spark.read.parquet(folder)
                 ours, untouched = callbacks(events, tasks=4), through_python(events, tasks=4)
                 made = ours.count()
-                taken = interleave({"ours": write(ours), "untouched": write(untouched)}, rounds=3)
+                taken = interleave({"ours": discarded(ours), "untouched": discarded(untouched)}, rounds=3)
             work = f"a row of callbacks(df), windows of {window} changes of {size} B, local[2]"
             if size == 8:
                 yield below(f"{work} (1 M rows/s are 1 us)", taken["ours"].per(made / 1e6), "us", 1.0)
@@ -248,10 +248,6 @@ def through_python(events: DataFrame, tasks: int) -> DataFrame:
     """What `callbacks` cannot do without: each stream sorted in one task, its events to Python and back."""
     together = events.repartition(tasks, "stream").sortWithinPartitions("stream", "position")
     return together.mapInArrow(lambda batches: batches, events.schema)
-
-
-def write(frame: DataFrame) -> Callable[[], None]:
-    return lambda: frame.write.format("noop").mode("overwrite").save()
 
 
 def write_streams(folder: Path, events: pa.Array) -> None:

@@ -12,11 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 import sparkwire
 from benchmarks.report import Row, below, faster, no_slower, table
-from benchmarks.sql import local_spark
+from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS
 from sparkwire.core.builders import Accessor
@@ -147,7 +146,7 @@ def sql_rows() -> list[Row]:
         blobs = pa.table({"blob": messages(IN_SQL)})
         pq.write_table(blobs, path, row_group_size=IN_SQL // 8, compression="none", use_dictionary=False)
         spark.read.parquet(path).createOrReplaceTempView("messages")
-        runs = {name: discarded(spark, sql) for name, sql in queries().items()}
+        runs = {name: discarded(spark.sql(sql)) for name, sql in queries().items()}
         ours = runs.pop("ours")
         # Apart, and each once before it is timed: the slower one would let the workers of the other lie idle.
         by_path, by_schema = (
@@ -170,11 +169,6 @@ def queries() -> dict[str, str]:
         "from_json": f"SELECT {', '.join(f'm.{FIELDS[field]}' for field in SIX)} "
         f"FROM (SELECT from_json({text}, '{SCHEMA}') AS m FROM messages)",
     }
-
-
-def discarded(spark: SparkSession, sql: str) -> Callable[[], object]:
-    """Run a query to its end, every column of every row, and keep nothing."""
-    return lambda: spark.sql(sql).write.format("noop").mode("overwrite").save()
 
 
 def rows() -> list[Row]:

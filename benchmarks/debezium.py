@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from benchmarks import datahub
 from benchmarks.report import Row, no_slower, table
-from benchmarks.sql import local_spark
+from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire import FUNCTIONS
 
@@ -107,11 +107,6 @@ def sql_rows() -> list[Row]:
         runs = {"ours": discarded(typed(spark)), "from_json": discarded(by_hand(spark))}
         times = interleave(runs, rounds=5, warm=1)
     return [no_slower("SQL, 1 M messages: typed rows", times["ours"], "from_json", times["from_json"], 1)]
-
-
-def discarded(df: DataFrame) -> Callable[[], object]:
-    """Run a query to its end, every column of every row, and keep nothing."""
-    return lambda: df.write.format("noop").mode("overwrite").save()
 
 
 def rows() -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +12,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from benchmarks.kafka import log
 from benchmarks.report import Row, below, no_slower
-from benchmarks.sql import MEBIBYTE, local_spark, register_floor
+from benchmarks.sql import MEBIBYTE, discarded, local_spark, register_floor
 from benchmarks.timing import Timing, interleave
 
 CELL = 4 << 20  # [bytes]
@@ -40,8 +39,8 @@ def rows() -> list[Row]:
         few, many = resident(spark, "few"), resident(spark, "segments")
         times = interleave(
             {
-                "unchanged": discarded(spark, "SELECT unchanged(content) FROM segments"),
-                "records": discarded(spark, RECORDS.format(view="segments")),
+                "unchanged": discarded(spark.sql("SELECT unchanged(content) FROM segments")),
+                "records": discarded(spark.sql(RECORDS.format(view="segments"))),
             },
             rounds=3,
         )
@@ -64,10 +63,5 @@ def write_segments(spark: SparkSession, folder: str) -> None:
 
 def resident(spark: SparkSession, view: str) -> int:
     """Memory of the largest worker, having read all cells of a view [bytes]."""
-    discarded(spark, RECORDS.format(view=view))()
+    discarded(spark.sql(RECORDS.format(view=view)))()
     return int(spark.sql("SELECT max(resident(content)) FROM few").collect()[0][0])
-
-
-def discarded(spark: SparkSession, sql: str) -> Callable[[], object]:
-    """Run a query whose rows nobody keeps."""
-    return lambda: spark.sql(sql).write.format("noop").mode("overwrite").save()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 
-from benchmarks.kafka_sql import RECORDS, discarded, write_segments
+from benchmarks.kafka_sql import RECORDS, write_segments
 from benchmarks.report import Row, no_slower
-from benchmarks.sql import SIX, local_spark, query, write_events
+from benchmarks.sql import SIX, discarded, local_spark, query, write_events
 from benchmarks.timing import interleave
 from sparkwire.spark.udf import udf
 
@@ -27,7 +27,7 @@ def rows() -> list[Row]:
                 f"{i}, six": query(spark, ", ".join(f"max({i}_{name}(value))" for name in SIX))
                 for i in ("arrow", "pandas")
             }
-            | {f"{i}, records": discarded(spark, records[i]) for i in ("arrow", "pandas")},
+            | {f"{i}, records": discarded(spark.sql(records[i])) for i in ("arrow", "pandas")},
             rounds=5,
         )
         return [

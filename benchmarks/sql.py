@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark.sql.functions as F
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from benchmarks import databus
@@ -75,6 +75,11 @@ def local_spark() -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def discarded(df: DataFrame) -> Callable[[], object]:
+    """Run a query to its end, every column of every row, and keep nothing."""
+    return lambda: df.write.format("noop").mode("overwrite").save()
 
 
 def register_floor(spark: SparkSession) -> None:
