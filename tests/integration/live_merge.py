@@ -13,30 +13,15 @@ import pickle
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 import sparkwire
-from tests.integration.merge_table import DELTA, ICEBERG
+from tests.integration.merge_table import session
 
 _LOOKS_EVERY = 0.5  # [s]
 
 
 def main(kind: str, directory: str) -> None:
     place = Path(directory)
-    settings = {
-        **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
-        "spark.sql.catalog.lake.warehouse": f"{place}/lake",
-        "spark.sql.warehouse.dir": f"{place}/warehouse",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.ui.enabled": "false",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = session(kind, directory, **{"spark.sql.session.timeZone": "UTC"})
     target = {"delta": f"delta.`{place}/table`", "iceberg": "lake.shop.orders", "parquet": f"{place}/table"}[kind]
     if kind == "iceberg":
         spark.sql("CREATE DATABASE IF NOT EXISTS shop")

@@ -59,22 +59,30 @@ def plain(table: dict[Any, Any]) -> list[Any]:
     return sorted([*key, n, note, None if page is None else page.hex()] for key, (n, note, page) in table.items())
 
 
-def main(kind: str, directory: str) -> None:
+def session(kind: str, directory: str, **more: str) -> SparkSession:
+    """A session for a kind of table, whose warehouses are in the directory."""
     settings = {
-        **(DELTA if kind == "delta" else ICEBERG),
+        **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
         "spark.sql.shuffle.partitions": "2",
-        # A few hundred rows: compiling a plan takes longer than running it.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
+        **more,
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    return builder.getOrCreate()
+
+
+def main(kind: str, directory: str) -> None:
+    # A few hundred rows: compiling a plan takes longer than running it.
+    spark = session(
+        kind,
+        directory,
+        **{"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    )
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     for batch in cut(shuffled().delivered(), 3):
         sparkwire.merge(frame(spark, batch), "shop.shuffled")

@@ -203,56 +203,25 @@ def test_a_stream_does_not_pass_over_a_hole(golden: Path, tmp_path: Path) -> Non
 
 # -- manifests as bombs
 
+
+def chunks(original: int, whole: int, transformed: int) -> Harm:
+    """A manifest that claims chunks of one size each."""
+    index = {
+        "type": "fixed",
+        "originalChunkSize": original,
+        "originalFileSize": whole,
+        "transformedChunkSize": transformed,
+        "finalTransformedChunkSize": transformed,
+    }
+    return changed(lambda tree: tree.update(compression=True, chunkIndex=index))
+
+
 SIZES = pa.Codec("zstd").compress((1 << 22).to_bytes(4) + bytes(5) + bytes(10 << 20), asbytes=True)
 BOMBS: dict[str, Harm | bytes] = {
-    "16 TiB of empty chunks": changed(
-        lambda tree: tree.update(
-            compression=True,
-            chunkIndex={
-                "type": "fixed",
-                "originalChunkSize": 1 << 30,
-                "originalFileSize": 1 << 44,
-                "transformedChunkSize": 0,
-                "finalTransformedChunkSize": 0,
-            },
-        )
-    ),
-    "chunks of one byte": changed(
-        lambda tree: tree.update(
-            compression=True,
-            chunkIndex={
-                "type": "fixed",
-                "originalChunkSize": 1,
-                "originalFileSize": 10**9,
-                "transformedChunkSize": 1,
-                "finalTransformedChunkSize": 1,
-            },
-        )
-    ),
-    "one chunk": changed(
-        lambda tree: tree.update(
-            compression=True,
-            chunkIndex={
-                "type": "fixed",
-                "originalChunkSize": 2**31 - 1,
-                "originalFileSize": 2**31 - 1,
-                "transformedChunkSize": 100,
-                "finalTransformedChunkSize": 100,
-            },
-        )
-    ),
-    "many chunks of many bytes": changed(
-        lambda tree: tree.update(
-            compression=True,
-            chunkIndex={
-                "type": "fixed",
-                "originalChunkSize": 100 << 20,
-                "originalFileSize": 2000 << 20,
-                "transformedChunkSize": 1,
-                "finalTransformedChunkSize": 1,
-            },
-        )
-    ),
+    "16 TiB of empty chunks": chunks(1 << 30, 1 << 44, 0),
+    "chunks of one byte": chunks(1, 10**9, 1),
+    "one chunk": chunks(2**31 - 1, 2**31 - 1, 100),
+    "many chunks of many bytes": chunks(100 << 20, 2000 << 20, 1),
     "a table of sizes": changed(
         lambda tree: tree.update(
             compression=True,
