@@ -28,9 +28,8 @@ class AvroMessages:
         self, df: DataFrame, column: str, schemas: Any, wire_format: str | None, headers: str | None, of: str
     ) -> None:
         registry = Registry.of(schemas)
-        wire = wire_format or registry.wire_format
-        if wire == "databus":
-            wire = "confluent"
+        # Schemas without ids are those of Databus events by default, which no message of Debezium is.
+        wire = wire_format or ("confluent" if registry.wire_format == "databus" else registry.wire_format)
         by_headers = wire in WIRE_FORMATS and WIRE_FORMATS[wire].with_headers is not None
         self._payloads = PayloadColumn.of(df, column, registry, None, wire, headers if by_headers else None)
         self._of = of
