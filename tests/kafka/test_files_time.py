@@ -1,17 +1,19 @@
-"""Times of `kafka_log`: with a zone as written, without one in the session's, which only tasks know."""
+"""Times of `kafka_log`: each has a zone."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from sparkwire.core.sources import options
 from sparkwire.kafka.files import kafka_log, seek
 from tests.support.log_files import CREATED, entry, segment
 
-HOURS = range(200)
-START = datetime(2020, 9, 13, 12, 26, 40)  # CREATED, in UTC
+HOURS = list(range(200))
+START = datetime(2020, 9, 13, 12, 26, 40, tzinfo=UTC)  # CREATED
 
 
 @pytest.fixture(scope="module")
@@ -24,44 +26,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def offsets(path: Path, zone: str | None, **options: str) -> list[int]:
-    query = kafka_log.query({"path": str(path), "columns": "offset", **options})
+def offsets(path: Path, **given: str) -> list[int]:
+    query = kafka_log.query({"path": str(path), "columns": "offset", **given})
     return [
         offset
         for task in kafka_log.plan(query)
-        for batch in kafka_log.read(query, task, zone)
+        for batch in kafka_log.read(query, task)
         for offset in batch["offset"].to_pylist()
     ]
 
 
-ZONES = {"UTC": 0, "Z": 0, "+05:30": 5.5, "-18:00": -18, "+18:00": 18, "GMT-2": -2, "UTC+01:30": 1.5, "Asia/Tokyo": 9}
+@pytest.mark.parametrize("size", ["128m", "1"])
+@pytest.mark.parametrize("hours", [0, 5.5, -18, 9])
+def test_times_of_any_zone(hours: float, size: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seek, "PAGE", 512)
+    zone = timezone(timedelta(hours=hours))
+    for first in (0, 58, 197):
+        moment = (START + timedelta(hours=first)).astimezone(zone)
+        text, until = moment.isoformat(), (moment + timedelta(hours=29.5)).isoformat(sep=" ")
+        assert offsets(folder, startingTimestamp=text, maxSplitBytes=size) == HOURS[first:]
+        assert offsets(folder, endingTimestamp=text, maxSplitBytes=size) == HOURS[:first]
+        assert offsets(folder, startingTimestamp=text, endingTimestamp=until) == HOURS[first : first + 30]
 
 
 @pytest.mark.parametrize(
-    ("zone", "size"), [*((zone, "128m") for zone in ZONES), ("UTC", "1"), ("+05:30", "1"), ("-18:00", "1")]
+    ("text", "millis"),
+    [("1970-01-01T00:00:00.000001Z", 1), ("1969-12-31T23:59:59.999001Z", 0), ("1969-12-31T23:59:59Z", -1000)],
 )
-def test_times_without_a_zone(zone: str, size: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seek, "PAGE", 512)
-    east = timedelta(hours=ZONES[zone])
-    for day in (0, 2.4, 8.2):
-        moment = START + timedelta(days=day)
-        first, last = (
-            next((k for k in HOURS if START + timedelta(hours=k) + east >= at), 200)
-            for at in (moment, moment + timedelta(hours=30))
-        )
-        text, until = moment.isoformat(), (moment + timedelta(hours=30)).isoformat(sep=" ")
-        assert offsets(folder, zone, startingTimestamp=text, maxSplitBytes=size) == list(HOURS)[first:]
-        assert offsets(folder, zone, endingTimestamp=text, maxSplitBytes=size) == list(HOURS)[:first]
-        assert offsets(folder, zone, startingTimestamp=text, endingTimestamp=until) == list(HOURS)[first:last]
+def test_parts_of_a_millisecond_round_up(text: str, millis: int) -> None:
+    assert options.instant(text) == millis
 
 
-def test_a_zone_that_is_written(folder: Path) -> None:
-    moment = (START + timedelta(hours=50)).replace(tzinfo=UTC).astimezone(timezone(timedelta(hours=-7)))
-    assert offsets(folder, "Asia/Tokyo", startingTimestamp=moment.isoformat()) == list(HOURS)[50:]
-
-
-def test_a_zone_that_nobody_knows(folder: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"Python does not know the session's time zone Europe/Atlantis: install tzdata"
-    ):
-        offsets(folder, "Europe/Atlantis", startingTimestamp="2020-09-14")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("2020-09-14", "2020-09-14T00:00:00Z"), ("2020-09-14 20:30:00.5", "2020-09-14T20:30:00.500000Z")],
+)
+@pytest.mark.parametrize("option", ["startingTimestamp", "endingTimestamp"])
+def test_a_time_without_a_zone(option: str, text: str, shown: str) -> None:
+    sentence = f"kafka_log takes {option} with a time zone ({shown}), got {text!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        kafka_log.query({"path": "/logs", option: text})

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 import sparkwire
@@ -166,7 +166,12 @@ def test_several_paths(spark: SparkSession, broker: Path) -> None:
         (
             {"startingTimestamp": "2030-01-01"},
             "orders-1",
-            "startingTimestamp 2030-01-01T00:00:00 is beyond the end: the newest record has 1600000015943",
+            "kafka_log takes startingTimestamp with a time zone (2030-01-01T00:00:00Z), got '2030-01-01'",
+        ),
+        (
+            {"startingTimestamp": "2030-01-01T00:00:00Z"},
+            "orders-1",
+            "startingTimestamp 1893456000000 is beyond the end: the newest record has 1600000015943",
         ),
     ],
 )
@@ -236,8 +241,8 @@ def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) ->
     assert found == {"element"}
 
 
-def test_times_without_a_zone_are_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
-    """As Spark reads a timestamp."""
+def test_times_with_a_zone(spark: SparkSession, tmp_path: Path) -> None:
+    """As Spark reads a timestamp, whatever the session's zone is."""
     hours = [log_files.CREATED + 3_600_000 * k for k in range(60)]
     for base in range(0, 60, 20):
         data = [log_files.entry(k, [b"v"], time=hours[k]) for k in range(base, base + 20)]
@@ -250,7 +255,7 @@ def test_times_without_a_zone_are_of_the_session(spark: SparkSession, tmp_path: 
     want = {row.offset for row in every.where(f"timestamp >= TIMESTAMP '{moment}'").collect()}
     assert 20 < len(want) < 40
     for option, offsets in (("startingTimestamp", want), ("endingTimestamp", set(range(60)) - want)):
-        found = session.read.format("kafka_log").option(option, moment).load(str(tmp_path))
+        found = session.read.format("kafka_log").option(option, f"{moment}+09:00").load(str(tmp_path))
         assert {row.offset for row in found.collect()} == offsets
     session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     pushed = session.read.format("kafka_log").load(str(tmp_path)).where(f"timestamp >= TIMESTAMP '{moment}'")
@@ -277,9 +282,3 @@ def test_records_of_a_key(spark: SparkSession, broker: Path) -> None:
         if row.error is None
     ]
     assert sorted(found) == sorted(want)
-
-
-def test_a_stream_needs_the_zone(spark: SparkSession, broker: Path) -> None:
-    stream = spark.readStream.format("kafka_log").option("startingTimestamp", "2020-09-15").load(str(broker))
-    with pytest.raises(StreamingQueryException, match="takes startingTimestamp with a time zone in streams"):
-        stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()

@@ -61,7 +61,7 @@ def _rows(source: Files, path: str, options: Mapping[str, Any]) -> tuple[pa.Sche
 
     def batches() -> Iterator[pa.RecordBatch]:
         for task in tasks:
-            for batch in source.read(query, task, None):
+            for batch in source.read(query, task):
                 yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
     return schema, batches()

@@ -32,7 +32,6 @@ from sparkwire.spark.comments import commented, with_marks
 from sparkwire.spark.garbage import spare_what_is_loaded
 from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
-from sparkwire.spark.udf import session_time_zone
 
 # Before Spark 4.2 it is UTC in any case.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -72,7 +71,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
             return iter(())
-        return typed(self.files.read(self.query, partition.parts, session_time_zone()), self.types)
+        return typed(self.files.read(self.query, partition.parts), self.types)
 
 
 class _Pushed:

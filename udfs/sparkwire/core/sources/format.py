@@ -46,7 +46,7 @@ class Files(Protocol):
     def plan(self, query: Any, /) -> Sequence[Sequence[Any]]:
         """What each task reads: plain data."""
 
-    def read(self, query: Any, task: Any, time_zone: str | None, /) -> Iterator[pa.RecordBatch]:
+    def read(self, query: Any, task: Any, /) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
 
 

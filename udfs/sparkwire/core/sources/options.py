@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
-
-from sparkwire.core.sources.local_time import LocalTime, millis
 
 Parse = Callable[[str], Any]
 
@@ -111,8 +109,8 @@ def whole_number(value: str) -> int:
     return number
 
 
-def instant(value: str) -> int | LocalTime:
-    """ISO text or milliseconds; [ms since epoch], where the text names a zone."""
+def instant(value: str) -> int:
+    """[ms since epoch] of milliseconds or ISO text with a time zone, rounded up: nothing older is meant."""
     given = value.strip()
     if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
         return int(given)
@@ -120,7 +118,9 @@ def instant(value: str) -> int | LocalTime:
         moment = datetime.fromisoformat(given)
     except ValueError:
         raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
-    return millis(moment) if moment.tzinfo else LocalTime(moment)
+    if moment.tzinfo is None:
+        raise ValueError(f"with a time zone ({moment.isoformat()}Z)")
+    return -((datetime(1970, 1, 1, tzinfo=UTC) - moment) // timedelta(milliseconds=1))
 
 
 def integers(value: str) -> frozenset[int]:

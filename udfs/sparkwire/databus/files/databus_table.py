@@ -269,7 +269,7 @@ def _cuts(
         start = at
 
 
-def read(query: EventsQuery, task: Sequence[FilePart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
+def read(query: EventsQuery, task: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
     ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from sparkwire.core.sources.follow import Follower, may_grow, text, whole
-from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
@@ -68,11 +67,6 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         super().__init__(query)
         if query.ending_offset is not None or query.ending_timestamp is not None:
             raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
-        if isinstance(query.starting_timestamp, LocalTime):
-            raise ValueError(
-                "kafka_log takes startingTimestamp with a time zone in streams (2024-05-01T12:00:00Z): "
-                "Spark does not tell a stream the session's"
-            )
         if HIDDEN in query.columns:
             raise ValueError(
                 "kafka_log tells hidden in batch queries: a stream gives a record before its transaction has ended"

@@ -15,7 +15,6 @@ import pyarrow as pa
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
-from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
@@ -25,7 +24,7 @@ from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
-from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, in_zone, parts, parts_now, tasks
+from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
 from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
 from sparkwire.kafka.files.seek import END, FIRST
@@ -55,8 +54,7 @@ OPTIONS: Final = (
         "startingTimestamp",
         options.instant,
         None,
-        "from the first record that is not older, as Kafka looks offsets up: milliseconds, or ISO text, without a zone in the "
-        "session's time zone, as Spark reads timestamps; a stream needs the zone",
+        "from the first record that is not older, as Kafka looks offsets up: milliseconds, or ISO text with a time zone",
     ),
     Option("endingTimestamp", options.instant, None, "up to the first record that is not older, exclusive; the same"),
     Option(
@@ -149,8 +147,8 @@ class LogQuery(NamedTuple):
     mode: str
     starting_offset: int | None
     ending_offset: int | None
-    starting_timestamp: int | LocalTime | None
-    ending_timestamp: int | LocalTime | None
+    starting_timestamp: int | None
+    ending_timestamp: int | None
     committed: bool
     control_records: bool
     verify: bool
@@ -292,8 +290,8 @@ def narrowed(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
     return query._replace(filtered=its)
 
 
-def read(query: LogQuery, task: Sequence[SegmentPart], time_zone: str | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a task; ``time_zone``: the session's, by default this machine's.
+def read(query: LogQuery, task: Sequence[SegmentPart]) -> Iterator[pa.RecordBatch]:
+    """The rows of a task.
 
     ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned; DataLoss where
     a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
@@ -302,6 +300,6 @@ def read(query: LogQuery, task: Sequence[SegmentPart], time_zone: str | None = N
 
     def read_part(part: SegmentPart) -> Iterator[pa.RecordBatch]:
         for one in parts_now(part, query.verify, part_bytes(query)):
-            yield from rows(query, in_zone(one, time_zone, query.verify))
+            yield from rows(query, one)
 
     return batches_of(task, read_part)

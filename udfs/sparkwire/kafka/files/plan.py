@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sparkwire.core.sources.local_time import LocalTime
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.tasks import FILE_COST, packed
@@ -53,8 +52,6 @@ class SegmentPart(NamedTuple):
     """the offset with which the next segment begins, None where there is none or its name does not tell it"""
     first_open: int | None = None
     """where the first transaction begins that is open at the log's end, if that was asked for"""
-    local: LocalBounds | None = None
-    """what else is left out when the session's time zone is known"""
 
 
 class Transacted(NamedTuple):
@@ -74,26 +71,8 @@ class LogBounds(NamedTuple):
 
     first_offset: int | None = None
     end_offset: int | None = None
-    first_timestamp: int | LocalTime | None = None
-    end_timestamp: int | LocalTime | None = None
-
-    def widest(self) -> LogBounds:
-        """All that they may be, whatever the session's time zone is."""
-        first, end = self.first_timestamp, self.end_timestamp
-        return self._replace(
-            first_timestamp=first.earliest if isinstance(first, LocalTime) else first,
-            end_timestamp=end.latest if isinstance(end, LocalTime) else end,
-        )
-
-
-class LocalBounds(NamedTuple):
-    """Times whose zone is not known yet, and the segments in which they are looked up."""
-
-    segments: tuple[Segment, ...]
-    start: LocalTime | None
-    end: LocalTime | None
-    within: tuple[int, int]
-    """offsets from which on and before which both are"""
+    first_timestamp: int | None = None
+    end_timestamp: int | None = None
 
 
 class WantedRows(NamedTuple):
@@ -152,7 +131,7 @@ def _parts_of(
 ) -> list[SegmentPart]:
     """The parts of one partition; where the start lies beyond its end none, and it joins those."""
     with partition.opened:
-        first, end = partition.range(bounds.widest())
+        first, end = partition.range(bounds)
         if first is None:
             beyond.append(partition.reach())
             return []
@@ -162,17 +141,14 @@ def _parts_of(
             first = end if young is None else max(first, young)
         if first >= end:
             return []
-        local = partition.local_bounds(bounds, first, end)
-        found = partition.parts(first, end, transacted, max_bytes)
-        return list(found) if local is None else [part._replace(local=local) for part in found]
+        return list(partition.parts(first, end, transacted, max_bytes))
 
 
 def _beyond(bounds: LogBounds, reaches: list[Reach]) -> str:
     if bounds.first_timestamp is not None:
         newest = max(reach.newest for reach in reaches)
-        start = bounds.first_timestamp
-        shown = start.moment.isoformat() if isinstance(start, LocalTime) else start
-        return f"startingTimestamp {shown} is beyond the end: the newest record has {newest} [ms since epoch]"
+        given = bounds.first_timestamp
+        return f"startingTimestamp {given} is beyond the end: the newest record has {newest} [ms since epoch]"
     ends = ", ".join(f"{reach.name} has {reach.first} to {reach.next}" for reach in reaches[:5])
     return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
 
@@ -222,12 +198,12 @@ class OpenPartition:
         """The offsets asked for; no first where the start lies beyond the end."""
         first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
-        if isinstance(bounds.first_timestamp, int):
+        if bounds.first_timestamp is not None:
             found = self.offset_of(bounds.first_timestamp, first)
             if found is None:
                 return None, end
             first = max(first, found)
-        if isinstance(bounds.end_timestamp, int):
+        if bounds.end_timestamp is not None:
             found = self.offset_of(bounds.end_timestamp, FIRST)
             end = end if found is None else min(end, found)
         return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
@@ -236,23 +212,6 @@ class OpenPartition:
         """The first offset that the partition may have."""
         its = self.segments[0].remote
         return FIRST if its is None else its.begins
-
-    def local_bounds(self, bounds: LogBounds, first: int, end: int) -> LocalBounds | None:
-        """What is left to be found out between two offsets when the session's time zone is known."""
-        start, stop = (
-            time if isinstance(time, LocalTime) else None for time in (bounds.first_timestamp, bounds.end_timestamp)
-        )
-        if start is None and stop is None:
-            return None
-        last = end
-        if stop is None and start is not None and (latest := self.offset_of(start.latest, first)) is not None:
-            last = min(last, latest + 1)
-        begin = first
-        if start is None and stop is not None:
-            earliest = self.offset_of(stop.earliest, first)
-            begin = first if earliest is None else max(first, earliest)
-        segments = tuple(self.segments[k] for k in self._holding(begin, last))
-        return LocalBounds(segments, start, stop, (begin, last))
 
     def _is_beyond(self, offset: int) -> bool:
         """Whether the partition ends before ``offset``, so that not even the next record will have it."""
@@ -448,30 +407,10 @@ def parts_at_hand(part: SegmentPart, verify: bool, max_bytes: int) -> list[Segme
         one._replace(
             aborted=part.aborted,
             first_open=part.first_open,
-            local=part.local,
             following=one.following or part.following,
         )
         for one in found
     ]
-
-
-def in_zone(part: SegmentPart, zone: str | None, verify: bool) -> SegmentPart:
-    """A part without what its times leave out in the session's time zone."""
-    if part.local is None:
-        return part
-    segments, start, end, (begin, last) = part.local
-    first, stop = part.first_offset, part.end_offset
-    partition = OpenPartition(segments, verify)
-    with partition.opened:
-        if start is not None:
-            found = partition.offset_of(start.in_zone(zone), begin)
-            first = max(first, last if found is None else found)
-        if end is not None:
-            found = partition.offset_of(end.in_zone(zone), begin)
-            stop = stop if found is None else min(stop, found)
-    if first >= stop:
-        return part._replace(stop=part.start)
-    return part._replace(first_offset=first, end_offset=stop, local=None)
 
 
 def tasks(found: Sequence[SegmentPart], max_bytes: int) -> list[tuple[SegmentPart, ...]]:
