@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-from pyspark.sql import DataFrame
 
 from benchmarks.report import Row, below, faster, no_slower
 from benchmarks.sql import discarded, local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbacks, dispatch
 from sparkwire.databus.client.buffer import split
-from sparkwire.databus.client.page import pages
-from sparkwire.databus.client.rows import CallbackRows
 
 EVENTS = 400_000
 LOOPED = 40_000  # events of the loop, whose time is scaled
@@ -214,40 +211,17 @@ def told_group(data: bytes, size: int) -> None:
     dispatch([data], Registration([Waits() for _ in range(size)]))
 
 
-def callback_rows() -> Iterator[Row]:
-    events = split(stream(EVENTS, WINDOW))[0].cast(pa.binary())
-
-    def run() -> int:
-        rows = CallbackRows("s", {})
-        counts = [rows.started().num_rows, *(rows.rows(page).num_rows for page in pages(events))]
-        return int(sum(counts))
-
-    count = run()
-    taken = interleave({"rows": run}, rounds=5)["rows"]
-    yield below("a row of callbacks, without Spark", taken.per(count / 1e6), "us", 0.5)
-
-
 def in_spark() -> Iterator[Row]:
-    """`callbacks(df)` over Parquet, a file a stream, every row written to nowhere; large events beside what they cost alone."""
+    """`callbacks(df)` over Parquet, a file a stream, every row written to nowhere."""
     with local_spark() as spark:
         for window, size in ((10, 8), (1000, 200)):
             with tempfile.TemporaryDirectory() as folder:
                 write_streams(Path(folder), split(stream(STREAM, window, size))[0].cast(pa.binary()))
-                events = spark.read.parquet(folder)
-                ours, untouched = callbacks(events, tasks=4), through_python(events, tasks=4)
+                ours = callbacks(spark.read.parquet(folder), tasks=4)
                 made = ours.count()
-                taken = interleave({"ours": discarded(ours), "untouched": discarded(untouched)}, rounds=3)
+                taken = interleave({"ours": discarded(ours)}, rounds=3)["ours"]
             work = f"a row of callbacks(df), windows of {window} changes of {size} B, local[2]"
-            if size == 8:
-                yield below(f"{work} (1 M rows/s are 1 us)", taken["ours"].per(made / 1e6), "us", 1.0)
-            mine, theirs = taken["ours"].per(made), taken["untouched"].per(made)
-            yield no_slower(work, mine, "its events sorted, through Python and back", theirs, 1.6)
-
-
-def through_python(events: DataFrame, tasks: int) -> DataFrame:
-    """What `callbacks` cannot do without: each stream sorted in one task, its events to Python and back."""
-    together = events.repartition(tasks, "stream").sortWithinPartitions("stream", "position")
-    return together.mapInArrow(lambda batches: batches, events.schema)
+            yield below(work, taken.per(made / 1e6), "us", 10)
 
 
 def write_streams(folder: Path, events: pa.Array) -> None:
@@ -259,5 +233,5 @@ def write_streams(folder: Path, events: pa.Array) -> None:
 
 def rows() -> list[Row]:
     """The claims of this group."""
-    parts = (dispatching, small_windows, large_windows, groups, callback_rows, in_spark)
+    parts = (dispatching, small_windows, large_windows, groups, in_spark)
     return [row for part in parts for row in part()]

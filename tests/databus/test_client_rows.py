@@ -17,7 +17,6 @@ from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import pages
 from sparkwire.databus.client.result import Result
-from sparkwire.databus.client.rows import CallbackRows
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.task import REPORT, Consumption, callback_rows, consume_streams, source_ids
 from tests.support.client_streams import checkpoint_json, end, event, random_stream, regress, window
@@ -71,14 +70,13 @@ def test_rows_are_what_a_consumer_is_told(seed: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sparkwire.databus.client.page.ROWS", random.choice((1, 2, 7, 1 << 14)))
     events = split(b"".join(random_stream(random, random.randrange(0, 40)))).events
     threshold = random.choice((70, 200, 500, 1 << 30))
-    rows = CallbackRows("s", {}, threshold)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield rows.started()
-        for page in pages(events):
-            yield rows.rows(page)
-
-    assert shown(batches()) == listened(events, threshold)
+    nulls = pa.nulls(len(events), pa.int32())
+    table = pa.table([pa.repeat("s", len(events)), nulls, events], names=["stream", "partition", "event"])
+    batches = table.to_batches(max_chunksize=random.choice((1, 5, 100)))
+    rows = list(callback_rows(batches, {}, threshold))
+    assert shown(iter(rows)) == (listened(events, threshold) if len(events) else [])
+    failed = [split(row["event"])[0] for batch in rows for row in batch.to_pylist() if row["callback"] == "on_error"]
+    assert [len(event) for event in failed] == [1] * len(failed)
 
 
 def sorted_batches(streams: dict[str | None, bytes], size: int) -> list[pa.RecordBatch]:
@@ -183,8 +181,9 @@ def test_what_makes_a_consumer_is_called_for_every_member_of_every_stream() -> N
     assert len(made) == 6
 
 
-def test_a_checkpoint_event_for_the_bootstrap_has_no_row() -> None:
+def test_control_events_at_which_a_client_fails_have_no_row() -> None:
     stream = event(5, -3, 0, checkpoint_json(5, "BOOTSTRAP_SNAPSHOT")) + event(6, -3, 0, checkpoint_json(6)) + end(7)
+    stream = event(4, -5, 0, b"no JSON") + stream
     [_, rows] = callback_rows(sorted_batches({"a": stream}, 1000), {}, 1 << 30)
     assert rows.column("scn").to_pylist() == [6, 7]
 

@@ -120,7 +120,7 @@ def callbacks(
     Parameters
     ----------
     df, order, tasks
-        as for `consume`; corrupt events are left out.
+        as for `consume`; corrupt events are left out, and control events at which a client fails.
     sources
         what names the sources; by default their ids.
     threshold

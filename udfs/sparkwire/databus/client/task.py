@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.databus.client.consumer import Consumer, Registration
@@ -15,7 +17,7 @@ from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import Source, pages
 from sparkwire.databus.client.report import Window
-from sparkwire.databus.client.rows import CallbackRows, stretches
+from sparkwire.databus.client.rows import Recorder, readable
 from sparkwire.databus.client.run import schemas_of
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.state import Status
@@ -104,11 +106,15 @@ def callback_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The callbacks of the streams of a task as rows."""
     for (stream, _), slices in _streams(batches):
-        rows = CallbackRows(stream, names, threshold)
-        yield rows.started()
-        for events in slices:
-            for page in pages(_intact(events)):
-                yield rows.rows(page)
+        recorder = Recorder(stream, names)
+        dispatcher = Dispatcher([Registration.of(recorder)], settings=Settings(threshold))
+        dispatcher.start()
+        yield recorder.batch()
+        for page in (readable(page) for events in slices for page in pages(_intact(events))):
+            dispatcher.feed(page)
+            dispatcher.run()
+            dispatcher.windows.clear()  # nobody reports them
+            yield recorder.batch(page)
 
 
 def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], Iterator[pa.Array]]]:
@@ -116,7 +122,7 @@ def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...
     parts = (
         (key, batch.column("event").slice(first, last - first))
         for batch in batches
-        for key, first, last in stretches(batch, KEYS)
+        for key, first, last in _stretches(batch, KEYS)
     )
     pending = next(parts, None)
 
@@ -133,6 +139,18 @@ def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...
         yield key, own
         for _ in own:  # what the caller left
             pass
+
+
+def _stretches(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[object, ...], int, int]]:
+    """Where rows with equal keys begin and end, and those keys; for batches whose rows are sorted by them."""
+    if not batch.num_rows:
+        return
+    bounds = {0, batch.num_rows}
+    for key in keys:
+        runs = pc.run_end_encode(batch.column(key))
+        bounds.update(runs.run_ends.to_pylist())
+    for first, last in pairwise(sorted(bounds)):
+        yield tuple(batch.column(key)[first].as_py() for key in keys), first, last
 
 
 def _check(events: pa.Array, stream: str | None) -> None:
