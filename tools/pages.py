@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pyarrow as pa
 
+from sparkwire import errors
 from sparkwire.base.sqltype import sql_name
 from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
@@ -40,6 +41,22 @@ def overview() -> str:
         ]
         parts += [""]
     return "\n".join(parts)
+
+
+def exceptions() -> str:
+    """Every exception of the package, with what it is and what it derives from."""
+    about, *_ = (inspect.getdoc(errors) or "").partition("\n\n    try:")
+    example, *rest = (inspect.getdoc(errors) or "")[len(about) :].strip("\n").split("\n\n")
+    parts = ["# Exceptions", "", "Generated from `sparkwire.errors` by `make docs`.", "", *_paragraph(about), ""]
+    parts += ["```python", textwrap.dedent(example), "```", ""]
+    for paragraph in rest:
+        parts += [*_paragraph(paragraph), ""]
+    parts += ["| exception | also a | meaning |", "|---|---|---|"]
+    for name in errors.__all__:
+        found = getattr(errors, name)
+        also = ", ".join(f"`{base.__name__}`" for base in found.__bases__ if base.__module__ == "builtins")
+        parts.append(f"| `{name}` | {also} | {_text(found.__doc__)} |")
+    return "\n".join([*parts, ""])
 
 
 def functions(format: Format) -> str:

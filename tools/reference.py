@@ -78,6 +78,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     _DOCS / "functions" / "samples.md": pages.samples,
     **{_DOCS / "functions" / f"{format.name}.md": partial(pages.functions, format) for format in FORMATS},
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
+    _DOCS / "exceptions.md": pages.exceptions,
     _DOCS / "explain.svg": picture,
     _DOCS / "sources" / "kafka_log.md": partial(
         pages.source_page,

@@ -12,11 +12,12 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.json_program import json_program
-from sparkwire.avro.schema import MOST_LEVELS, SchemaError, parse, text_of
+from sparkwire.avro.schema import MOST_LEVELS, parse, text_of
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_values import typed
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.core.column import spans_of
+from sparkwire.errors import SchemaError
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:

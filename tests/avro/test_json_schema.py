@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.avro.json_schema import row_type
-from sparkwire.avro.registered import Registered, RegistryError
+from sparkwire.avro.registered import Registered
+from sparkwire.errors import RegistryError
 
 
 def of(*schemas: Any, references: dict[str, Any] | None = None) -> pa.StructType:

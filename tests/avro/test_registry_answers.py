@@ -12,8 +12,8 @@ from threading import Thread
 
 import pytest
 
-from sparkwire.avro.registered import RegistryError
 from sparkwire.avro.registry import Registry
+from sparkwire.errors import RegistryError
 
 pytest.importorskip("confluent_kafka.schema_registry")
 

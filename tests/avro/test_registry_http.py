@@ -27,9 +27,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from sparkwire.avro import Registry, payloads, typed_rows
-from sparkwire.avro.registered import RegistryError
 from sparkwire.avro.registries import http as registry_http
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
+from sparkwire.errors import RegistryError
 from tests.avro.test_wire_formats import HEADERS
 from tests.support.registry_server import Answer, RegistryServer, serving
 

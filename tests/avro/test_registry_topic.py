@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sparkwire.avro.registered import RegistryError
 from sparkwire.avro.registries.topic import TopicRegistry
 from sparkwire.avro.schema import parse
+from sparkwire.errors import RegistryError
 from tests.avro.test_registry_http import CITY, ORDER_1, PLACE, reference
 
 Record = tuple[int, bytes | None, bytes | None]

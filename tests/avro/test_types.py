@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
 
-from sparkwire.avro.schema import SchemaError, parse
+from sparkwire.avro.schema import parse
 from sparkwire.avro.targets import Slots, target_of
+from sparkwire.errors import SchemaError
 from tests.support import DATA as DATA_FOLDER
 
 FILE = DATA_FOLDER / "avro" / "spark_types.json.xz"

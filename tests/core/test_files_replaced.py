@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources import table
-from sparkwire.core.sources.loss import DataLoss
 from sparkwire.core.sources.storage import FileReplaced
 from sparkwire.databus.files import databus_table
+from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
 from tests.support.arrow import plain_rows
 from tests.support.client_streams import window
@@ -198,5 +198,5 @@ def test_a_stream_whose_batch_was_planned_before_another_version_came(
     shutil.copy(others[changed], paths[changed])
     exchanged(folder, new)
     for _ in range(2):
-        with pytest.raises(DataLoss, match="Set failOnDataLoss=false"):
+        with pytest.raises(DataLossError, match="Set failOnDataLoss=false"):
             stream.read(tasks)

@@ -35,7 +35,7 @@ import importlib, pkgutil, sparkwire
 for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-modules = {"avro", "databus", "datahub", "debezium", "kafka", "sql_functions"}
+modules = {"avro", "databus", "datahub", "debezium", "errors", "kafka", "sql_functions"}
 for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub, sparkwire.debezium, sparkwire.kafka):
     for name in package.__all__:
         is_module = type(getattr(package, name)).__name__ == "module"
@@ -59,8 +59,8 @@ def test_there_is_no_other_attribute() -> None:
         sparkwire.kafkaa  # noqa: B018
 
 
-SAME_IN_EVERY_WING = {"__init__", "api", "explain", "functions", "layout"}
-"""modules that a newcomer finds in each format's folder"""
+SAME_IN_EVERY_WING = {"__init__", "api", "errors", "explain", "functions", "layout"}
+"""modules that a newcomer finds in each format's folder; `errors`: codes in the base, exceptions at the top"""
 
 
 def test_one_name_is_one_thing() -> None:

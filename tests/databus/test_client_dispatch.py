@@ -22,12 +22,12 @@ from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.failures import DispatcherRetriesExhaustedError
 from sparkwire.databus.client.page import Page
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.state import Retries, State, Status
+from sparkwire.errors import DispatcherRetriesExhaustedError
 from tests.support import ROOT
 from tests.support.client_streams import chunked, end, error_event, event, random_stream, regress, schema_ids, window
 from tests.support.databus_cases import golden_bytes, golden_lines

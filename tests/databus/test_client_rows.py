@@ -14,11 +14,11 @@ from sparkwire.databus.client.buffer import split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import pages
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.task import REPORT, Consumption, callback_rows, consume_streams, source_ids
+from sparkwire.errors import ConsumerFailedError, CorruptEventError
 from tests.support.client_streams import checkpoint_json, end, event, random_stream, regress, window
 from tests.support.dispatch_replay import golden_sources
 
@@ -164,7 +164,7 @@ def test_a_damaged_event_is_never_skipped() -> None:
     broken = bytearray(data[:61])
     broken[20] ^= 1
     bad = batch.set_column(2, "event", pa.array([bytes(broken), data[61:]]))
-    with pytest.raises(DamagedEventError, match=r"^stream a has an event that cannot be read \(HEADER_CRC_MISMATCH\)"):
+    with pytest.raises(CorruptEventError, match=r"^stream a has an event that cannot be read \(HEADER_CRC_MISMATCH\)"):
         list(consume_streams([bad], plan(Consumer())))
     [_, rows] = callback_rows([bad], {}, 1 << 30)
     assert rows.column("callback").to_pylist() == ["on_checkpoint"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources.loss import DataLoss
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus.files import events
+from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import log, plan, splits
 from tests.databus.test_files import expected as event_rows
 from tests.kafka.test_files import records, rows
@@ -127,7 +127,7 @@ def test_retention(tmp_path: Path) -> None:
     for one in (stream, lenient):
         one.batch(20_000)
     (tmp_path / NAMES[0]).unlink()
-    with pytest.raises(DataLoss, match=r"the query goes on at offset 214, but the log begins at offset 494 now"):
+    with pytest.raises(DataLossError, match=r"the query goes on at offset 214, but the log begins at offset 494 now"):
         stream.batch()
     assert [row["offset"] for row in lenient.batch()] == list(range(494, 520))
 

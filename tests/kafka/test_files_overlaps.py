@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources.loss import DataLoss
+from sparkwire.errors import DataLossError
 from tests.kafka.test_files import rows
 from tests.support.log_files import CREATED, entries, segment
 from tests.support.stream import kafka
@@ -109,7 +109,7 @@ def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
     stream = kafka(tmp_path)
     assert len(stream.batch()) == 10
     write(folder, [Part(4, 7, "b", 1)])
-    with pytest.raises(DataLoss, match="goes on at offset 10, but the log ends at offset 7 now"):
+    with pytest.raises(DataLossError, match="goes on at offset 10, but the log ends at offset 7 now"):
         stream.batch()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sparkwire
-from sparkwire.core.sources.loss import DataLoss
+from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.tiered import encryption_keys
 from tests.support import kafka_tiered as tiered
@@ -299,7 +299,7 @@ def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_pat
         if not path.name.startswith(last):
             path.unlink()
     stream.restart()
-    with pytest.raises(DataLoss, match=f"the log begins at offset {int(last)} now"):
+    with pytest.raises(DataLossError, match=f"the log begins at offset {int(last)} now"):
         stream.batch()
     assert {row["offset"] for row in stream.lenient_batch()} == set(range(int(last), 679))
 

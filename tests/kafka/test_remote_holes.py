@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from sparkwire.core.sources.loss import DataLoss
+from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
 from tests.kafka.test_remote import options_of
 from tests.support import kafka_tiered as tiered
@@ -197,7 +197,7 @@ def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> 
 def test_a_stream_does_not_pass_over_a_hole(golden: Path, tmp_path: Path) -> None:
     bucket = copied(golden, "plain", tmp_path)
     log_of(bucket.manifests()[1]).unlink()
-    with pytest.raises(DataLoss, match=r"cannot be read: its \.log is not there"):
+    with pytest.raises(DataLossError, match=r"cannot be read: its \.log is not there"):
         kafka(bucket.folder).all()
 
 

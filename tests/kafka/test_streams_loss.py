@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources import follow
-from sparkwire.core.sources.loss import DataLoss
+from sparkwire.errors import DataLossError
 from tests.databus.test_files import rows as event_rows
 from tests.kafka.test_files import rows as log_rows
 from tests.support.client_streams import end, event, window
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture) -> list[Row]:
     """It fails in one sentence; with failOnDataLoss false it says the same in the log, once, and goes on."""
-    with pytest.raises(DataLoss, match=sentence):
+    with pytest.raises(DataLossError, match=sentence):
         stream.batch()
     stream.restart(fail_on_data_loss=False)
     with caplog.at_level(logging.WARNING, logger="sparkwire"):
@@ -107,9 +107,9 @@ def test_the_first_segment_goes_between_planning_and_reading(folder: Path, caplo
     end = stream.follower.latest(stream.place)
     planned = stream.follower.tasks(stream.place, end)
     first.unlink()
-    with pytest.raises(DataLoss, match=r"goes on at offset 0, but .*00.log is gone since it was listed"):
+    with pytest.raises(DataLossError, match=r"goes on at offset 0, but .*00.log is gone since it was listed"):
         stream.read(planned)
-    with pytest.raises(DataLoss, match="goes on at offset 0, but the log begins at offset 50 now"):
+    with pytest.raises(DataLossError, match="goes on at offset 0, but the log begins at offset 50 now"):
         stream.new().tasks(stream.place, end)
     stream.restart(fail_on_data_loss=False)
     planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
@@ -122,7 +122,7 @@ def test_a_segment_changes_between_planning_and_reading(folder: Path) -> None:
     end = stream.follower.latest(stream.place)
     planned = stream.follower.tasks(stream.place, end)
     path.write_bytes(b"".join(entries(0, 20, "a longer value ") + entries(20, 60, "x")))
-    with pytest.raises(DataLoss, match="has other bytes than when it was listed"):
+    with pytest.raises(DataLossError, match="has other bytes than when it was listed"):
         stream.read(planned)
     planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
     assert values(stream.read(planned)) == tagged(0, 20, "a longer value ") + tagged(20, 50, "x")
@@ -210,7 +210,9 @@ def test_a_log_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     stream.batch()
     shutil.rmtree(tmp_path / "orders-0")
     segment(tmp_path / "orders-1", 0, entries(0, 8))
-    with pytest.raises(DataLoss, match="orders-0: the query goes on at offset 5, but nothing of it is there any more"):
+    with pytest.raises(
+        DataLossError, match="orders-0: the query goes on at offset 5, but nothing of it is there any more"
+    ):
         stream.batch()
     stream.restart(fail_on_data_loss=False)
     assert values(stream.batch()) == tagged(5, 8)
@@ -224,7 +226,7 @@ def test_the_log_cleaner_is_no_loss(folder: Path) -> None:
     assert values(stream.batch(500))[-1] < "50"
     offset = next(iter(stream.place["logs"].values()))["next"]
     segment(folder, 0, [entry(offset + 5, [b"kept"])])
-    with pytest.raises(DataLoss, match="another record batch is at offset"):
+    with pytest.raises(DataLossError, match="another record batch is at offset"):
         stream.batch()
     (folder.parent / "cleaner-offset-checkpoint").write_text("0\n2\norders-1 7\norders 0 50\n".replace("-1", " 1"))
     assert values(stream.batch()) == ["kept", *tagged(50, 60)]
@@ -356,7 +358,7 @@ def test_a_file_that_goes_before_its_last_window_has_ended(tmp_path: Path, caplo
     assert windows_of(stream.batch()) == [40]
     (tmp_path / "a").unlink()
     (tmp_path / "b").write_bytes(window(30, 40) + window(40, 40) + window(50, 40))
-    with pytest.raises(DataLoss, match="nothing of it is there any more"):
+    with pytest.raises(DataLossError, match="nothing of it is there any more"):
         stream.batch()
 
 
@@ -369,7 +371,7 @@ def test_events_change_between_planning_and_reading(tmp_path: Path) -> None:
     end_of = stream.follower.latest(stream.place)
     planned = stream.follower.tasks(stream.place, end_of)
     path.write_bytes(b"".join(window(scn, 40, 41) for scn in range(15, 90, 10)))
-    with pytest.raises(DataLoss, match="has other events than when it was listed"):
+    with pytest.raises(DataLossError, match="has other events than when it was listed"):
         stream.read(planned)
     planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
     assert windows_of(stream.read(planned)) == [25, 35, 45]
@@ -434,7 +436,7 @@ def test_a_position_far_beyond_the_file(folder: Path) -> None:
     log["next"] = log["position"] = 10**18
     log["last"] = None
     segment(folder, 0, entries(0, 5))
-    with pytest.raises(DataLoss, match="goes on at offset 1000000000000000000, but the log ends at offset 5 now"):
+    with pytest.raises(DataLossError, match="goes on at offset 1000000000000000000, but the log ends at offset 5 now"):
         stream.batch()
 
 

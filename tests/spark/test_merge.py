@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.cdc.merge_versions import MergeFolder
+from sparkwire.errors import WriteConflictError
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 
 SIMPLE = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
@@ -178,7 +179,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     holder = fork.Process(target=_hold, args=(folder.path, held, done))
     holder.start()
     assert held.wait(60)
-    with pytest.raises(RuntimeError, match=f"is being written to by process {holder.pid} on"), folder.locked():
+    with pytest.raises(WriteConflictError, match=f"is being written to by process {holder.pid} on"), folder.locked():
         pass
     holder.kill()
     holder.join()
@@ -187,5 +188,5 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     version = folder.next_version(None)
     folder.make(version)
     folder.publish(version, None, {})
-    with pytest.raises(RuntimeError, match="somebody else writes to"):
+    with pytest.raises(WriteConflictError, match="somebody else writes to"):
         folder.publish(folder.next_version(version), None, {})

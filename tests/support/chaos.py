@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparkwire.core.sources.loss import DataLoss
+from sparkwire.errors import DataLossError
 from tests.support.client_streams import end, event
 from tests.support.log_files import entry
 from tests.support.stream import Stream, events_of, kafka
@@ -196,7 +196,7 @@ class Broker:
             rows = self.query.batch(max_bytes)
             assert not lost, "something is lost, and nobody says so"
             assert not gap or max_bytes is not None, "a segment is missing, and nobody says so"
-        except DataLoss:
+        except DataLossError:
             if not (lost or gap):
                 raise
             rows = self.query.lenient_batch()
@@ -352,7 +352,7 @@ class Relay:
         try:
             rows = self.query.batch(max_bytes)
             assert not lost, "something is lost, and nobody says so"
-        except DataLoss:
+        except DataLossError:
             if not lost:
                 raise
             rows = self.query.lenient_batch()

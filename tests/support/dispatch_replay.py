@@ -23,17 +23,13 @@ from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.failures import (
-    DispatcherRetriesExhaustedError,
-    PullerRetriesExhaustedError,
-    ScnNotFoundError,
-)
 from sparkwire.databus.client.page import Page, Source, pages
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import schemas_of, sources_of
 from sparkwire.databus.client.scn import Scn
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.state import Status
+from sparkwire.errors import DispatcherRetriesExhaustedError, PullerRetriesExhaustedError, ScnNotFoundError
 from tests.support import DATA as DATA_FOLDER
 from tests.support.java_avro import record_text
 
@@ -109,7 +105,7 @@ def error(error: Exception | None) -> Json:
     cause = None
     if error.args:
         cause = "java.lang.Throwable" + ("" if error.args[0] is None else f": {error.args[0]}")
-    return {"error": CORE + ERROR_NAMES[type(error)], "cause": cause}
+    return {"error": CORE + next(name for kind, name in ERROR_NAMES.items() if isinstance(error, kind)), "cause": cause}
 
 
 def action_of(rules: Iterable[Json], callback: str, call: int, key: Any = None) -> str:

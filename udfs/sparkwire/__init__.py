@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from sparkwire import avro, databus, datahub, debezium, kafka, sql_functions
+    from sparkwire import avro, databus, datahub, debezium, errors, kafka, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.explanation import Explanation
     from sparkwire.cdc.api import changes, changes_by_table, current, merge, merged
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS", "Function", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
-    "explain", "kafka", "merge", "merged", "publish", "read", "register", "samples", "sql_functions",
+    "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "samples", "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 
 # Loaded when first asked for: who imports one format should not wait for all of them.
-_MODULES = ("avro", "databus", "datahub", "debezium", "kafka", "sql_functions")
+_MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "sql_functions")
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
     "Function": "sparkwire.core.function",

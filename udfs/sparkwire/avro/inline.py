@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from sparkwire.avro.registered import AVRO, Registered
-from sparkwire.avro.schema import NAMED, PRIMITIVES, TOO_DEEP, SchemaError, full_name, loaded
+from sparkwire.avro.schema import NAMED, PRIMITIVES, TOO_DEEP, full_name, loaded
 from sparkwire.avro.schemas import Schemas, ids_of, java_texts
+from sparkwire.errors import SchemaError
 
 
 def schemas_of_registered(registered: Mapping[Hashable, Registered]) -> Schemas:

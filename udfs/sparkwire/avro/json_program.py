@@ -19,9 +19,10 @@ from sparkwire.avro.assembler import Assembler, bounds_of, deferred, least_size
 from sparkwire.avro.column_machine import STACK, SchemaProgram
 from sparkwire.avro.json_machine import TEXT_SLACK, run_json
 from sparkwire.avro.readers import DIGITS, MOST_EMPTY_ITEMS
-from sparkwire.avro.schema import Schema, SchemaError
+from sparkwire.avro.schema import Schema
 from sparkwire.base.errors import OK, TOO_LARGE
 from sparkwire.core.column import Spans, bitmap, empty
+from sparkwire.errors import SchemaError
 
 _LONGEST_TEXT: Final = (1 << 31) - 1
 _SMALL: Final = 4  # fields

@@ -14,7 +14,8 @@ from urllib.parse import urljoin
 
 import pyarrow as pa
 
-from sparkwire.avro.registered import Registered, RegistryError, needing_the_extra
+from sparkwire.avro.registered import Registered, needing_the_extra
+from sparkwire.errors import RegistryError
 
 _TEXT: Final = pa.string()
 _SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}

@@ -14,9 +14,10 @@ from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, deferre
 from sparkwire.avro.conversions import conversion
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
-from sparkwire.avro.schema import UNFRAMED, RecordField, Schema, SchemaError
+from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
 from sparkwire.avro.targets import Slots, Target
 from sparkwire.avro.texts import NO_SCALE
+from sparkwire.errors import SchemaError
 
 _FREE_DEFAULT: Final = 1024
 """[bytes] of defaults that an item without bytes may have and count once"""

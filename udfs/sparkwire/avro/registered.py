@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from sparkwire.errors import RegistryError
+
 AVRO: Final = "AVRO"
 _MOST_WITHIN: Final = 64
 """references within each other"""
@@ -24,10 +26,6 @@ def context_of(subject: str) -> str:
 def in_context(subject: str, context: str) -> str:
     """The subject as one of a context, where its name does not say another."""
     return subject if context == DEFAULT_CONTEXT or subject.startswith(":.") else f":{context}:{subject}"
-
-
-class RegistryError(RuntimeError):
-    """A registry that does not answer, or has not what its schemas speak of: one sentence, without credentials."""
 
 
 @contextmanager

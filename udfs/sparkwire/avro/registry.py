@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.registered import AVRO, Registered
-from sparkwire.avro.schema import SchemaError
 from sparkwire.avro.schemas import Schemas
+from sparkwire.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

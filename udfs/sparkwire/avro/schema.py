@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sparkwire.errors import SchemaError
+
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 NAMED: Final = ("record", "enum", "fixed")
 
@@ -37,10 +39,6 @@ _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
 TOO_DEEP: Final = (
     f"an Avro schema has at most {MOST_LEVELS} types within each other, and this has more: read a part of it"
 )
-
-
-class SchemaError(ValueError):
-    """What is wrong with a schema, or why data of one schema cannot be read by another: one sentence."""
 
 
 @dataclass(eq=False)

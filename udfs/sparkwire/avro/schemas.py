@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
-from sparkwire.avro.schema import Schema, SchemaError, parse
+from sparkwire.avro.schema import Schema, parse
 from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.errors import SchemaError
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""

@@ -24,9 +24,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.schema import Schema, SchemaError
+from sparkwire.avro.schema import Schema
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column_names import distinct_names
+from sparkwire.errors import SchemaError
 
 MOST_COLUMNS: Final = 50_000
 """a schema of a few lines can name its records so often that no memory holds the columns"""

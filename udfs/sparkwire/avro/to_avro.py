@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import Assembler, bounds_of
 from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.schema import Schema, SchemaError
+from sparkwire.avro.schema import Schema
 from sparkwire.avro.targets import Slots, target_of
 from sparkwire.avro.writer_machine import WORD_SLACK, run_encode
 from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import bitmap, bools_of, checked_total, empty
+from sparkwire.errors import SchemaError
 from sparkwire.kernels.slots import table_of
 
 _DEEPEST: Final = 3 * 512  # words of the stack

@@ -17,12 +17,13 @@ from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.rules import matches
-from sparkwire.avro.schema import Schema, SchemaError, parse, text_of
+from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MOST_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.core.column import spans_of
 from sparkwire.core.column_names import distinct_names
+from sparkwire.errors import SchemaError
 
 MOST_IDS: Final = 1000
 """that a registry is asked for at once; a column with more has something else than messages"""

@@ -210,8 +210,8 @@ def merge(
     ValueError
         where the key is not known, or the target has not the columns of a merged table, another key, or a column of a type that
         cannot be widened: one sentence.
-    RuntimeError
-        where somebody else writes to the target.
+    sparkwire.errors.WriteConflictError, RuntimeError
+        where somebody else writes to the directory, or to the table.
 
     Examples
     --------

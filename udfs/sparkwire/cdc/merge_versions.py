@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sparkwire.core.sources.folder import Folder
+from sparkwire.errors import WriteConflictError
 
 LATEST: Final = "_latest"
 ROWS, DELETED, TRUNCATED = "rows", "deleted", "truncated"
@@ -69,10 +70,10 @@ class MergeFolder(Folder):
     def publish(self, version: str, newest: str | None, details: Mapping[str, Any]) -> None:
         """Make a version the newest, and delete those that nobody needs.
 
-        RuntimeError where another one was published since ``newest`` was.
+        WriteConflictError where another one was published since ``newest`` was.
         """
         if self.newest() != newest:
-            raise RuntimeError(f"somebody else writes to {self.path}: a table has one merge at a time")
+            raise WriteConflictError(f"somebody else writes to {self.path}: a table has one merge at a time")
         self.write_to_disk(f"{version}/{_DETAILS}", json.dumps(details).encode(), f"{version}/{_DETAILS}.new")
         self.write_to_disk(LATEST, f"{version}/part={ROWS}\n".encode(), f"{LATEST}.new")
         for old in self._old(version):
@@ -92,7 +93,7 @@ class MergeFolder(Folder):
     def locked(self) -> Iterator[None]:
         """Nobody else writes meanwhile. The lock is the kernel's, so a process that dies gives it up.
 
-        RuntimeError where somebody else does. On storage other than a local file system there is no lock: there `publish` fails.
+        WriteConflictError where somebody else does. Storage other than a local file system has no lock: there `publish` fails.
         """
         self.make("")
         if not self.is_local:
@@ -104,7 +105,7 @@ class MergeFolder(Folder):
             except OSError:
                 file.seek(0)
                 holder = file.read().strip() or "another process"
-                raise RuntimeError(
+                raise WriteConflictError(
                     f"{self.path} is being written to by {holder}: a table has one merge at a time"
                 ) from None
             file.seek(0)

@@ -42,13 +42,6 @@ from sparkwire.databus.api import callbacks, consume, rows_by_source
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent
-from sparkwire.databus.client.failures import (
-    ConsumerFailedError,
-    DamagedEventError,
-    DispatcherRetriesExhaustedError,
-    PullerRetriesExhaustedError,
-    ScnNotFoundError,
-)
 from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.run import Outcome, dispatch
@@ -58,16 +51,11 @@ from sparkwire.databus.client.settings import Settings
 __all__ = [
     "Checkpoint",
     "Consumer",
-    "ConsumerFailedError",
-    "DamagedEventError",
     "DataEvent",
-    "DispatcherRetriesExhaustedError",
     "Outcome",
-    "PullerRetriesExhaustedError",
     "Registration",
     "Result",
     "Scn",
-    "ScnNotFoundError",
     "Settings",
     "Source",
     "callbacks",

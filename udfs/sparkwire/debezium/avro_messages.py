@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sparkwire.avro.column_machine import SchemaProgram
 from sparkwire.avro.json_program import json_program, to_json
 from sparkwire.avro.payloads import Payloads
-from sparkwire.avro.schema import SchemaError, parse
+from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas
 from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, spans_of
@@ -27,6 +27,7 @@ from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
 from sparkwire.debezium.typed_images import Versions
+from sparkwire.errors import SchemaError
 
 _PRIMITIVES: Final = {
     "int": "int32",

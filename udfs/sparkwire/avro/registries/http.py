@@ -21,7 +21,6 @@ from sparkwire.avro.registered import (
     DEFAULT_CONTEXT,
     Place,
     Registered,
-    RegistryError,
     SubjectVersion,
     check_contexts,
     context_of,
@@ -30,6 +29,7 @@ from sparkwire.avro.registered import (
     with_references,
 )
 from sparkwire.avro.registry import Registry
+from sparkwire.errors import RegistryError
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """of subject, version and schema: Confluent's codes, which tell a registry's 404 from that of any other server"""

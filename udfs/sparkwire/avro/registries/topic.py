@@ -16,7 +16,6 @@ from sparkwire.avro.registered import (
     DEFAULT_CONTEXT,
     Place,
     Registered,
-    RegistryError,
     SubjectVersion,
     check_contexts,
     context_of,
@@ -24,6 +23,7 @@ from sparkwire.avro.registered import (
     with_references,
 )
 from sparkwire.avro.registry import Registry
+from sparkwire.errors import RegistryError
 
 
 class TopicRegistry(Registry):

@@ -75,7 +75,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return ends
 
     def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
-        """What lies between; DataLoss with failOnDataLoss where it is gone."""
+        """What lies between; DataLossError with failOnDataLoss where it is gone."""
         begins, ends = self._parsed(start), self._parsed(end)
         parts = steady(lambda: self._parts(begins, ends))
         costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
@@ -120,7 +120,7 @@ class Follower(ABC, Generic[Log, Offset]):
 
     @abstractmethod
     def parts(self, name: str, log: Log, begin: Offset | None, end: Offset) -> Sequence[Any]:
-        """What lies between two offsets; DataLoss as `tasks`."""
+        """What lies between two offsets; DataLossError as `tasks`."""
 
     @abstractmethod
     def size(self, part: Any) -> int:
@@ -128,7 +128,7 @@ class Follower(ABC, Generic[Log, Offset]):
 
     @abstractmethod
     def gone(self, name: str, begin: Offset | None, end: Offset) -> None:
-        """A log of which nothing is left; DataLoss as `tasks`."""
+        """A log of which nothing is left; DataLossError as `tasks`."""
 
     @abstractmethod
     def offset_from(self, kept: Any) -> Offset:

@@ -33,6 +33,7 @@ from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
 from sparkwire.core.sources.process import Process, is_gone, is_here, this_process
+from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 _PATIENCE: Final = 30.0
 """with a job that is at work [s]"""
@@ -74,7 +75,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
         if folder.has(mine):
             return
         if its.seen is not None and partition and folder.version(partition) != its.seen.get(partition):
-            raise ValueError(
+            raise WriteConflictError(
                 f"{folder.shown(partition)} has changed since this job began: run it again, so that it reads what is there now"
             )
         folder.make(f"{LOCKS}/{name}")
@@ -84,7 +85,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
             holder = None if other == job else state_of(folder, other)
             if holder is not None:
                 folder.remove(mine)
-                raise ValueError(
+                raise WriteConflictError(
                     f"{folder.shown(partition)} is being written to by {holder}: one job writes to a partition. "
                     f"{_what_to_do(folder, holder)}"
                 )
@@ -203,13 +204,13 @@ def unfinished(folder: Folder) -> list[str]:
 
 
 def refuse_unfinished(folder: Folder) -> None:
-    """ValueError where versions were taking their places when their job was interrupted; one that is at work is waited for."""
+    """UnfinishedWriteError where a job was interrupted while versions took their places; one that is at work is waited for."""
     deadline = time.monotonic() + _PATIENCE
     while found := _deciding(folder):
         with folder.quiet() as is_quiet:
             idle = [its for its in _deciding(folder) if _is_idle(its, is_quiet)]
         if idle or time.monotonic() > deadline:
-            raise ValueError(_told(folder, (idle or found)[0], bool(idle)))
+            raise UnfinishedWriteError(_told(folder, (idle or found)[0], bool(idle)))
         time.sleep(_PAUSE)
 
 

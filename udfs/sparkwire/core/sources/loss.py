@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from sparkwire.errors import DataLossError
+
 _log = logging.getLogger("sparkwire")
-
-
-class DataLoss(ValueError):
-    """What a query has to go on with is gone."""
 
 
 class Lost(Exception):
@@ -16,8 +14,8 @@ class Lost(Exception):
 
 
 def report_loss(name: str, stands_at: str, lost: Lost, fails: bool) -> None:
-    """Fail, or say it in the log; DataLoss where it fails."""
+    """Fail, or say it in the log; DataLossError where it fails."""
     sentence = f"data loss in {name}: the query goes on at {stands_at}, but {lost}"
     if fails:
-        raise DataLoss(f"{sentence}. Set failOnDataLoss=false to go on with what is there") from None
+        raise DataLossError(f"{sentence}. Set failOnDataLoss=false to go on with what is there") from None
     _log.warning("%s; failOnDataLoss is false: it goes on with what is there", sentence)

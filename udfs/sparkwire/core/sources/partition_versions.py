@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sparkwire.core.sources.done import is_done, note_again, note_done, noted
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
+from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 
 class Change(NamedTuple):
@@ -22,7 +23,7 @@ class Change(NamedTuple):
     """files in there that go"""
 
 
-class Unfinished(ValueError):
+class Unfinished(UnfinishedWriteError):
     """A partition whose job has been interrupted while versions were taking their places."""
 
 
@@ -32,7 +33,7 @@ def prepared(folder: Folder, its: JobState, changes: Sequence[Change]) -> Plan:
     for change in changes:
         was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{its.job}") or b"false")
         if was is False or was != data_files(folder, its.data, change.name):
-            raise ValueError(
+            raise WriteConflictError(
                 f"{folder.shown(change.name)} has changed since this job took it: a broker was there, or somebody else. Run the "
                 "job again"
             )
@@ -157,7 +158,7 @@ def _swap(folder: Folder, its: JobState, name: str, keeps_changed: bool) -> bool
     if data_files(folder, its.data, name) != was:
         if keeps_changed:
             return False
-        raise ValueError(
+        raise WriteConflictError(
             f"{folder.shown(name)} has changed since {its} was interrupted: run python -m sparkwire recover {folder.shown('')}, "
             "which keeps what is there, and then that job again"
         )

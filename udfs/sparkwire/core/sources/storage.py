@@ -26,6 +26,7 @@ from pyarrow import fs
 
 from sparkwire.core.column import read_only
 from sparkwire.core.sources.globs import Glob
+from sparkwire.errors import FileChangedError
 
 Bytes = npt.NDArray[np.uint8]
 Planned = TypeVar("Planned")
@@ -162,7 +163,7 @@ def _state_now(file: File) -> FileState:
         raise _gone(file) from error
 
 
-class FileGone(FileNotFoundError):
+class FileGone(FileChangedError, FileNotFoundError):
     """A file that was there when it was listed."""
 
 
@@ -448,11 +449,11 @@ def _exists(place: PathParts, path: str) -> bool:
 # -- reading
 
 
-class FileCut(ValueError):
+class FileCut(FileChangedError):
     """A file that was longer when it was listed."""
 
 
-class FileReplaced(ValueError):
+class FileReplaced(FileChangedError):
     """A file whose name another one has since it was listed."""
 
 

@@ -14,6 +14,7 @@ from sparkwire.core.sources.job import refuse_unfinished
 from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.storage import File, Needed, PathParts, is_glob, listed, place_of
+from sparkwire.errors import CorruptDataError
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
@@ -139,7 +140,7 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
 
 def refuse(file: File, position: int, error: str) -> NoReturn:
     """What mode FAILFAST does about corruption."""
-    raise ValueError(
+    raise CorruptDataError(
         f"{file.name} cannot be read at byte {position}: {error}; "
         "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
     )

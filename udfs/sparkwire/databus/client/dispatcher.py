@@ -16,7 +16,7 @@ from sparkwire.databus.client import page as kinds
 from sparkwire.databus.client.callbacks import Callbacks, Failure
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import Registration
-from sparkwire.databus.client.failures import DispatcherRetriesExhaustedError, UnreadableEventError, error_of
+from sparkwire.databus.client.failures import UnreadableEventError, error_of
 from sparkwire.databus.client.kept import KeptPages
 from sparkwire.databus.client.page import Page, Run, Source
 from sparkwire.databus.client.progress import Progress, is_online
@@ -25,6 +25,7 @@ from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.scn import Scn
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.state import Retries, State, Status
+from sparkwire.errors import DispatcherRetriesExhaustedError
 
 _log = logging.getLogger("sparkwire.databus.client")
 

@@ -5,29 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-
-class ScnNotFoundError(Exception):
-    """The relay no longer has the scn from which the client wants to go on (error event -5)."""
-
-
-class PullerRetriesExhaustedError(Exception):
-    """The puller of events gave up (error event -6)."""
-
-
-class DispatcherRetriesExhaustedError(Exception):
-    """The consumer failed as often as the client may retry."""
+from sparkwire.errors import PullerRetriesExhaustedError, ScnNotFoundError
 
 
 class UnreadableEventError(Exception):
     """A control event whose payload cannot be read: Databus stops without a word."""
-
-
-class ConsumerFailedError(RuntimeError):
-    """A consumer failed as often as it may, or rolled back past events that are gone: which, where and how."""
-
-
-class DamagedEventError(ValueError):
-    """An event of a stream is corrupt: to skip it would be to lose it."""
 
 
 _ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from sparkwire.base.errors import ERRORS, OK
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.failures import ConsumerFailedError, DamagedEventError
 from sparkwire.databus.client.page import Source, pages
 from sparkwire.databus.client.report import Window
 from sparkwire.databus.client.rows import Recorder, readable
@@ -22,6 +21,7 @@ from sparkwire.databus.client.run import schemas_of
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.state import Status
 from sparkwire.databus.scan import Events
+from sparkwire.errors import ConsumerFailedError, CorruptEventError
 
 REPORT: Final = pa.schema(
     [
@@ -157,7 +157,7 @@ def _check(events: pa.Array, stream: str | None) -> None:
     errors = Events(events, check=True).errors
     bad = np.flatnonzero(errors != OK)
     if len(bad):
-        raise DamagedEventError(
+        raise CorruptEventError(
             f"stream {stream} has an event that cannot be read ({ERRORS[errors[bad[0]]]}): to go on without such events, "
             "filter them out with dbus_is_valid(event)"
         )

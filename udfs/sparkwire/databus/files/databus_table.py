@@ -272,6 +272,6 @@ def _cuts(
 def read(query: EventsQuery, task: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned.
+    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since it was planned.
     """
     return batches_of(task, partial(event_rows, query))

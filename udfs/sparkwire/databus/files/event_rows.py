@@ -75,7 +75,7 @@ def tail_of(source: OpenFile, position: int) -> int:
 def part_now(part: FilePart) -> FilePart | None:
     """What to read of a part: where the file of a stream has changed since it was planned, the windows that it had.
 
-    DataLoss where it has changed, and that fails the query.
+    DataLossError where it has changed, and that fails the query.
     """
     guard = part.guard
     if guard is None:

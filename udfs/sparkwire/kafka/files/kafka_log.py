@@ -293,8 +293,8 @@ def narrowed(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
 def read(query: LogQuery, task: Sequence[SegmentPart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    ValueError with mode FAILFAST where a row has an error, and where a file has been cut since it was planned; DataLoss where
-    a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
+    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since it was planned;
+    DataLossError where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
     """
     rows = record_rows if query.rows == RECORDS else batch_rows
 

@@ -13,6 +13,7 @@ from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.errors import CorruptDataError
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import losses
@@ -127,7 +128,7 @@ def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
         refuse(part.segment.file, position, error)
     first = part.segment.base_offset
     offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
-    raise ValueError(
+    raise CorruptDataError(
         f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}; "
         "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
     )

@@ -361,7 +361,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
 
     A file that replaces it is the same where it has the entries with which the part begins and ends.
 
-    DataLoss where it has changed, and that fails the query.
+    DataLossError where it has changed, and that fails the query.
     """
     guard = part.guard
     if guard is None:

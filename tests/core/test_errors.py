@@ -1,0 +1,54 @@
+"""Exceptions: those that a program can meet are in one module, with one base."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+from pathlib import Path
+
+import pytest
+
+from sparkwire import errors
+from sparkwire.errors import SparkwireError
+
+PACKAGE = Path(errors.__file__).parent
+CAUGHT = {"Full", "Lost", "NotBelieved", "Refused", "Undecided", "UnreadableEventError", "Wrong", "_NoAnswer"}
+"""exceptions that end inside the package"""
+
+
+def declared() -> list[tuple[str, str]]:
+    """Module and name of each class whose base is an exception of Python, or of `sparkwire.errors`."""
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        module = ".".join(["sparkwire", *path.relative_to(PACKAGE).with_suffix("").parts])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            bases = (
+                [base.id for base in node.bases if isinstance(base, ast.Name)] if isinstance(node, ast.ClassDef) else []
+            )
+            kinds = [getattr(builtins, base, getattr(errors, base, None)) for base in bases]
+            if any(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+                assert isinstance(node, ast.ClassDef)
+                found.append((module, node.name))
+    return found
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_each_has_the_base_and_says_what_it_is(name: str) -> None:
+    found = getattr(errors, name)
+    assert issubclass(found, SparkwireError)
+    assert found.__doc__ != SparkwireError.__doc__ or found is SparkwireError
+
+
+def test_no_other_leaves_the_package() -> None:
+    others = [(module, name) for module, name in declared() if module != "sparkwire.errors"]
+    assert {name for _, name in others} >= CAUGHT
+    for module, name in others:
+        found = getattr(importlib.import_module(module), name)
+        assert name in CAUGHT or issubclass(found, SparkwireError), (
+            f"{module}.{name}: into sparkwire.errors, or caught?"
+        )
+
+
+def test_the_module_lists_all_of_its_own() -> None:
+    assert sorted(name for module, name in declared() if module == "sparkwire.errors") == sorted(errors.__all__)

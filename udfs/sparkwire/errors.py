@@ -1,0 +1,95 @@
+"""The exceptions of sparkwire. Each is a `SparkwireError`, so one clause catches them all.
+
+    try:
+        sparkwire.kafka.write(df, path)
+    except sparkwire.errors.SparkwireError as error:
+        ...
+
+Python's own exceptions report what is wrong with a call: `ValueError` and `TypeError` for an argument, an option or a column,
+`FileNotFoundError` and `PermissionError` for a path, `ModuleNotFoundError` for an extra that is not installed.
+
+Spark wraps what fails in a Python worker: the driver gets its `PythonException` or `StreamingQueryException`. The last line of
+its message is the message of the exception here.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConsumerFailedError",
+    "CorruptDataError",
+    "CorruptEventError",
+    "DataLossError",
+    "DispatcherRetriesExhaustedError",
+    "FileChangedError",
+    "PullerRetriesExhaustedError",
+    "RegistryError",
+    "SchemaError",
+    "ScnNotFoundError",
+    "SparkwireError",
+    "UnfinishedWriteError",
+    "WriteConflictError",
+]
+
+
+class SparkwireError(Exception):
+    """The base of all."""
+
+
+# -- reading
+
+
+class CorruptDataError(SparkwireError, ValueError):
+    """A query with `mode` FAILFAST met corrupt bytes. The message names the file, the position and the error code."""
+
+
+class DataLossError(SparkwireError, ValueError):
+    """A stream needs data that no longer exist. `failOnDataLoss` false continues with the remaining data."""
+
+
+class FileChangedError(SparkwireError, ValueError):
+    """A file was replaced or became shorter while a query read it. Run the query again."""
+
+
+# -- writing
+
+
+class WriteConflictError(SparkwireError, ValueError):
+    """Another job writes to the same place, or has changed it since this job began. Run the job again."""
+
+
+class UnfinishedWriteError(SparkwireError, ValueError):
+    """A write could neither be completed nor undone. No data are lost; `python -m sparkwire recover` completes it."""
+
+
+# -- schemas
+
+
+class SchemaError(SparkwireError, ValueError):
+    """A schema is invalid, or data of one schema cannot be read by another."""
+
+
+class RegistryError(SparkwireError, RuntimeError):
+    """A schema registry does not respond, or does not have what its schemas refer to. The message has no credentials."""
+
+
+# -- Databus consumers
+
+
+class ConsumerFailedError(SparkwireError, RuntimeError):
+    """A consumer failed as often as it may, or rolled back past events that are gone."""
+
+
+class CorruptEventError(SparkwireError, ValueError):
+    """A stream that `sparkwire.databus.consume` reads has a corrupt event. Filter such events out to continue without them."""
+
+
+class ScnNotFoundError(SparkwireError):
+    """`on_error` gets it: the relay no longer has the SCN from which the client continues (error event -5)."""
+
+
+class PullerRetriesExhaustedError(SparkwireError):
+    """`on_error` gets it: the puller of events gave up (error event -6)."""
+
+
+class DispatcherRetriesExhaustedError(SparkwireError):
+    """`on_error` gets it: the consumer failed as often as the client may retry."""
