@@ -185,9 +185,9 @@ def test_answer_of_a_cell_is_bounded() -> None:
     data = many(100_000)
     size = len(record(b"")) * 100_000
     bound = size + ROW_BYTES * 100_000
-    assert len(rows(data, max_cell_bytes=bound)) == 100_000
-    assert [row["error"] for row in rows(data, max_cell_bytes=bound - 1)] == ["TOO_LARGE"]
-    assert [row["error"] for row in rows(data * 2, max_cell_bytes=bound)][99_999:] == [None, "TOO_LARGE"]
+    assert len(rows(data, max_value_bytes=bound)) == 100_000
+    assert [row["error"] for row in rows(data, max_value_bytes=bound - 1)] == ["TOO_LARGE"]
+    assert [row["error"] for row in rows(data * 2, max_value_bytes=bound)][99_999:] == [None, "TOO_LARGE"]
 
 
 def test_24_kb_do_not_become_gigabytes() -> None:
@@ -200,16 +200,16 @@ def test_24_kb_do_not_become_gigabytes() -> None:
 def test_what_is_decompressed_in_vain_counts() -> None:
     """Bombs after the bound of the cell cost nothing; what is not compressed is read all the same."""
     bomb = batch(CODECS[4](record(bytes(4 * MIB))), 4)
-    found = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_cell_bytes=2 * MIB)
+    found = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_value_bytes=2 * MIB)
     assert [(row["error"], row["value"]) for row in found] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
 
 
 @pytest.mark.parametrize("bound", [0, -1])
 def test_bound_of_a_cell_is_positive(bound: int) -> None:
     with pytest.raises(
-        ValueError, match=rf"^kafka_records\(\) expected max_cell_bytes BIGINT of 1 or more, got {bound}$"
+        ValueError, match=rf"^kafka_records\(\) expected max_value_bytes BIGINT of 1 or more, got {bound}$"
     ):
-        rows(b"", max_cell_bytes=bound)
+        rows(b"", max_value_bytes=bound)
 
 
 def test_a_lying_size_hides_nothing_without_checksums() -> None:

@@ -29,7 +29,7 @@ Readable is what Kafka 3.8 reads from a file. Stricter are
 - an inner message with a wrong checksum (a row with its fields and `CRC_MISMATCH`), a magic of 2 or more (`BAD_MAGIC`), an
   inner set that ends within a message (one row `BAD_RECORD` after the whole ones): Kafka reads them, or drops the rest;
 - counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
-- a payload longer than max_batch_bytes, and what is compressed in a row once it comes to more than max_cell_bytes, `TOO_LARGE`:
+- a payload longer than max_batch_bytes, and what is compressed in a row once it comes to more than max_value_bytes, `TOO_LARGE`:
   its payloads and `ROW_BYTES` for each record, those included that are too large by themselves. So is what the rows that
   Spark hands over together become beyond 2 GiB of content, or 4 GiB counted so: no Arrow column holds more, and the
   alternative is a query that fails. Nowhere else does an answer depend on the rows around it;

@@ -29,7 +29,7 @@ from sparkwire.kafka.explain_batch import batch
 from sparkwire.kafka.explain_entry import MOST_INFLATED, Errors, ExplainedEntry, header
 from sparkwire.kafka.explain_message import key_and_value, message
 from sparkwire.kafka.framing import frame_blocks, framing_of
-from sparkwire.kafka.inflate import MAX_CELL_BYTES, Inflater
+from sparkwire.kafka.inflate import MAX_VALUE_BYTES, Inflater
 from sparkwire.kafka.layout import (
     BATCH,
     ENTRY,
@@ -67,7 +67,7 @@ def _log(dump: Dump, data: bytes) -> None:
     column = pa.array([data], pa.binary())
     source = binary_of(column)
     errors = Errors(column)
-    inflater = Inflater(MOST_INFLATED, MAX_CELL_BYTES)
+    inflater = Inflater(MOST_INFLATED, MAX_VALUE_BYTES)
     blocks = (header_block(source.data, block) for block in frame_blocks(framing_of(source)))
     payloads = ((block, payloads_of(source.data, block, EVERY_OFFSET)) for block in blocks)
     inflated, number = 0, 0

@@ -21,7 +21,7 @@ from sparkwire.kafka.cluster import group_record, internal_json, transaction_rec
 from sparkwire.kafka.cluster.internal_records import record_function
 from sparkwire.kafka.headers_map import decode_headers_map
 from sparkwire.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
-from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_CELL_BYTES
+from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_VALUE_BYTES
 from sparkwire.kafka.messages import MESSAGE_COLUMNS, MessageColumn
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
@@ -67,12 +67,12 @@ _messages_of = Shared(MessageColumn)
 FUNCTIONS: Final = (
     rows_function(
         f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
-        f"max_cell_bytes BIGINT = {MAX_CELL_BYTES})",
+        f"max_value_bytes BIGINT = {MAX_VALUE_BYTES})",
         RECORDS_TABLE,
         scan_records,
         "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
         "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
-        "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_cell_bytes "
+        "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes "
         "what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
     ),

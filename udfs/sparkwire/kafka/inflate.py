@@ -28,9 +28,9 @@ from sparkwire.kafka.plan_blocks import planned_blocks
 from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
 MAX_BATCH_BYTES = 268_435_456
-MAX_CELL_BYTES = 2_147_483_648
+MAX_VALUE_BYTES = 2_147_483_648
 """What a broker holds in a segment is 1 GiB, unless it is configured otherwise: a value with all of one may become twice that."""
-MAX_ANSWER_BYTES = 2 * MAX_CELL_BYTES
+MAX_ANSWER_BYTES = 2 * MAX_VALUE_BYTES
 """The same of all values that Spark hands over at once: what one Arrow column holds, and as much for the other columns."""
 ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
@@ -69,10 +69,10 @@ class Inflater:
     """
 
     def __init__(
-        self, max_batch_bytes: int, max_cell_bytes: int, content: int = sys.maxsize, answer: int = sys.maxsize
+        self, max_batch_bytes: int, max_value_bytes: int, content: int = sys.maxsize, answer: int = sys.maxsize
     ) -> None:
         self._limit = min(max_batch_bytes, INT32_MAX)
-        self._cell_limit = max_cell_bytes
+        self._value_limit = max_value_bytes
         self._content, self._answer = content, answer  # what is left of them
         self._arena = Arena(_ARENA_BYTES)
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
@@ -134,7 +134,7 @@ class Inflater:
     def _open(self, data: Bytes, blocks: Iterable[Block], count: int) -> int:
         """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
         arena, start = self._arena, self._arena.used
-        limit = min(self._limit, INT32_MAX - self._row_bytes, self._cell_limit - self._cell_bytes, self._content)
+        limit = min(self._limit, INT32_MAX - self._row_bytes, self._value_limit - self._cell_bytes, self._content)
         size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
         if size == OVER_LIMIT:
             # What was decompressed in vain counts, too: else a row of bombs could take any time.
@@ -145,7 +145,7 @@ class Inflater:
         if count == _NOT_COUNTED:
             rows = count_messages(arena.bytes, start, start + size)
         answer = size + ROW_BYTES * rows
-        if answer > min(self._cell_limit - self._cell_bytes, self._answer):
+        if answer > min(self._value_limit - self._cell_bytes, self._answer):
             arena.used = start
             return OVER_LIMIT
         self._row_bytes += size

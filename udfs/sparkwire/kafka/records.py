@@ -23,7 +23,7 @@ from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
 from sparkwire.kafka.codecs import NAMES, READ_NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
-from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_CELL_BYTES, Inflater
+from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_VALUE_BYTES, Inflater
 from sparkwire.kafka.layout import CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
@@ -202,7 +202,7 @@ def scan_records(
     data: pa.Array,
     verify_crc: bool = True,
     max_batch_bytes: int = MAX_BATCH_BYTES,
-    max_cell_bytes: int = MAX_CELL_BYTES,
+    max_value_bytes: int = MAX_VALUE_BYTES,
     columns: Collection[str] = EVERY_COLUMN,
 ) -> Records:
     """All records of a column of log bytes.
@@ -213,19 +213,19 @@ def scan_records(
         whether an entry, or an inner message, with a wrong checksum is an error
     max_batch_bytes
         bound of what one compressed entry may become [bytes]
-    max_cell_bytes
+    max_value_bytes
         bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
         the columns of the answer that will be asked for: key, value and headers are not copied in vain
     """
-    for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_cell_bytes", max_cell_bytes)):
+    for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_value_bytes", max_value_bytes)):
         if bound < 1:
             raise refusal("kafka_records", f"{name} BIGINT of 1 or more", bound)
     source = binary_of(data)
     framing = framing_of(source, REPORTED if verify_crc else BELIEVED)
     # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.
     content = INT32_MAX - int(source.offsets[-1] - source.offsets[0])
-    inflater = Inflater(max_batch_bytes, max_cell_bytes, content, MAX_ANSWER_BYTES)
+    inflater = Inflater(max_batch_bytes, max_value_bytes, content, MAX_ANSWER_BYTES)
     return next(records_of(source, framing, verify_crc, inflater, columns, EVERY_OFFSET))
 
 
