@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from string import Template
@@ -115,14 +115,16 @@ def dump(*files: Path, options: Sequence[str] = ()) -> str:
     return subprocess.run(java(command), capture_output=True, text=True, check=True).stdout
 
 
-def java(arguments: Sequence[str], *artifacts: str, options: Sequence[str] = SHORT_LIVED) -> list[str]:
-    """The command of one of Kafka's own programs."""
+def java(
+    arguments: Sequence[str], *artifacts: str, options: Sequence[str] = SHORT_LIVED, jars: Iterable[Path] = ()
+) -> list[str]:
+    """The command of a program of these artifacts and jars, or of Kafka's own."""
 
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     # Spark's logging first: Kafka's jars have none, and their slf4j is older.
-    jars = [*map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,)))]
-    return [java, "-Xmx512m", *options, "-cp", os.pathsep.join(map(str, jars)), *arguments]
+    path = [*map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,))), *jars]
+    return [java, "-Xmx512m", *options, "-cp", os.pathsep.join(map(str, path)), *arguments]
 
 
 def _free_ports() -> tuple[int, int]:

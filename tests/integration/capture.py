@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.integration.broker import java
+from tests.integration.broker import SHORT_LIVED, java
 
 DEBEZIUM = "3.3.0.Final"
 ENGINE = (
@@ -15,7 +15,6 @@ ENGINE = (
     f"io.debezium:debezium-connector-postgres:{DEBEZIUM}",
 )
 _SETTINGS = {
-    "name": "capture",
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
     "plugin.name": "pgoutput",
     "publication.autocreate.mode": "filtered",
@@ -32,16 +31,37 @@ _SETTINGS = {
 
 @contextmanager
 def captured(workspace: Path, broker: str, settings: Mapping[str, object]) -> Iterator[subprocess.Popen[bytes]]:
-    """The engine's process, until the context ends. ``settings``: the connector's own; ``broker``: its address."""
-    workspace.mkdir()
-    file = workspace / "connector.properties"
-    own = _SETTINGS | {"offset.storage.file.filename": workspace / "offsets"}
-    file.write_text("".join(f"{name}={value}\n" for name, value in (own | dict(settings)).items()), "utf-8")
-    program = str(Path(__file__).with_name("Capture.java"))
-    with (workspace / "engine.log").open("w") as log:
-        engine = subprocess.Popen(
-            java((program, str(file), broker), *ENGINE), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
-        )
+    """The engine's process, until the context ends; it goes on where another one in ``workspace`` has ended.
+
+    ``settings``: the connector's own; ``broker``: its address.
+    """
+    workspace.mkdir(exist_ok=True)
+    file = connector(workspace, "connector", settings)
+    with running_engine(Path(__file__).with_name("Capture.java"), [str(file), broker], workspace) as engine:
+        yield engine
+
+
+def connector(workspace: Path, name: str, settings: Mapping[str, object]) -> Path:
+    """A file of properties with what all connectors have, and the settings."""
+    file = workspace / f"{name}.properties"
+    own = _SETTINGS | {"name": name, "offset.storage.file.filename": workspace / f"{name}.offsets"} | dict(settings)
+    file.write_text("".join(f"{name}={value}\n" for name, value in own.items()), "utf-8")
+    return file
+
+
+@contextmanager
+def running_engine(
+    program: Path, arguments: Sequence[str], workspace: Path, *artifacts: str, jars: Iterable[Path] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The process of a program with the engine, until the context ends; its standard input ends then.
+
+    ``artifacts`` of Maven Central and ``jars`` are beside the engine's own.
+    What it prints is in ``workspace``, in the file ``engine.log``.
+    """
+    options = (*SHORT_LIVED, "-Duser.timezone=UTC")
+    command = java((str(program), *arguments), *ENGINE, *artifacts, options=options, jars=jars)
+    with (workspace / "engine.log").open("a") as log:
+        engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
         try:
             yield engine
         finally:

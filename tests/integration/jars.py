@@ -1,6 +1,6 @@
 """Jars of Maven Central, by Spark's own resolver (`spark.jars.packages`); none of it is on the tests' own class path.
 
-A resolver is a child process: a session takes packages only when it starts. What it has fetched it keeps in the user's Ivy cache.
+A resolver is a child process: Spark takes packages only when its JVM starts. What it has fetched is in the user's Ivy cache.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from tests.support.child import one_at_a_time, run_python
 
 _RESOLVER = """
 import sys
-from pyspark.sql import SparkSession
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
 
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.jars.packages", sys.argv[1]).getOrCreate()
-print(spark.conf.get("spark.jars"))
+gateway = launch_gateway(SparkConf(loadDefaults=False).set("spark.jars.packages", sys.argv[1]))
+print(gateway.jvm.System.getProperty("spark.jars"))
+gateway.shutdown()
 """
 
 
@@ -39,14 +40,18 @@ def resolve(*coordinates: str) -> tuple[Path, ...]:
     return tuple(Path(url.removeprefix("file:")) for url in listed.strip().split(","))
 
 
-def jar_of_tests(group: str, artifact: str, version: str, folder: Path) -> Path:
-    """An artifact's classes of its own tests, which Spark's resolver does not fetch."""
-    url = f"https://repo1.maven.org/maven2/{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}-test.jar"
-    path = folder / url.rpartition("/")[2]
+def jar(coordinates: str, folder: Path, classifier: str = "") -> Path:
+    """One artifact's jar, without what it needs: Spark's resolver finds neither classes of tests nor what is on another server.
+
+    ``classifier`` is Maven's: ``-test`` for the classes of an artifact's own tests.
+    """
+    group, artifact, version = coordinates.split(":")
+    place = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}{classifier}.jar"
+    path = folder / place.rpartition("/")[2]
     try:
-        urllib.request.urlretrieve(url, path)
+        urllib.request.urlretrieve(f"https://repo1.maven.org/maven2/{place}", path)
     except OSError as error:
-        pytest.fail(f"make integration could not get {url}: {error}", pytrace=False)
+        pytest.fail(f"make integration could not get {coordinates} from Maven Central: {error}", pytrace=False)
     return path
 
 

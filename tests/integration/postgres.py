@@ -15,8 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
+MISSING = "could not get PostgreSQL: there is no initdb here; install Debian's package postgresql"
 _PLACES = "/usr/lib/postgresql"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -25,6 +24,7 @@ _SETTINGS = {
     "fsync": "off",
     "timezone": "UTC",
     "shared_buffers": "16MB",
+    "autovacuum": "off",  # it moves rows, so that a statement would find them in another order
 }
 
 
@@ -33,6 +33,12 @@ class Postgres(NamedTuple):
 
     programs: Path
     port: int
+    database: str = "postgres"
+
+    def new_database(self, name: str) -> Postgres:
+        """The same server, with another database, which is made."""
+        self.run(f"CREATE DATABASE {name};")
+        return self._replace(database=name)
 
     def run(self, sql: str) -> list[str]:
         """Run statements, each on its own unless they say ``BEGIN``; the lines of what they answer."""
@@ -47,17 +53,20 @@ class Postgres(NamedTuple):
         return [json.loads(line, parse_float=Decimal) for line in lines]
 
     def _psql(self, *options: str) -> list[str]:
-        server = ("--host=127.0.0.1", f"--port={self.port}", "--username=postgres", "--dbname=postgres", "--no-psqlrc")
-        return [str(self.programs / "psql"), *server, *options]
+        server = ("--host=127.0.0.1", f"--port={self.port}", "--username=postgres", f"--dbname={self.database}")
+        return [str(self.programs / "psql"), "--no-psqlrc", *server, *options]
 
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
     """A new server, until the context ends.
 
-    It does not run as root, and nobody else reads pytest's own directories: it has one of its own.
+    It does not run as root, and nobody else reads pytest's own directories: it has one of its own. FileNotFoundError where
+    there are no programs of PostgreSQL.
     """
-    programs = _programs()
+    programs = programs_of_postgres()
+    if programs is None:
+        raise FileNotFoundError(MISSING)
     user = "postgres" if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="sparkwire-postgres-") as place:
         if user:
@@ -83,16 +92,11 @@ def _call(programs: Path, user: str | None, place: str, program: str, *arguments
         assert done.returncode == 0, said.read()
 
 
-def _programs() -> Path:
-    """The folder of a server's programs; Debian has one for each version."""
+def programs_of_postgres() -> Path | None:
+    """The folder of a server's programs, of the newest version that there is; Debian has one for each."""
     found = shutil.which("initdb")
     places = [Path(found).resolve()] if found else sorted(Path(_PLACES).glob("*/bin/initdb"))
-    if not places:
-        pytest.fail(
-            "make integration could not get PostgreSQL: there is no initdb here; install the package postgresql-15",
-            pytrace=False,
-        )
-    return places[-1].parent
+    return places[-1].parent if places else None
 
 
 def _free_port() -> int:

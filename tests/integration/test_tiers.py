@@ -16,7 +16,7 @@ import sparkwire
 from sparkwire import sql_functions as W
 from tests.integration.broker import KAFKA, Broker, java, running, segments, while_unchanged
 from tests.integration.consumers import Record, consume
-from tests.integration.jars import jar_of_tests
+from tests.integration.jars import jar
 from tests.integration.test_way_back import create, expected, rows, wait_for
 
 TRANSACTIONS = 60
@@ -31,8 +31,8 @@ def tiers(remote: Path, version: str) -> dict[str, object]:
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
-        "remote.log.storage.manager.class.path": jar_of_tests(
-            "org.apache.kafka", "kafka-storage", version, remote.parent
+        "remote.log.storage.manager.class.path": jar(
+            f"org.apache.kafka:kafka-storage:{version}", remote.parent, "-test"
         ),
         "remote.log.metadata.manager.listener.name": "PLAINTEXT",
         "rlmm.config.remote.log.metadata.topic.replication.factor": 1,
