@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels clean java
+.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -79,9 +79,14 @@ build/uv:
 spark: $(READY) java
 	$(PYTEST) -m "jvm or process"
 
-# Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through.
+# Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through, and
+# what it skips: the database is the system's own.
 integration: $(READY) java
-	$(PYTEST) -o faulthandler_timeout=1800 -rP --durations=10 tests/integration
+	$(PYTEST) -o faulthandler_timeout=1800 -rPs --durations=10 tests/integration
+
+# Golden data once more, by the programs that they came from; what differs from those in tests/data is printed, and fails.
+golden: $(READY) java
+	$(BIN)/python -m tests.data.generators
 
 # MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
 matrix: $(READY) java

@@ -51,7 +51,8 @@ class Point(NamedTuple):
 
 
 @cache
-def _files(database: str) -> dict[str, bytes]:
+def files(database: str) -> dict[str, bytes]:
+    """What the archive of a database holds, by name."""
     with tarfile.open(DATA / "debezium" / f"{database}.tar.xz") as archive:
         return {
             member.name.partition("/")[2]: opened.read()
@@ -61,7 +62,7 @@ def _files(database: str) -> dict[str, bytes]:
 
 
 def _lines(database: str, name: str) -> Iterator[Any]:
-    return map(json.loads, _files(database)[name].decode().splitlines())
+    return map(json.loads, files(database)[name].decode().splitlines())
 
 
 @cache
@@ -85,7 +86,7 @@ def _bytes(text: str | None) -> bytes | None:
 
 def variants(database: str) -> list[str]:
     """The names of all variants."""
-    return sorted(name.split(".")[1] for name in _files(database) if name.startswith("messages."))
+    return sorted(name.split(".")[1] for name in files(database) if name.startswith("messages."))
 
 
 def columns_of(found: list[Message]) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -124,4 +125,4 @@ def known_losses(database: str) -> set[tuple[str, str, str, str, str]]:
 
 def schemas(database: str) -> dict[int, str]:
     """Avro schemas by id."""
-    return {int(id): text for id, text in json.loads(_files(database)["schemas.json"]).items()}
+    return {int(id): text for id, text in json.loads(files(database)["schemas.json"]).items()}

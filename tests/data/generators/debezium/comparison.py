@@ -1,0 +1,117 @@
+"""What differs between two runs of the scenario beside what time enters."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import fastavro
+
+from tests.data.generators.debezium.variants import VARIANTS
+
+Files = Mapping[str, bytes]
+
+OF_TIME = {
+    *("ts_ms", "ts_us", "ts_ns", "lsn", "sequence", "txId", "xmin"),
+    *("__lsn", "__source_ts_ms"),
+}
+"""fields of a message or of its source, and headers, that are other ones in each run; so is the id of a transaction"""
+_IDENTITY = re.compile(r"(?<=LogicalDecodingMessageId)@[0-9a-f]+$")
+"""of a Java object that the engine has no name for"""
+_SIGNALS = "shop.app.dbz_signal"
+_TRANSACTIONS = "shop.transaction"
+_ALTERED = "shop.app.evolving"
+"""Debezium asks the database for a new column's default, and may come too late; so the schemas of this topic are not compared"""
+
+
+def differences(stored: Files, made: Files) -> Iterator[str]:
+    """A sentence for each."""
+    for variant in (variant for own in VARIANTS.values() for variant in own):
+        old, new = (_by_topic(files, variant) for files in (stored, made))
+        for topic in sorted({*old, *new}):
+            yield from _compare(f"{variant}, {topic}", old[topic], new[topic], "message")
+    for name in sorted(name for name in stored if name.startswith("truth/point")):
+        old_rows, new_rows = (_truth(files[name]) for files in (stored, made))
+        yield from _compare(name, old_rows, new_rows, "line")
+
+
+def _compare(place: str, old: list[Any], new: list[Any], what: str) -> Iterator[str]:
+    if len(old) != len(new):
+        yield f"{place}: stored are {len(old)} {what}s, made were {len(new)}"
+    for number, (one, other) in enumerate(zip(old, new, strict=False)):
+        if one != other:
+            yield f"{place}, {what} {number}: stored is {json.dumps(one)}, made was {json.dumps(other)}"
+            return
+
+
+def _by_topic(files: Files, variant: str) -> dict[str, list[Any]]:
+    """A variant's messages without what time enters; those that only time makes are left out.
+
+    These are heartbeats, the rows by which an incremental snapshot marks its windows, and the rows that it reads.
+    """
+    schemas = {int(id): json.loads(text) for id, text in json.loads(files["schemas.json"]).items()}
+    parsed = {id: fastavro.parse_schema(schema) for id, schema in schemas.items()}
+    found: dict[str, list[Any]] = defaultdict(list)
+    for line in map(json.loads, files[f"messages.{variant}.jsonl"].splitlines()):
+        topic = line["topic"]
+        if "heartbeat" in topic:
+            continue
+        key, value = (_content(line[name], variant, schemas, parsed) for name in ("key_b64", "value_b64"))
+        if topic == _SIGNALS and "sig-1" not in json.dumps(key):
+            continue
+        if _is_incremental(value):
+            continue
+        headers = [(header["key"], header["value_b64"]) for header in line["headers"] if header["key"] not in OF_TIME]
+        if topic == _ALTERED:
+            key, value = (side.get("payload", side) if side else side for side in (key, value))
+        if topic == _TRANSACTIONS:
+            key = None
+        found[topic].append([key, _without_time(value), headers])
+    return found
+
+
+def _content(text: str | None, variant: str, schemas: Mapping[int, Any], parsed: Mapping[int, Any]) -> Any:
+    """The JSON of bytes in Base64; of Avro the schema and the datum."""
+    if text is None:
+        return None
+    data = base64.b64decode(text)
+    if not variant.endswith("avro"):
+        return json.loads(data)
+    id = int.from_bytes(data[1:5], "big")
+    datum = fastavro.schemaless_reader(io.BytesIO(data[5:]), parsed[id], None)
+    return {"schema": schemas[id], "payload": json.loads(json.dumps(datum, default=repr))}
+
+
+def _is_incremental(value: Any) -> bool:
+    """Of an envelope, with its schema or without."""
+    sides = [value, value.get("payload")] if isinstance(value, dict) else []
+    sources = [side["source"] for side in sides if isinstance(side, dict) and isinstance(side.get("source"), dict)]
+    return any(source.get("snapshot") == "incremental" for source in sources)
+
+
+def _without_time(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_time(item) for item in value]
+    if isinstance(value, str):
+        return _IDENTITY.sub("", value)
+    if not isinstance(value, dict):
+        return value
+    return {name: None if _is_of_time(name, item, value) else _without_time(item) for name, item in value.items()}
+
+
+def _is_of_time(name: str, item: Any, among: Mapping[str, Any]) -> bool:
+    return (name in OF_TIME and not isinstance(item, dict)) or (
+        name == "id" and ("total_order" in among or "event_count" in among)
+    )
+
+
+def _truth(lines: bytes) -> list[Any]:
+    """A point's lines, without offsets, which signals move, and without rows of signals but the scenario's own."""
+    found = list(map(json.loads, lines.splitlines()))
+    rows: Iterable[Any] = (line for line in found if not line.get("table", "").endswith(".dbz_signal"))
+    return [{name: value for name, value in line.items() if name != "next_offsets"} for line in rows]

@@ -1,0 +1,119 @@
+"""Runs the scenario: three connectors write its messages, the database says at each point what its tables hold."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from tests.data.generators.debezium.truth import tables
+from tests.data.generators.debezium.variants import VARIANTS, settings
+from tests.integration.capture import connector, running_engine
+from tests.integration.jars import jar
+from tests.integration.postgres import running_postgres
+
+SCENARIO = Path(__file__).with_name("postgres.sql")
+_AVRO = "org.apache.avro:avro:1.11.4"
+_CONVERTER = (
+    "io.apicurio:apicurio-registry-utils-converter:2.6.2.Final",
+    "io.apicurio:apicurio-registry-serdes-avro-serde:2.6.5.Final",
+)
+_PORT = "port=55432"  # of the connections that the scenario opens inside a transaction
+_PATIENCE = 600  # [s]
+_QUIET = 1.0  # [s]
+_QUIET_WITH_SIGNALS = 4.0  # [s], for an incremental snapshot goes on when its signal has long been seen
+_SIGNALS_FROM = 8  # the point
+
+
+class Messages:
+    """The messages that a variant has so far."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.read = file, 0
+        self.lines: list[dict[str, Any]] = []
+
+    def look(self) -> list[dict[str, Any]]:
+        if self.file.exists():
+            with self.file.open("rb") as file:
+                file.seek(self.read)
+                whole = file.read().rpartition(b"\n")
+            self.read += len(whole[0] + whole[1])
+            self.lines += map(json.loads, whole[0].splitlines())
+        return self.lines
+
+    def value(self, line: dict[str, Any]) -> dict[str, Any]:
+        """Of a variant in JSON."""
+        found: dict[str, Any] = json.loads(base64.b64decode(line["value_b64"] or "bnVsbA==")) or {}
+        return found
+
+    def next_offsets(self) -> dict[str, int]:
+        return {line["topic"]: line["offset"] + 1 for line in self.look()}
+
+
+def run(place: Path) -> None:
+    """Write messages, schemas and truth into a directory that exists, in files as the golden archive has them."""
+    before, *rest = re.split(r"-- @snapshot\n|-- @point (\d+) (.*)\n", SCENARIO.read_text("utf-8"))
+    _, _, *rest = rest
+    (place / "truth").mkdir()
+    with running_postgres() as server:
+        database = server.new_database("shoppg")
+
+        def execute(sql: str) -> None:
+            database.run(sql.replace(_PORT, f"port={database.port}"))
+
+        execute(before)
+        files = [str(connector(place, name, settings(name, server.port))) for name in VARIANTS]
+        program = Path(__file__).with_name("Messages.java")
+        jars = [jar(coordinates, place) for coordinates in _CONVERTER]
+        with running_engine(program, [str(place), *files], place, _AVRO, jars=jars) as engine:
+            written = {
+                variant: Messages(place / f"messages.{variant}.jsonl") for own in VARIANTS.values() for variant in own
+            }
+            tellers = [written[next(iter(own))] for own in VARIANTS.values()]
+            _settle(engine, place, written.values(), tellers, _is_last_of_snapshot, _QUIET)
+            for sql, number, label in zip(rest[::3], rest[1::3], rest[2::3], strict=False):
+                execute(sql)
+                quiet = _QUIET_WITH_SIGNALS if int(number) >= _SIGNALS_FROM else _QUIET
+                _settle(engine, place, written.values(), tellers, _is_point(int(number)), quiet)
+                point = {"kind": "point", "point": int(number), "label": label}
+                offsets = {variant: messages.next_offsets() for variant, messages in written.items()}
+                lines = [point | {"next_offsets": offsets}, *tables(database)]
+                text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+                (place / "truth" / f"point{int(number):02}.jsonl").write_text(text, "utf-8")
+
+
+def _is_last_of_snapshot(topic: str, value: dict[str, Any]) -> bool:
+    return (value.get("source") or {}).get("snapshot") == "last"
+
+
+def _is_point(number: int) -> Callable[[str, dict[str, Any]], bool]:
+    return lambda topic, value: topic.endswith(".sync_point") and (value.get("after") or {}).get("n") == number
+
+
+def _settle(
+    engine: Popen[bytes],
+    place: Path,
+    written: Iterable[Messages],
+    tellers: Iterable[Messages],
+    is_end: Callable[[str, dict[str, Any]], bool],
+    quiet: float,
+) -> None:
+    """Until each connector has told the end, and nothing more has come for a while but heartbeats."""
+    begun = changed = time.monotonic()
+    count = -1
+    while not (time.monotonic() - changed > quiet and all(_tells(one, is_end) for one in tellers)):
+        assert engine.poll() is None, (place / "engine.log").read_text("utf-8")[-3000:]
+        assert time.monotonic() - begun < _PATIENCE, "the engine has not told what the database has"
+        time.sleep(0.1)
+        now = sum("heartbeat" not in line["topic"] for messages in written for line in messages.look())
+        if now != count:
+            count, changed = now, time.monotonic()
+
+
+def _tells(messages: Messages, is_end: Callable[[str, dict[str, Any]], bool]) -> bool:
+    return any(is_end(line["topic"], messages.value(line)) for line in reversed(messages.look()))

@@ -1,0 +1,71 @@
+"""The connectors of the golden data and the variants of each: which settings they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ADDED = "op,table,lsn,source.ts_ms"
+_MODE, _FIELDS = "flat.delete.tombstone.handling.mode", "flat.add.fields"
+
+VARIANTS: dict[str, dict[str, dict[str, str]]] = {
+    "a": {
+        "json": {"format": "json"},
+        "json-schemas": {"format": "json-schemas"},
+        "avro": {"format": "avro"},
+        "json-nulls-kept": {"format": "json", "converter.replace.null.with.default": "false"},
+        "flat-rewrite": {"format": "json", _MODE: "rewrite", _FIELDS: _ADDED},
+        "flat-tombstone": {"format": "json", _MODE: "tombstone", _FIELDS: _ADDED},
+        "flat-rewrite-with-tombstone": {"format": "json", _MODE: "rewrite-with-tombstone", _FIELDS: _ADDED},
+        "flat-delete-to-tombstone": {"format": "json", _MODE: "delete-to-tombstone", _FIELDS: _ADDED},
+        "flat-rewrite-schemas": {"format": "json-schemas", _MODE: "rewrite", _FIELDS: _ADDED},
+        "flat-rewrite-avro": {"format": "avro", _MODE: "rewrite", _FIELDS: _ADDED},
+        "flat-drop-headers": {"format": "json", _MODE: "drop", "flat.add.headers": _ADDED},
+    },
+    "b": {"alt-json": {"format": "json"}, "alt-json-schemas": {"format": "json-schemas"}},
+    "c": {"ext-json": {"format": "json"}, "ext-json-schemas": {"format": "json-schemas"}},
+}
+"""by connector"""
+
+_OWN: dict[str, dict[str, str]] = {
+    "a": {"binary.handling.mode": "bytes"},
+    "b": {
+        "binary.handling.mode": "bytes",
+        "decimal.handling.mode": "string",
+        "time.precision.mode": "connect",
+        "interval.handling.mode": "string",
+        "hstore.handling.mode": "map",
+        "provide.transaction.metadata": "true",
+        "topic.heartbeat.prefix": "__debezium-heartbeat",
+    },
+    "c": {
+        "binary.handling.mode": "hex",
+        "decimal.handling.mode": "double",
+        "time.precision.mode": "isostring",
+        "include.unknown.datatypes": "true",
+        "money.fraction.digits": "2",
+        "unavailable.value.placeholder": "<unchanged>",
+        "tombstones.on.delete": "false",
+        "heartbeat.interval.ms": "5000",
+        "signal.data.collection": "app.dbz_signal",
+        "incremental.snapshot.chunk.size": "10",
+    },
+}
+
+
+def settings(connector: str, port: int) -> Mapping[str, str]:
+    """The properties of a connector to the database of the scenario."""
+    found = {
+        "topic.prefix": "shop",
+        "database.port": str(port),
+        "database.dbname": "shoppg",
+        "custom.metric.tags": f"run={connector}",  # else the names of metrics collide, which costs a minute
+        "slot.name": f"dbz_{connector}",
+        "slot.drop.on.stop": "true",
+        "publication.name": "dbz",
+        "publication.autocreate.mode": "disabled",
+        "status.update.interval.ms": "1000",
+        "variants": ",".join(VARIANTS[connector]),
+    } | _OWN[connector]
+    for variant, own in VARIANTS[connector].items():
+        found |= {f"variant.{variant}.{name}": value for name, value in own.items()}
+    return found

@@ -1,0 +1,42 @@
+"""How `make golden` compares: it finds what differs, and only that."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from tests.data.generators.debezium.comparison import differences
+from tests.support import debezium_golden as golden
+
+
+def test_what_differs_is_found_and_what_time_enters_is_not() -> None:
+    stored = golden.files("postgres")
+    made = dict(stored)
+    change(made, "json", lambda value: value | {"ts_ms": 1})
+    change(made, "json-schemas", lambda value: value | {"payload": value["payload"] | {"op": "?"}})
+    made["messages.alt-json.jsonl"] = cut(stored["messages.alt-json.jsonl"])
+    made["messages.avro.jsonl"] = stored["messages.avro.jsonl"].replace(b'"__debezium', b'"__other')
+    made["truth/point03.jsonl"] = stored["truth/point03.jsonl"].replace(b'"raven', b'"robin')
+    found = list(differences(stored, made))
+    places = {sentence.partition(":")[0].partition(",")[0] for sentence in found}
+    assert places == {"json-schemas", "alt-json", "avro", "truth/point03.jsonl"}
+    assert [sentence.count('"?"') for sentence in found if sentence.startswith("json-schemas")] == [1]
+    assert any(sentence.startswith("alt-json, shop.app.") and "made were" in sentence for sentence in found)
+
+
+def change(files: dict[str, bytes], variant: str, changed: Any) -> None:
+    """The first message of a variant."""
+    name = f"messages.{variant}.jsonl"
+    first, _, rest = files[name].partition(b"\n")
+    line = json.loads(first)
+    value = changed(json.loads(base64.b64decode(line["value_b64"])))
+    line["value_b64"] = base64.b64encode(json.dumps(value).encode()).decode()
+    files[name] = json.dumps(line).encode() + b"\n" + rest
+
+
+def cut(lines: bytes) -> bytes:
+    """Without the last message of a table."""
+    kept = lines.splitlines(keepends=True)
+    last = max(k for k, line in enumerate(kept) if b'"shop.app.customers"' in line)
+    return b"".join(kept[:last] + kept[last + 1 :])
