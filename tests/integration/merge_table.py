@@ -65,7 +65,10 @@ def session(kind: str, directory: str, **more: str) -> SparkSession:
         **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.shuffle.partitions": "1",
+        # A few hundred rows: compiling a plan takes longer than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
         **more,
@@ -77,12 +80,7 @@ def session(kind: str, directory: str, **more: str) -> SparkSession:
 
 
 def main(kind: str, directory: str) -> None:
-    # A few hundred rows: compiling a plan takes longer than running it.
-    spark = session(
-        kind,
-        directory,
-        **{"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
-    )
+    spark = session(kind, directory)
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     for batch in cut(shuffled().delivered(), 3):
         sparkwire.merge(frame(spark, batch), "shop.shuffled")
@@ -92,6 +90,7 @@ def main(kind: str, directory: str) -> None:
         sparkwire.merge(frame(spark, batch), "shop.kept", deletes="keep")
     say("kept", sparkwire.merged(spark, "shop.kept").where("NOT _deleted_"))
     stream(spark, directory)
+    grown(spark)
     more(spark, kind)
     spark.stop()
 
@@ -112,6 +111,17 @@ def stream(spark: SparkSession, directory: str) -> None:
         assert query is not None
         query.awaitTermination()
     say("streamed", sparkwire.merged(spark, "shop.streamed"))
+
+
+def grown(spark: SparkSession) -> None:
+    """A batch that adds a column, lacks a value that is stored, and deletes: MERGE then reads the tables that it writes."""
+    schema = "_op_ STRING, _order_ BIGINT, _unavailable_ ARRAY<STRING>, id INT, v INT"
+    first: list[Any] = [("INSERT", k, [], k, k) for k in range(1, 5)] + [("DELETE", 5, [], 4, 4)]
+    sparkwire.merge(spark.createDataFrame(first, schema), "shop.grown", "id")
+    second: list[Any] = [("UPDATE", 6, ["v"], 1, None, "x"), ("DELETE", 7, [], 2, None, None)]
+    sparkwire.merge(spark.createDataFrame(second, f"{schema}, w STRING"), "shop.grown", "id")
+    rows = sparkwire.merged(spark, "shop.grown").orderBy("id").select("id", "v", "w").collect()
+    print(json.dumps(["grown", [list(row) for row in rows]]), flush=True)
 
 
 def more(spark: SparkSession, kind: str) -> None:

@@ -21,6 +21,7 @@ def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: P
         ["shuffled", plain(shuffled().table)],
         ["kept", plain(lacking().table)],
         ["streamed", plain(lacking().table)],
+        ["grown", [[1, 1, "x"], [3, 3, None]]],
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
         ["refused", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
         ["refused", TWO],

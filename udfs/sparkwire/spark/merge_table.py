@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import pyspark.sql.functions as F
@@ -29,6 +30,7 @@ _SOURCE: Final = "sparkwire.source"
 _CONFLICT: Final = re.compile(
     r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|conflicting (files|deletes)"
 )
+_GROUP_FILTER: Final = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
 _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
@@ -135,6 +137,8 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
             target.agree(spark, schema, table.keys)
             target.note_source(spark, facts.name)
         if facts.lacking or (facts.silent and table.may_lack_values):
+            if target.beside.exists(spark):  # it too may lack the columns that are new
+                target.beside.agree(spark, _beside_schema(schema), [])
             steps = _with_stored(steps, last, table, target, spark)
             rows = with_history(steps, table, latest(steps, table)).persist()
         else:
@@ -210,8 +214,7 @@ def _merge(
 def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool) -> None:
     """Note what was deleted, and the last TRUNCATE."""
     spark = rows.sparkSession
-    own = StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
-    beside.agree(spark, own, [])
+    beside.agree(spark, _beside_schema(schema), [])
     gone = rows.where("is_truncate" if keep else "NOT live")
     places = {name: f"CASE WHEN s.has_values THEN s.row.c{k} END" for k, name in enumerate(table.columns)}
     places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
@@ -223,6 +226,11 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
     ]
     gone = gone.withColumn("has_values", F.lit(table.may_lack_values))
     _run(gone, beside, table, clauses, f" AND t.{_TRUNCATE} = s.is_truncate")
+
+
+def _beside_schema(schema: StructType) -> StructType:
+    """Of the table of what was deleted, by the target's."""
+    return StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
 
 
 def _without_late(rows: DataFrame, table: ChangedTable, deleted: DataFrame) -> DataFrame:
@@ -242,6 +250,24 @@ def _run(source: DataFrame, target: TableTarget, table: ChangedTable, clauses: S
     same = " AND ".join(f"t.{quoted(k)} <=> s.{name}" for k, name in zip(table.keys, table.key_names(), strict=True))
     source.createOrReplaceTempView(view)
     try:
-        spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {same}{also} {' '.join(clauses)}")
+        with _without_group_filter(spark):
+            spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {same}{also} {' '.join(clauses)}")
     finally:
         spark.catalog.dropTempView(view)
+
+
+@contextmanager
+def _without_group_filter(spark: SparkSession) -> Iterator[None]:
+    """Spark 4.1 makes a subquery of the source for this filter, and cannot plan it where it reads a table (SPARK-54873)."""
+    if not spark.version.startswith("4.1."):
+        yield
+        return
+    before = spark.conf.get(_GROUP_FILTER, None)
+    spark.conf.set(_GROUP_FILTER, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_GROUP_FILTER)
+        else:
+            spark.conf.set(_GROUP_FILTER, before)
