@@ -1,6 +1,7 @@
 """Tests against real servers and clusters: `make integration`, not `make test`.
 
-They may fetch what they run against; where it cannot be had they fail and say so in one sentence. A session that needs jars
+They may fetch what they run against; where it cannot be had they fail and say so in one sentence. PostgreSQL is the system's
+own: where there is none, its test is skipped and says so. A session that needs jars
 starts in a process of its own (`tests.support.child`), with those that `tests.integration.jars.resolve` gives.
 """
 

@@ -21,7 +21,8 @@ _LOOKS_EVERY = 0.5  # [s]
 
 def main(kind: str, directory: str) -> None:
     place = Path(directory)
-    spark = session(kind, directory, **{"spark.sql.session.timeZone": "UTC"})
+    # One core: each Python worker imports the package for itself.
+    spark = session(kind, directory, **{"spark.sql.session.timeZone": "UTC", "spark.master": "local[1]"})
     target = {"delta": f"delta.`{place}/table`", "iceberg": "lake.shop.orders", "parquet": f"{place}/table"}[kind]
     if kind == "iceberg":
         spark.sql("CREATE DATABASE IF NOT EXISTS shop")

@@ -1,0 +1,112 @@
+"""A table, and the process that merges into it: started, killed at a moment, started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.integration.broker import SHORT_LIVED
+from tests.integration.packages import DELTA, ICEBERG, python
+
+_PATIENCE = 300  # [s] for it to end
+_TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")  # classes: a seventh less to start
+
+
+class Target:
+    """A table of one kind. ``columns`` are those that the next process is to know."""
+
+    def __init__(self, kind: str, place: Path, topic: Path, columns: Mapping[str, str]) -> None:
+        self.kind, self.place, self.columns = kind, place, columns
+        own = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TZ": "UTC"}
+        command, environment = {"delta": lambda: python(DELTA), "iceberg": lambda: python(ICEBERG)}.get(
+            kind, lambda: ([sys.executable], own)
+        )()
+        self.environment = environment | {"SPARK_SUBMIT_OPTS": " ".join((*SHORT_LIVED, *_TRUSTED))}
+        self.command = [*command, "-m", "tests.integration.live_merge", kind, str(place)]
+        self.kills = 0
+        place.mkdir()
+        (place / "topic").write_text(str(topic))
+
+    def start(self) -> None:
+        (self.place / "columns").write_text(json.dumps(self.columns))
+        (self.place / "runs").unlink(missing_ok=True)
+        self.before = self._batches("commits"), self._files()
+        with (self.place / "said").open("ab") as said:
+            self.process = subprocess.Popen(
+                self.command, env=self.environment, stdout=said, stderr=said, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """Driver and JVM at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.kills += 1
+
+    def in_batch(self) -> bool:
+        """Whether its query runs, and has begun a batch that has not ended."""
+        return self.runs() and self._batches("offsets") > self._batches("commits")
+
+    def has_written(self) -> bool:
+        """Whether, in such a batch, the process has written some file of the table."""
+        return self.in_batch() and not self._files() <= self.before[1]
+
+    def has_merged(self) -> bool:
+        """Whether the process has ended a batch."""
+        return self.runs() and self._batches("commits") > self.before[0]
+
+    def runs(self) -> bool:
+        """Whether its query runs. Fails where the process has ended."""
+        assert self.process.poll() is None, self._said()
+        return (self.place / "runs").exists()
+
+    def end(self) -> None:
+        """Let it merge what is there, and end."""
+        (self.place / "end").touch()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What the table has at the end."""
+        assert self.process.wait(timeout=_PATIENCE) == 0, self._said()
+        found: list[dict[str, Any]] = pickle.loads((self.place / "rows").read_bytes())
+        return found
+
+    def _said(self) -> str:
+        return f"{self.kind}: {(self.place / 'said').read_text('utf-8')[-3000:]}"
+
+    def _batches(self, name: str) -> int:
+        folder = self.place / "checkpoint" / name
+        return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1)
+
+    def _files(self) -> set[str]:
+        """Those of the table and of what was deleted of it."""
+        places = (self.place / name for name in ("table", "table__deleted", "lake"))
+        return {f"{folder}/{name}" for place in places for folder, _, names in os.walk(place) for name in names}
+
+
+MOMENTS: Mapping[str, Callable[[Target], bool]] = {
+    "in a batch": Target.in_batch,
+    "while it writes": Target.has_written,
+    "after a batch": Target.has_merged,
+}
+"""when a process may be killed"""
+
+
+@contextmanager
+def targets(workspace: Path, topic: Path, columns: Mapping[str, str]) -> Iterator[list[Target]]:
+    """One of each kind, their processes started; they are killed when the context ends."""
+    made = [Target(kind, workspace / kind, topic, columns) for kind in ("parquet", "delta", "iceberg")]
+    try:
+        for target in made:
+            target.start()
+        yield made
+    finally:
+        for target in made:
+            if hasattr(target, "process") and target.process.poll() is None:
+                target.kill()
