@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sparkwire.core.sources.options import Comparison
+from sparkwire.errors import WrongIndexError
 from sparkwire.kafka.files import kafka_log
 from tests.kafka.test_files import FEW, expected, only, rows
 from tests.support.log_files import CREATED, entries, entry, segment
@@ -62,6 +64,31 @@ def test_an_index_into_a_value(tmp_path: Path) -> None:
         path.with_suffix(".index").write_bytes(forged)
         assert rows(path, startingOffset="150") == want
         assert rows(path, maxSplitBytes="4000") == rows(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"maxSplitBytes": "1m"},
+        {"maxSplitBytes": "1m", "rows": "batches"},
+        {"maxSplitBytes": "128k", "rows": "batches", "columns": "base_offset"},  # from headers alone
+    ],
+)
+def test_an_index_that_goes_on_within_a_value(options: dict[str, str], tmp_path: Path) -> None:
+    """Its entries lead to each other, all inside of one value: no part may begin there."""
+    batches = entries(10**6, 10**6 + 20_000, "of a value ")
+    front, outer, rest = entries(0, 2000), entry(2000, [b"".join(batches)]), entries(2001, 3002)
+    path = segment(tmp_path, 0, [*front, outer, *rest])
+    want = rows(path, **options | {"maxSplitBytes": "1g"})
+    assert len(want) == 3002
+    begins = np.cumsum([len(b"".join(front)) + outer.index(batches[0]), *map(len, batches)])[::40].tolist()
+    forged = b"".join(struct.pack(">ii", 2000 + k, begin) for k, begin in enumerate(begins))
+    assert rows(path, **options) == want
+    path.with_suffix(".index").write_bytes(forged)
+    with pytest.raises(WrongIndexError, match=f"^{path} has no batch at byte [0-9]+"):
+        rows(path, **options)
+    path.with_suffix(".index").unlink()
+    assert rows(path, **options) == want
 
 
 def test_a_time_index_that_leaves_out_the_largest(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "SparkwireError",
     "UnfinishedWriteError",
     "WriteConflictError",
+    "WrongIndexError",
 ]
 
 
@@ -48,6 +49,10 @@ class DataLossError(SparkwireError, ValueError):
 
 class FileChangedError(SparkwireError, ValueError):
     """A file was replaced or became shorter while a query read it. Run the query again."""
+
+
+class WrongIndexError(SparkwireError, ValueError):
+    """The `.index` of a Kafka segment leads to bytes that are no batch, so the segment was cut there. Delete the index."""
 
 
 # -- writing

@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from sparkwire.core.column import Binary, empty
+from sparkwire.errors import WrongIndexError
 from sparkwire.kafka.batches import Batches, batches_of
 from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files.log import Log
@@ -67,10 +68,12 @@ def _entries(data: Bytes) -> Binary:
     return Binary(data, offsets[: count + 1], None)
 
 
-def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterator[DecodedRows[Scan]]:
-    """The rows of the entries from ``position`` on that begin before ``stop``.
+def pieces(
+    log: Log, position: int, stop: int, decoder: Decoder[Scan], joined: bool = False
+) -> Iterator[DecodedRows[Scan]]:
+    """The rows of the entries from ``position`` on that begin before ``stop``; ``joined``: of which the last has to end there.
 
-    A piece is valid until the next is asked for.
+    A piece is valid until the next is asked for. WrongIndexError where they are not joined.
     """
     while position < stop:
         run = log.run(position, stop)
@@ -84,6 +87,17 @@ def pieces(log: Log, position: int, stop: int, decoder: Decoder[Scan]) -> Iterat
             for scan in decoder(*framing_of_entries(block.data, block.frames)):
                 yield DecodedRows(block.position, scan)
             position = block.stop
+    if joined:
+        check_joined(log, position, stop)
+
+
+def check_joined(log: Log, end: int, stop: int) -> None:
+    """WrongIndexError where entries end at ``end``, and the log was cut at ``stop``: what begins there is inside of one."""
+    if end != stop:
+        raise WrongIndexError(
+            f"{log.source.file.name} has no batch at byte {stop}, where its .index led to: delete the .index, or "
+            "move it away, and run the query again"
+        )
 
 
 def record_decoder(

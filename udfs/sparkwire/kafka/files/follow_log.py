@@ -215,7 +215,8 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
                 guard = Guard(name, expected, offsets[i], offsets[i + 1], self.query.fail_on_data_loss)
                 stop_at = partition.before(k)
-                yield SegmentPart(segment, positions[i], positions[i + 1], least, stop_at, (), guard, following)
+                part = SegmentPart(segment, positions[i], positions[i + 1], least, stop_at, (), guard, following)
+                yield part._replace(joined=i + 2 < len(positions))
             first = after
 
     def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from sparkwire.base.errors import OK
 from sparkwire.core.column import Binary, empty
 from sparkwire.kafka.batches import Batches, batches_of
-from sparkwire.kafka.files.decode import batch_decoder, pieces
+from sparkwire.kafka.files.decode import batch_decoder, check_joined, pieces
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.seek import entry_numbers
 from sparkwire.kafka.framing import FrameBlock, entry_end, frame_error, reach_of
@@ -86,17 +86,20 @@ def hop(
     return _MORE, count, at, last
 
 
-def batch_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``, their checksums computed."""
-    for piece in pieces(log, position, stop, batch_decoder()):
+def batch_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
+    """The batches from ``position`` on that begin before ``stop``, their checksums computed; ``joined`` as in `pieces`."""
+    for piece in pieces(log, position, stop, batch_decoder(), joined):
         if len(piece.scan.frames.begin):
             yield FoundBatches(piece.position + piece.scan.frames.begin, piece.scan)
 
 
-def header_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``; none is valid after the next is asked for."""
+def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
+    """The batches from ``position`` on that begin before ``stop``; none is valid after the next is asked for.
+
+    ``joined`` as in `pieces`.
+    """
     if log.source.file.compressed:  # what is left out has to be decompressed all the same
-        yield from batch_pieces(log, position, stop)
+        yield from batch_pieces(log, position, stop, joined)
         return
     headers = _Headers(empty(ROOM * BATCH_SIZE, np.uint8), empty(ROOM, np.int64), empty(ROOM, np.int64))
     count, last, size = 0, _UNKNOWN, log.source.size
@@ -113,9 +116,9 @@ def header_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
             yield _found(headers, believed)
             headers = _rest(headers, believed, count)
             count -= believed
-        if why == _DONE:
-            return
         position = after
+        if why == _DONE:
+            break
         if why == _DOUBT:
             at = int(headers.positions[0]) if count else position
             count, last = 0, _UNKNOWN
@@ -123,6 +126,8 @@ def header_pieces(log: Log, position: int, stop: int) -> Iterator[FoundBatches]:
                 position = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
                 yield found
         window = NEAR
+    if joined:
+        check_joined(log, position, stop)
 
 
 def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:

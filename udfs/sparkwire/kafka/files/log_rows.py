@@ -51,7 +51,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
         holes = losses.Holes(log, part) if _asks_for_losses(query) else None
-        for piece in pieces(log, part.start, min(part.stop, source.size), decoder):
+        for piece in pieces(log, part.start, min(part.stop, source.size), decoder, part.joined):
             records = piece.scan
             columns = columns_of(records, table)
             if holes is not None:
@@ -71,7 +71,7 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
         holes = losses.Holes(log, part) if _asks_for_losses(query) else None
-        for found in (batch_pieces if checked else header_pieces)(log, part.start, stop):
+        for found in (batch_pieces if checked else header_pieces)(log, part.start, stop, part.joined):
             columns = columns_of(found.scan, table)
             if holes is not None:
                 end = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])

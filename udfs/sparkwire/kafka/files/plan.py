@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,6 +52,8 @@ class SegmentPart(NamedTuple):
     """the offset with which the next segment begins, None where there is none or its name does not tell it"""
     first_open: int | None = None
     """where the first transaction begins that is open at the log's end, if that was asked for"""
+    joined: bool = False
+    """whether another part begins at ``stop``, so that an entry has to end there"""
 
 
 class Transacted(NamedTuple):
@@ -352,8 +354,10 @@ class OpenPartition:
             seeker = self.seeker(k)
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
             places += [cut.position for cut in cuts(seeker, start, stop, size)]
-        for one, following_place in zip(places, [*places[1:], stop], strict=True):
-            yield SegmentPart(segment, one, following_place, first, self.before(k, end), (), following=following)
+        part = SegmentPart(segment, start, stop, first, self.before(k, end), (), following=following)
+        for one, next_place in pairwise(places):
+            yield part._replace(start=one, stop=next_place, joined=True)
+        yield part._replace(start=places[-1])
 
 
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:

@@ -3,7 +3,8 @@
 An index has no checksum, and may be cut, zeroed, corrupt, or of another file. So where it points is believed only if a valid
 entry is there, which begins before what is looked for, and to which valid entries lead from where the index points before;
 else the entry of the index before it is tried, and at last the beginning of the segment. From there on headers are read. A
-wrong index makes a search longer. Only one that was made to agree with bytes inside of a record's value leads into it.
+wrong index makes a search longer. Only one that was made to agree with bytes inside of a record's value leads into it; where
+the segment is cut there, the part before does not end at the cut, and that fails the query (`decode.check_joined`).
 """
 
 from __future__ import annotations
