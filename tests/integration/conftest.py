@@ -25,8 +25,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def busy(broker: Broker) -> Iterator[Traffic]:
-    """Producers that have filled their topics for a while, and go on."""
+def producers(broker: Broker) -> Iterator[Traffic]:
+    """Producers that rest."""
     with traffic(broker.address) as running:
-        running.wait(_ENOUGH)
         yield running
+
+
+@pytest.fixture
+def busy(producers: Traffic) -> Iterator[Traffic]:
+    """Producers that have filled their topics for a while, and go on while a test asks for them."""
+    with producers.at_work():
+        producers.wait(_ENOUGH - len(producers.rounds))
+        yield producers

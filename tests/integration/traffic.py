@@ -43,6 +43,17 @@ class Traffic(NamedTuple):
     """that have been sent so far"""
     failures: list[Exception]
     """of the producers: none, or one that ended them"""
+    working: threading.Event
+    """whether they send"""
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """They send until the context ends: nobody pays for what no test looks at."""
+        self.working.set()
+        try:
+            yield
+        finally:
+            self.working.clear()
 
     def wait(self, rounds: int) -> None:
         """Until so many more rounds have been sent."""
@@ -55,12 +66,12 @@ class Traffic(NamedTuple):
 
 @contextmanager
 def traffic(address: str) -> Iterator[Traffic]:
-    """Topics, and producers that fill them until the context ends; what goes wrong with them is raised then."""
+    """Topics, and producers that fill them when they are at work; what goes wrong with them is raised when the context ends."""
     admin = AdminClient({"bootstrap.servers": address})
     topics = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in TOPICS.items()]
     for made in admin.create_topics(topics).values():
         made.result()
-    stop, running = threading.Event(), Traffic([], [])
+    stop, running = threading.Event(), Traffic([], [], threading.Event())
 
     def work() -> None:
         try:
@@ -74,6 +85,7 @@ def traffic(address: str) -> Iterator[Traffic]:
         yield running
     finally:
         stop.set()
+        running.working.set()
         thread.join()
     if running.failures:
         raise running.failures[0]
@@ -92,7 +104,7 @@ def _produce(address: str, stop: threading.Event, running: Traffic) -> None:
     for producer in transactional:
         producer.init_transactions()
     number = 0
-    while not stop.wait(_PAUSE):
+    while running.working.wait() and not stop.wait(_PAUSE):
         for producer in plain:
             for topic in ("orders", "audit", "users", "clicks"):
                 _send(producer, chance, topic, chance.randrange(1, 12))
