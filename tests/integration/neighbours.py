@@ -66,7 +66,10 @@ def session(format: str, directory: str) -> SparkSession:
         "spark.sql.warehouse.dir": f"{directory}/{format}",
         "spark.sql.catalog.tables.warehouse": f"{directory}/{format}",
     }
-    settings = SETTINGS[format] | places | {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
+    # A few hundred rows: compiling a plan takes longer than running it.
+    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    others = interpreted | {"spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}
+    settings = SETTINGS[format] | places | others
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
