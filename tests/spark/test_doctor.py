@@ -25,9 +25,12 @@ def examined(**found: object) -> Examined:
     return healthy._replace(**found)  # type: ignore[arg-type]
 
 
-def test_of_a_session(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    sparkwire.doctor(spark)
-    said = capsys.readouterr().out
+def test_of_a_session(spark: SparkSession) -> None:
+    found = sparkwire.doctor(spark)
+    said = str(found)
+    assert repr(found) == said
+    assert found.driver.versions["pyspark"] == spark.version
+    assert len(found.executors) == 1
     assert said.startswith(f"Spark {spark.version}, classic, interface arrow\n")
     assert said.count("checksums") == 2
     for name in ROUND_TRIPS:
@@ -48,7 +51,9 @@ def test_round_trips_fail_where_bytes_differ(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_to_do() -> None:
     assert list(advice(examined(), [examined(host="b")])) == []
-    assert report(["Spark 4.3.0"], examined(), []).endswith("TO DO: nothing.\n")
+    found = report(["Spark 4.3.0"], examined(), [])
+    assert found.to_do == ()
+    assert str(found).endswith("TO DO: nothing.")
 
 
 @pytest.mark.parametrize(

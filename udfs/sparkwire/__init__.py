@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sparkwire import avro, databus, datahub, debezium, errors, kafka, sql_functions
     from sparkwire.catalogue import FUNCTIONS
+    from sparkwire.catalogue.diagnosis import Diagnosis
     from sparkwire.catalogue.explanation import Explanation
     from sparkwire.cdc.api import changes, changes_by_table, current, merge, merged
     from sparkwire.core.function import Function
@@ -159,8 +160,8 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     publish(spark, schema, wheel, environment_version)
 
 
-def doctor(spark: SparkSession | None = None) -> None:
-    """Print what this session is made of and what to do about it: paste it into an issue.
+def doctor(spark: SparkSession | None = None) -> Diagnosis:
+    """Report what this session is made of and what to do about it. The report prints itself: paste it into an issue.
 
     Versions on driver and executors, the interface, the compile cache and its place, the checksums' code, round trips
     of each format with the time of its first call. Runs one small job; without a session, in the one that PySpark's
@@ -170,11 +171,9 @@ def doctor(spark: SparkSession | None = None) -> None:
     --------
     >>> sparkwire.doctor(spark)
     """
-    import sys
-
     from sparkwire.spark.doctor import doctor
 
-    sys.stdout.write(doctor(spark))
+    return doctor(spark)
 
 
 def samples() -> Path:

@@ -73,11 +73,12 @@ def _doctor() -> int:
     if importlib.util.find_spec("pyspark") is None:
         from sparkwire.catalogue.diagnosis import examine, report
 
-        sys.stdout.write(report(["no pyspark here"], examine(), []))
+        found = report(["no pyspark here"], examine(), [])
     else:
         import sparkwire
 
-        sparkwire.doctor()
+        found = sparkwire.doctor()
+    sys.stdout.write(f"{found}\n")
     return 0
 
 

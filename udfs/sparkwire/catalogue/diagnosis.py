@@ -7,7 +7,8 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -116,7 +117,7 @@ ROUND_TRIPS: Final[Mapping[str, Callable[[], bool]]] = {
 }
 
 
-def advice(here: Examined, others: list[Examined]) -> Iterator[str]:
+def advice(here: Examined, others: Sequence[Examined]) -> Iterator[str]:
     """What to do about each finding, a sentence each."""
     for other in others:
         differ = {p: v for p, v in other.versions.items() if v != here.versions[p] and p in ("sparkwire", "pyspark")}
@@ -156,13 +157,29 @@ def page(title: str, one: Examined) -> Iterator[str]:
     yield from (f"  WRONG       {what}" for what in one.wrong)
 
 
-def report(header: list[str], here: Examined, others: list[Examined]) -> str:
-    """All of it as text, with what to do at its end."""
-    lines = [*header, *page("driver", here)]
-    for other in others:
-        lines += page("executor", other)
-    todo = list(dict.fromkeys(advice(here, others)))
-    return "\n".join([*lines, *(f"TO DO: {what}" for what in todo or ["nothing."])]) + "\n"
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the doctor has found. It prints itself: in a shell, in a notebook, with ``print``."""
+
+    session: tuple[str, ...]
+    """Spark, its mode, and why the executors could not be examined, a line each"""
+    driver: Examined
+    executors: tuple[Examined, ...] = ()
+    to_do: tuple[str, ...] = ()
+    """what to do about each finding; empty where nothing is wrong"""
+
+    def __str__(self) -> str:
+        lines = [*self.session, *page("driver", self.driver)]
+        for other in self.executors:
+            lines += page("executor", other)
+        return "\n".join([*lines, *(f"TO DO: {what}" for what in self.to_do or ("nothing.",))])
+
+    __repr__ = __str__
+
+
+def report(session: Sequence[str], here: Examined, others: Sequence[Examined], *more: str) -> Diagnosis:
+    """All of it, with what to do about it; ``more``: what else there is to do."""
+    return Diagnosis(tuple(session), here, tuple(others), tuple(dict.fromkeys([*advice(here, others), *more])))
 
 
 def examined(values: Mapping[str, Any]) -> Examined:

@@ -9,14 +9,14 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sparkwire.catalogue.diagnosis import Examined, examine, examined, report
+from sparkwire.catalogue.diagnosis import Diagnosis, Examined, examine, examined, report
 from sparkwire.spark.udf import best_interface
 
 _TASKS = 8
 """Enough to reach several executors, if there are several."""
 
 
-def doctor(spark: SparkSession | None) -> str:
+def doctor(spark: SparkSession | None) -> Diagnosis:
     """See ``sparkwire.doctor``."""
     spark = spark or SparkSession.builder.getOrCreate()
     mode = "Connect" if "connect" in type(spark).__module__ else "classic"
@@ -26,8 +26,12 @@ def doctor(spark: SparkSession | None) -> str:
         others = _executors(spark)
     except PySparkException as failed:
         reason = next((line for line in reversed(str(failed).splitlines()) if "Error" in line), str(failed)[:300])
-        advice = "TO DO: make the package known to the executors' Python (docs/cluster.md).\n"
-        return report([*header, f"executors: {reason.strip()}"], here, []) + advice
+        return report(
+            [*header, f"executors: {reason.strip()}"],
+            here,
+            [],
+            "make the package known to the executors' Python (docs/cluster.md).",
+        )
     return report(header, here, others)
 
 
