@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import sparkwire
 from sparkwire.databus.files import databus_table, events
 from tests.support.arrow import ask, plain_rows
 from tests.support.databus_cases import STREAMS, golden_bytes
@@ -34,6 +35,8 @@ def expected(files: dict[str, bytes], stream: str) -> list[Row]:
         for part, its in zip(parts, fields, strict=True):
             row: Row = its | part | {"is_valid": part["error"] is None, "stream": stream, "file": file}
             found.append(row)
+        if len(parts) == 1 and is_of_another_format(found[-1], len(data)):
+            found[-1]["error"] = "WRONG_FORMAT"
     windows: list[list[Row]] = [[]]
     for row in found:
         trusted = row["error"] in (None, "VALUE_CRC_MISMATCH") or header_is_intact(row)
@@ -54,6 +57,14 @@ def expected(files: dict[str, bytes], stream: str) -> list[Row]:
             }
             del row["kind"]
     return found
+
+
+def is_of_another_format(row: Row, size: int) -> bool:
+    """Whether the only row of a file has no version of Databus's, or a header with neither a right checksum nor this size."""
+    if row["error"] == "BAD_MAGIC":
+        return True
+    wrong = row["error"] in ("BAD_LENGTH", "HEADER_CRC_MISMATCH")
+    return wrong and not row["header_crc_valid"] and row["length"] != size
 
 
 def header_is_intact(row: Row) -> bool:
@@ -178,3 +189,19 @@ def test_no_files(tmp_path: Path) -> None:
         ValueError, match=r"has no file: databus reads every file whose name does not begin with \. or _"
     ):
         rows(tmp_path)
+
+
+@pytest.mark.parametrize("other", ["kafka/orders.log", "kafka/README.md", "datahub/README.md"])
+def test_a_file_of_another_format_says_so(other: str) -> None:
+    path = sparkwire.samples() / other
+    [row] = rows(path)
+    assert (row["position"], row["error"], row["event"]) == (0, "WRONG_FORMAT", path.read_bytes())
+    with pytest.raises(ValueError, match=rf"{path.name} is no file of Databus events: .*sparkwire.explain"):
+        rows(path, mode="FAILFAST")
+
+
+def test_one_corrupt_event_is_still_an_event(tmp_path: Path) -> None:
+    [event, *_] = ask("dbus_events", [golden_bytes("window_stream")])[0]
+    path = tmp_path / "events.bin"
+    path.write_bytes(event["event"][:30] + b"?" + event["event"][31:])
+    assert [row["error"] for row in rows(path)] == ["HEADER_CRC_MISMATCH"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire.base.errors import ERRORS
 from sparkwire.catalogue import FORMATS
@@ -28,7 +29,12 @@ def test_every_error_code_has_a_page_with_its_example(spark: SparkSession) -> No
     queries = {}
     for code, text in files.items():
         assert f"[`{code}`]({code}.md)" in index
-        [query] = re.findall("```sql\n(.*?)```", text, re.DOTALL)
+        [[language, query]] = re.findall("```(sql|python)\n(.*?)```", text, re.DOTALL)
+        if language == "python":
+            names = {"spark": spark, "sparkwire": sparkwire}
+            exec(query, names)
+            names["errors"].createOrReplaceTempView(code)
+            query = f"SELECT error FROM {code}"
         queries[code] = query
     union = " UNION ALL ".join(f"SELECT '{code}' AS code, error FROM ({query})" for code, query in queries.items())
     assert {row["code"]: row["error"] for row in spark.sql(union).collect()} == {code: code for code in ERRORS}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import sparkwire
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.tasks import packed
 from sparkwire.kafka.files import decode, headers, kafka_log, log, splits
@@ -92,11 +93,13 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None, monkeypatch: py
 def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
-    want = only(FEW, expected(case.data))
+    of_file = {"error": "WRONG_FORMAT"} if case.name == "text_file.log" else {}
+    want = [row | of_file for row in only(FEW, expected(case.data))]
     for size in (1, 5000):
         assert rows(path, maxSplitBytes=str(size), columns=", ".join(FEW), **ALL) == want
     of_batches = [*FEW_OF_BATCHES, "error"]
-    assert rows(path, rows="batches", columns=", ".join(of_batches)) == only(of_batches, batches(case.data))
+    want = [row | of_file for row in only(of_batches, batches(case.data))]
+    assert rows(path, rows="batches", columns=", ".join(of_batches)) == want
     assert by_headers(path, 1, FEW_OF_BATCHES) == unchecked(case.data, FEW_OF_BATCHES)
 
 
@@ -176,3 +179,20 @@ def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> No
 
     assert parts("record_count, error") == 16
     assert parts("record_count") == 16 // kafka_log.HEADERS_SPAN
+
+
+@pytest.mark.parametrize("kind", ["records", "batches"])
+@pytest.mark.parametrize("other", ["databus/relay_v1.bin", "databus/espresso_v2.bin", "kafka/README.md"])
+def test_a_file_of_another_format_says_so(other: str, kind: str) -> None:
+    path = sparkwire.samples() / other
+    [row] = rows(path, rows=kind)
+    assert (row["position"], row["error"]) == (0, "WRONG_FORMAT")
+    with pytest.raises(ValueError, match=rf"{path.name} is no Kafka log: .*sparkwire.explain"):
+        rows(path, rows=kind, mode="FAILFAST")
+
+
+def test_a_torn_or_preallocated_segment_is_still_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    for data, error in ((batch(record(b"v"))[:-1], "TRUNCATED"), (bytes(4096), "BAD_LENGTH")):
+        path.write_bytes(data)
+        assert [row["error"] for row in rows(path)] == [error]

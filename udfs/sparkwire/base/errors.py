@@ -21,6 +21,7 @@ ERRORS = (
     "MISSING_FIELD",
     "BAD_FIELD",
     "UNKNOWN_OPCODE",
+    "WRONG_FORMAT",
 )
 
 OK = -1
@@ -39,6 +40,7 @@ OK = -1
     MISSING_FIELD,
     BAD_FIELD,
     UNKNOWN_OPCODE,
+    WRONG_FORMAT,
 ) = range(len(ERRORS))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import pyarrow as pa
 
+from sparkwire.base.errors import ERRORS, WRONG_FORMAT
 from sparkwire.core.sources import options
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import refuse_unfinished
@@ -138,8 +139,10 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
                 yield batch
 
 
-def refuse(file: File, position: int, error: str) -> NoReturn:
-    """What mode FAILFAST does about corruption."""
+def refuse(file: File, position: int, error: str, what: str) -> NoReturn:
+    """What mode FAILFAST does about corruption in a file of ``what``."""
+    if error == ERRORS[WRONG_FORMAT]:
+        raise CorruptDataError(f"{file.name} is no {what}: pass its first bytes to sparkwire.explain to find its format")
     raise CorruptDataError(
         f"{file.name} cannot be read at byte {position}: {error}; "
         "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"

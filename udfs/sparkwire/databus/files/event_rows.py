@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import from_codes, gather, primitive
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.databus.event_fields import FIELDS, status_codes
-from sparkwire.databus.files.events import DATA, EventFile, EventRows
+from sparkwire.databus.files.events import DATA, SKIPPED, EventFile, EventRows
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.databus.scan import Events
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sparkwire.databus.files.databus_table import EventsQuery
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
+_NO_HEADER: Final = (BAD_MAGIC, BAD_LENGTH, HEADER_CRC_MISMATCH)
 _TAIL: Final = 256  # [bytes]
 _END: Final = 2**62  # a position after that of any event
 _OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
@@ -138,8 +139,8 @@ class _Reader:
     def batch(self, rows: EventRows, windows: Windows | None) -> pa.RecordBatch:
         query = self.query
         checked = query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
-        errors = rows.checked() if checked else rows.errors
         events = Events(rows.array())
+        errors = self._of_file(rows, rows.checked() if checked else rows.errors, events)
         kept = self._kept(rows, windows, errors, events)
         if query.mode == FAILFAST:
             self._fail(rows, errors, kept)
@@ -148,6 +149,19 @@ class _Reader:
         columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in query.columns}
         batch = pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
         return batch if kept.all() else batch.filter(pa.array(kept))
+
+    def _of_file(self, rows: EventRows, errors: npt.NDArray[np.int8], events: Events) -> npt.NDArray[np.int8]:
+        """The errors; the file's first bytes have another one if it does not begin as event files do and no event follows."""
+        if rows.position or len(errors) == 0 or errors[0] not in _NO_HEADER:
+            return errors
+        size, end = self._beside.source.size, int(rows.ends[1])
+        is_last = end == size or end == SKIPPED
+        is_one_event = events.header.fields["length"][0] == size
+        if not is_last or (errors[0] != BAD_MAGIC and (is_one_event or events.checked.checks[0][0] == 1)):
+            return errors
+        found = errors.copy()
+        found[0] = WRONG_FORMAT
+        return found
 
     def _own(
         self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8]
@@ -197,4 +211,4 @@ class _Reader:
         wrong = np.flatnonzero((errors != OK) & kept)
         if len(wrong):
             position = rows.position + int(rows.ends[wrong[0]])
-            refuse(self.part.file, position, ERRORS[errors[wrong[0]]])
+            refuse(self.part.file, position, ERRORS[errors[wrong[0]]], "file of Databus events")

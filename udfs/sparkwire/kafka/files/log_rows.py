@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.errors import ERRORS, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
@@ -23,6 +24,7 @@ from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
+from sparkwire.kafka.files.wrong_format import is_wrong_format
 from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.sought import ANYTHING
@@ -60,6 +62,8 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
                 columns[HIDDEN] = _hidden_records(part, records)
             if "position" in names:
                 columns["position"] = primitive(record_positions(records) + piece.position)
+            if "error" in names and is_wrong_format(source, piece.position, records.entries.frames):
+                columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             yield _finished(query, part, columns, records.rows, _kept_records(query, part, records))
 
 
@@ -79,6 +83,8 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
             if HIDDEN in needed:
                 columns[HIDDEN] = _hidden(part, _first_offset(columns), _is_aborted_batch(part, columns))
             columns["position"] = primitive(found.positions)
+            if "error" in columns and is_wrong_format(source, int(found.positions[0]), found.scan.frames):
+                columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             if "record_count" in needed:  # what is no whole batch announces what is not there
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
             kept = _kept_batches(query, part, columns)
@@ -125,7 +131,7 @@ def _finished(
 def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
     remote = part.segment.remote
     if remote is None or not remote.lost:
-        refuse(part.segment.file, position, error)
+        refuse(part.segment.file, position, error, "Kafka log")
     first = part.segment.base_offset
     offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
     raise CorruptDataError(
