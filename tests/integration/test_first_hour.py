@@ -13,6 +13,8 @@ from tests.support import ROOT
 from tests.support.pages import Block, blocks_of, lines_of
 
 _MARK = "-- block"
+_FEW_TASKS = "--conf spark.sql.shuffle.partitions=2 --conf spark.ui.enabled=false pyspark-shell"
+"""what Spark makes of README's small tables takes seconds then, with 200 partitions minutes"""
 
 
 def program(blocks: list[Block]) -> str:
@@ -38,10 +40,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+def test_the_commands_run(installed: Path, tmp_path: Path) -> None:
+    """Of the command line: a look at a file, without Spark."""
+    samples = output(installed, "-c", "import sparkwire; print(sparkwire.samples())", folder=tmp_path).strip()
+    dump = output(installed, "-m", "sparkwire", "dump", f"{samples}/kafka/orders-0", "--head", "3", folder=tmp_path)
+    assert len(dump.splitlines()) == 4
+
+
 def test_readme_runs_in_an_environment_that_is_not_activated(installed: Path, tmp_path: Path) -> None:
     blocks = blocks_of(ROOT / "README.md")
     names = ("PYSPARK", "SPARK_", "PYTHON", "NUMBA", "VIRTUAL_ENV")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+    environment["PYSPARK_SUBMIT_ARGS"] = _FEW_TASKS
     run = subprocess.run(
         [installed, "-c", program(blocks)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
@@ -52,13 +62,6 @@ def test_readme_runs_in_an_environment_that_is_not_activated(installed: Path, tm
     for block, text in zip(blocks, printed, strict=True):
         if block.printed:
             assert lines_of(text) == lines_of(block.printed)
-
-
-def test_the_commands_run(installed: Path, tmp_path: Path) -> None:
-    """Of the command line: a look at a file, without Spark."""
-    samples = output(installed, "-c", "import sparkwire; print(sparkwire.samples())", folder=tmp_path).strip()
-    dump = output(installed, "-m", "sparkwire", "dump", f"{samples}/kafka/orders-0", "--head", "3", folder=tmp_path)
-    assert len(dump.splitlines()) == 4
 
 
 def output(*command: str | Path, folder: Path) -> str:
