@@ -265,8 +265,14 @@ def test_one_crossing(messages: DataFrame) -> None:
 
 def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
     rows = sparkwire.datahub.rows
-    with pytest.raises(ValueError, match=r"no message declares columns for the table x\.y: give its columns"):
+    there = r"the messages have no table x\.y, only example_db\.example_table_nopk, example_db\.example_table_pk: choose one of these"
+    with pytest.raises(ValueError, match=there):
         rows(messages, table="x.y")
+    with pytest.raises(ValueError, match=there):
+        sparkwire.changes(messages, format="datahub", table="x.y")
+    none = messages.where("false")
+    with pytest.raises(ValueError, match=r"the messages have no table x\.y, or any other: give columns"):
+        rows(none, table="x.y")
     with pytest.raises(ValueError, match=r"rows takes the types LONG, DOUBLE.*; column id has 'BIGINT'"):
         rows(messages, table="t", columns={"id": "BIGINT"})
     with pytest.raises(ValueError, match=r"table is 'table', 'database\.table' or"):

@@ -22,7 +22,7 @@ from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas
 from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, spans_of
-from sparkwire.core.table_names import Table
+from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
@@ -168,6 +168,12 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     names = pa.array([*(schema.name for schema in known), None], pa.string()).take(pa.array(chosen % (len(known) + 1)))
     types = [schema_types(schema.connect) if schema.connect else {} for schema in known]
     return MessageSide(column, Messages(column), Declared(Versions(chosen, types), names), errors)
+
+
+def avro_tables(texts: Iterable[str]) -> list[str]:
+    """The names of the tables that the schemas of a registry are of, in order."""
+    tables, outer = name_parts(pa.array([_schema(text).name for text in texts], pa.string()))
+    return sorted({table_name(*part) for part in zip(outer.to_pylist(), tables.to_pylist(), strict=True) if part[1]})
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:

@@ -13,19 +13,19 @@ from pyspark.sql.types import StructType
 
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
-from sparkwire.catalogue import FUNCTIONS
 from sparkwire.cdc.change_batches import ChangeBatch
 from sparkwire.cdc.change_columns import BEFORE, KEYS, KEYS_KNOWN, NEVER, UNAVAILABLE
 from sparkwire.cdc.databus_changes import DatabusSource, databus_changes, databus_schema, keys_in_schema
 from sparkwire.cdc.datahub_changes import datahub_changes, datahub_schema, primary_keys
 from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes, debezium_schema
-from sparkwire.core.table_names import table_of
+from sparkwire.core.table_names import table_of, unknown_table
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.debezium.change_rows import key_names
 from sparkwire.debezium.layout import UNAVAILABLE as UNAVAILABLE_VALUE
 from sparkwire.spark import datahub
 from sparkwire.spark.debezium_messages import AvroMessages, JsonMessages, Read
 from sparkwire.spark.frames import check_binary, check_names, is_name_in, quoted
+from sparkwire.spark.message_tables import message_tables
 
 FORMATS: Final = ("databus", "datahub", "debezium")
 Arrays = Mapping[str, pa.Array]
@@ -139,7 +139,7 @@ def _databus(asked: Asked) -> Reading:
 def _by_short_name(table: str, names: Sequence[str]) -> str:
     found = [name for name in names if name.rpartition(".")[2] == table]
     if len(found) != 1:
-        raise ValueError(f"changes() expected table to be the name of a schema, {', '.join(names)}; got {table!r}")
+        raise unknown_table(table, sorted(names), "the schemas")
     return found[0]
 
 
@@ -276,25 +276,12 @@ def tables(asked: Asked, format: str) -> list[str]:
         raise ValueError(
             "changes_by_table() expected a batch, got a stream, whose tables are not known: call changes for each table"
         )
-    functions = [f"{format}_{name}" for name in ("database", "schema_name", "table")]
-    in_avro = format == "debezium" and asked.schemas is not None
-    in_json = debezium_messages(asked, asked.column, "value").read if in_avro else None
-    needed = [asked.column] if asked.headers is None or not in_avro else [asked.column, asked.headers]
+    if format == "datahub" or asked.schemas is None:
+        return message_tables(df.select(asked.column), format)
+    in_json = debezium_messages(asked, asked.column, "value").read
+    names = [asked.column] if asked.headers is None else [asked.column, asked.headers]
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            messages = batch.column(0)
-            if in_json is not None:
-                messages = in_json(messages, batch.column(1) if batch.num_columns > 1 else None).column
-            parts = [FUNCTIONS[name].decode(messages) for name in functions]
-            yield pa.RecordBatch.from_arrays(parts, names=["database", "schema", "name"])
+    def as_json(batch: pa.RecordBatch) -> pa.Array:
+        return in_json(batch.column(0), batch.column(1) if batch.num_columns > 1 else None).column
 
-    columns = [F.col(name).alias(f"c{k}") for k, name in enumerate(needed)]
-    some = df.select(*columns).mapInArrow(read, "database STRING, schema STRING, name STRING")
-    found = some.where("name <> ''").distinct().collect()
-    return sorted(".".join(_part(part) for part in row if part) for row in found)
-
-
-def _part(name: str) -> str:
-    """A part of a table's name as `table_of` reads it."""
-    return f"`{name.replace('`', '``')}`" if set(name) & set(".`") else name
+    return message_tables(df.select(*names), format, as_json)

@@ -16,6 +16,7 @@ from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from sparkwire.spark.frames import check_binary, others
+from sparkwire.spark.message_tables import no_columns
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -71,5 +72,5 @@ def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:
     lists = blobs.mapInArrow(read, _DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
     found = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
     if not found:
-        raise ValueError(f"no message declares columns for the table {table}: give its columns")
+        raise no_columns(table, blobs, "datahub")
     return found

@@ -16,6 +16,7 @@ from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.change_rows import change_rows, row_schema
 from sparkwire.debezium.table_columns import DECLARATION, declarations, latest_columns
 from sparkwire.spark.frames import others, with_distinct_names
+from sparkwire.spark.message_tables import no_columns
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -92,5 +93,5 @@ def _declared(df: DataFrame, column: str, source: Table, table: str) -> dict[str
     )
     found = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
     if not found:
-        raise ValueError(f"no message has a schema of the table {table}: give its columns")
+        raise no_columns(table, df.select(F.col(column)), "debezium")
     return found

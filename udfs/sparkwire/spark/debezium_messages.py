@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
-from sparkwire.core.table_names import table_of
-from sparkwire.debezium.avro_messages import avro_columns, avro_side
+from sparkwire.core.table_names import table_of, unknown_table
+from sparkwire.debezium.avro_messages import avro_columns, avro_side, avro_tables
 from sparkwire.debezium.change_rows import MessageSide, json_side
 from sparkwire.spark import debezium
 from sparkwire.spark.payload_column import PayloadColumn
@@ -41,9 +41,10 @@ class AvroMessages:
         """
         if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
             raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
-        found = avro_columns(self._payloads.schemas().texts, table_of(table))
+        texts = self._payloads.schemas().texts
+        found = avro_columns(texts, table_of(table))
         if not found:
-            raise ValueError(f"no schema of the registry is of the table {table}: give its columns")
+            raise unknown_table(table, avro_tables(texts), "the registry's schemas")
         return found
 
     @property

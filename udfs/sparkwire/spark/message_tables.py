@@ -1,0 +1,44 @@
+"""The tables whose changes messages of DataHub or Debezium hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.core.table_names import table_name, table_of, unknown_table
+
+_PARTS: Final = ("database", "schema", "table")
+_TYPES: Final = "database STRING, schema STRING, `table` STRING"
+
+
+def message_tables(
+    messages: DataFrame, format: str, as_json: Callable[[pa.RecordBatch], pa.Array] | None = None
+) -> list[str]:
+    """The names of the tables, in order.
+
+    ``as_json`` turns a batch of ``messages`` into messages in JSON; by default they are the first column.
+    """
+    functions = [f"{format}_{name}" for name in ("database", "schema_name", "table")]
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            column = batch.column(0) if as_json is None else as_json(batch)
+            parts = [FUNCTIONS[name].decode(column) for name in functions]
+            yield pa.RecordBatch.from_arrays(parts, names=list(_PARTS))
+
+    named = messages.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(messages.columns)))
+    found = named.mapInArrow(read, _TYPES).where("`table` <> ''").distinct().collect()
+    return sorted(table_name(*row) for row in found)
+
+
+def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:
+    """Why the columns of a table are not known: the messages are of other tables, or do not declare columns."""
+    tables = message_tables(messages, format)
+    if table_of(table).name in {table_of(name).name for name in tables}:
+        return ValueError(f"no message declares the columns of the table {table}: give columns")
+    return unknown_table(table, tables, "the messages")
