@@ -18,6 +18,7 @@ from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
 from sparkwire.core.function import FIRST_RELEASE, Format, Function
 from sparkwire.core.sources.options import Option
+from sparkwire.kafka.cluster.tables import TABLES
 
 WIDTH = 88  # of a declaration's line before it is broken [characters]
 LINE = 120  # of a paragraph [characters]
@@ -29,12 +30,14 @@ def overview() -> str:
     parts = [
         "# Functions",
         "",
-        "Generated from the catalogue by `make docs`. `SELECT * FROM sparkwire_functions` says the same in SQL.",
+        "The view `sparkwire_functions` has the same in SQL: signature, meaning, example, and since which version. Spark's own",
+        "`DESCRIBE FUNCTION EXTENDED` prints `N/A` for every function that is written in Python.",
+        "",
         "Examples read the view `sparkwire_samples`, whose one row holds [these bytes](samples.md).",
         "",
     ]
     for format in FORMATS:
-        parts += [f"## [{format.title}]({format.name}.md)", "", "| function | answers |", "|---|---|"]
+        parts += [f"## [{format.title}]({format.name}.md)", "", "| function | result |", "|---|---|"]
         parts += [
             f"| [`{function.name}`]({format.name}.md#{function.name}) | {_text(_first_sentence(function.doc))} |"
             for function in format.functions
@@ -120,6 +123,20 @@ def source_page(
         parts += ["", "Only where `columns` names them:", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in on_request.items()]
     return "\n".join([*parts, ""])
+
+
+def cluster_page() -> str:
+    """The tables of a cluster, with their columns."""
+    parts = ["# Tables of a cluster", ""]
+    parts += ["How to use them: [read a Kafka cluster's disks](../guide/kafka-storage.md#a-cluster-from-its-disk).", ""]
+    parts += [
+        "`sparkwire.kafka.cluster(spark, path)` has each table as a DataFrame. `DESCRIBE` shows the same comments.",
+        "",
+    ]
+    for name, table in TABLES.items():
+        parts += [f"## {name}", "", table.doc, "", "| column | type | meaning |", "|---|---|---|"]
+        parts += [f"| `{column.name}` | `{column.type}` | {_text(column.doc)} |" for column in table.columns] + [""]
+    return "\n".join(parts)
 
 
 def _options(options: Sequence[Option]) -> list[str]:

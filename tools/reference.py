@@ -91,6 +91,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     _DOCS / "sources" / "databus.md": partial(
         pages.source_page, databus_table, databus_table.COLUMNS, databus_table.DOCS, {}, write_events.WRITE_OPTIONS
     ),
+    _DOCS / "sources" / "kafka_cluster.md": pages.cluster_page,
     ROOT / "udfs" / "sparkwire" / "sql_functions.py": column_functions,
     **{ROOT / "sql" / "native" / f"{format.name}.sql": partial(native, format) for format in FORMATS if format.twins},
 }

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
+from sparkwire.kafka.cluster.tables import TABLES
+from sparkwire.spark.kafka_cluster import Cluster
 from tests.support import kafka_cases as golden
 from tests.support import kafka_tiered as tiered
 
@@ -168,3 +171,19 @@ def test_at_beyond_what_there_is_is_one_sentence(spark: SparkSession, run: Path,
     metadata_of(run, tmp_path)
     with pytest.raises(ValueError, match=r"^at "):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path), at=at).topics  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_column_has_its_comment(name: str, spark: SparkSession, run: Path) -> None:
+    """Of tables with rows, and of those without."""
+    documented = [(column.name, column.doc) for column in TABLES[name].columns]
+    assert all(doc.endswith(".") for _, doc in documented)
+    without_topics = str(run / "local" / "__cluster_metadata-0")
+    for path in (str(run / "local"), without_topics):
+        table = getattr(sparkwire.kafka.cluster(spark, path), name)
+        assert [(field.name, field.metadata.get("comment")) for field in table.schema] == documented
+
+
+def test_every_table_is_documented() -> None:
+    properties = {name for name, found in vars(Cluster).items() if isinstance(found, property | cached_property)}
+    assert set(TABLES) == properties - {"_state"}

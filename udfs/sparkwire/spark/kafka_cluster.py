@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
+from sparkwire.kafka.cluster.tables import TABLES
 from sparkwire.spark.udf import best_interface, udf
 
 _log = logging.getLogger("sparkwire")
@@ -24,31 +25,6 @@ Row = dict[str, Any]
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
 _NOTHING: Final = ("matches no file", "does not exist", "has no segment")
-
-_LISTENERS: Final = "ARRAY<STRUCT<name STRING, host STRING, port INT, security_protocol STRING>>"
-_SCHEMAS: Final = {
-    "brokers": f"broker_id INT, rack STRING, fenced BOOLEAN, listeners {_LISTENERS}, in_controlled_shutdown BOOLEAN, "
-    "broker_epoch BIGINT, incarnation_id STRING, log_dirs ARRAY<STRING>",
-    "topics": "topic STRING, topic_id STRING, partitions INT",
-    "partitions": "topic STRING, topic_id STRING, partition INT, leader INT, leader_epoch INT, replicas ARRAY<INT>, "
-    "isr ARRAY<INT>, adding_replicas ARRAY<INT>, removing_replicas ARRAY<INT>, partition_epoch INT, "
-    "leader_recovery_state INT, directories ARRAY<STRING>, eligible_leader_replicas ARRAY<INT>, last_known_elr ARRAY<INT>",
-    "configs": "resource_type STRING, resource STRING, name STRING, value STRING",
-    "acls": "principal STRING, host STRING, operation STRING, permission STRING, resource_type STRING, resource STRING, "
-    "pattern_type STRING",
-    "users": "user STRING, mechanism STRING, iterations INT",
-    "quotas": "entity MAP<STRING, STRING>, quota STRING, value DOUBLE",
-    "features": "feature STRING, level INT",
-}
-_GROUPS: Final = (
-    "group STRING, topic STRING, partition INT, committed_offset BIGINT, end_offset BIGINT, lag BIGINT, "
-    "committed_at TIMESTAMP"
-)
-_SEGMENTS: Final = (
-    "topic STRING, partition INT, tier STRING, base_offset BIGINT, next_offset BIGINT, bytes BIGINT, "
-    "first_timestamp TIMESTAMP, last_timestamp TIMESTAMP, file STRING"
-)
-_TRANSACTIONS: Final = "transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, state STRING"
 
 
 class MetadataLog(NamedTuple):
@@ -117,9 +93,9 @@ class Cluster:
         columns = "topic, partition, tier, file, position, size, base_offset, last_offset, base_timestamp_ms, max_timestamp_ms"
         logs = self._logs("*-*", rows="batches", columns=columns, remote=True)
         if logs is None:
-            return self._spark.createDataFrame([], _SEGMENTS)
+            return self._table("segments", [])
         first = F.min(F.coalesce("base_offset", "last_offset"))
-        return (
+        found = (
             logs.where("topic IS NOT NULL")
             .groupBy("topic", "partition", "tier", "file")
             .agg(
@@ -129,15 +105,15 @@ class Cluster:
                 F.timestamp_millis(F.min("base_timestamp_ms")).alias("first_timestamp"),
                 F.timestamp_millis(F.max("max_timestamp_ms")).alias("last_timestamp"),
             )
-            .select(*(column.partition(" ")[0] for column in _SEGMENTS.split(", ")))
         )
+        return _commented("segments", found)
 
     @cached_property
     def groups(self) -> DataFrame:
         """What groups have committed, and how far that is from the end of what is here."""
         records = self._records("__consumer_offsets", "kafka_group_record")
         if records is None:
-            return self._spark.createDataFrame([], _GROUPS)
+            return self._table("groups", [])
         ends = self.segments.groupBy("topic", "partition").agg(F.max("next_offset").alias("end_offset"))
         offsets = records.where("kind = 'OFFSET'")
         keys = ["group", "topic", "partition"]
@@ -145,20 +121,21 @@ class Cluster:
         committed_at = F.timestamp_millis("commit_timestamp_ms")
         behind = F.greatest(F.col("end_offset") - F.col("committed_offset"), F.lit(0))
         lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest passes over NULL
-        return (
+        found = (
             last.withColumnRenamed("offset", "committed_offset")
             .join(ends, ["topic", "partition"], "left")
             .select(*keys, "committed_offset", "end_offset", lag.alias("lag"), committed_at.alias("committed_at"))
         )
+        return _commented("groups", found)
 
     @cached_property
     def transactions(self) -> DataFrame:
         """Transactional ids and the state of each one's last transaction."""
         records = self._records("__transaction_state", "kafka_transaction_record")
         if records is None:
-            return self._spark.createDataFrame([], _TRANSACTIONS)
+            return self._table("transactions", [])
         last = _last(records, ["transactional_id"]).where("version IS NOT NULL AND error IS NULL")
-        return last.select("transactional_id", "producer_id", "producer_epoch", "state")
+        return _commented("transactions", last)
 
     # -- metadata
 
@@ -277,8 +254,14 @@ class Cluster:
             raise
 
     def _table(self, name: str, rows: Sequence[dict[str, Any]]) -> DataFrame:
-        columns = [column.partition(" ")[0] for column in re.split(r", (?![^<]*>)", _SCHEMAS[name])]
-        return self._spark.createDataFrame([tuple(row[column] for column in columns) for row in rows], _SCHEMAS[name])
+        values = [tuple(row[column.name] for column in TABLES[name].columns) for row in rows]
+        return self._spark.createDataFrame(values, TABLES[name].ddl())
+
+
+def _commented(name: str, found: DataFrame) -> DataFrame:
+    """The columns of a table, with their comments."""
+    columns = TABLES[name].columns
+    return found.select(*(F.col(one.name).alias(one.name, metadata={"comment": one.doc}) for one in columns))
 
 
 def _asked(at: int | datetime | None) -> int | datetime | None:

@@ -1,4 +1,4 @@
-"""Tell a file of another format from a corrupt log."""
+"""Distinguish a file of another format from a corrupt log."""
 
 from __future__ import annotations
 
