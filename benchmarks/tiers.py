@@ -254,7 +254,7 @@ def plan_names() -> tuple[float, float]:
             files[-1] = _newest(folder, each - 1, files[-1])
         began = time.perf_counter()
         segments = remote.bucket_segments(in_bucket(files), Keys(""), by_names=True)
-        parts = plan.parts(segments, plan.LogBounds(), plan.WantedRows(), plan.NOT_TRANSACTED, True, TASK)
+        parts = plan.parts(segments, plan.LogBounds(), plan.SelectedRows(), plan.NOT_TRANSACTED, True, TASK)
         found = plan.tasks(parts, TASK)
         taken = time.perf_counter() - began
     assert sum(map(len, found)) == NAMED

@@ -29,7 +29,7 @@ def rows_of(reader: Any, rows: Sequence[tuple[Any, bytes | None]]) -> list[dict[
     """The rows of bare data beside ids, with their errors."""
     values = pa.array([data for _, data in rows], pa.binary())
     columns, errors = reader.rows(payloads.of_column(values, pa.array([key for key, _ in rows])))
-    names = [field.name for field in reader.fields_beside(["_error_"])]
+    names = [field.name for field in reader.fields_renamed(["_error_"])]
     columns = [*(column.to_pylist(maps_as_pydicts="strict") for column in columns), errors.to_pylist()]
     return [dict(zip([*names, "_error_"], row, strict=True)) for row in zip(*columns, strict=True)]
 

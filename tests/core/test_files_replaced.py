@@ -134,7 +134,7 @@ def test_a_job_that_ends_between_the_listing_and_the_look_for_jobs(
         if left:
             exchanged(folder, left.pop())
 
-    monkeypatch.setattr(table, "refuse_unfinished", ends)
+    monkeypatch.setattr(table, "check_unfinished", ends)
     tasks = source.plan(query)
     assert len({row["file"] for row in everything(source, query, tasks)}) == 5
 

@@ -105,7 +105,7 @@ def check_one_version(top: Path, old: Mapping[str, Files], whole: Mapping[str, F
 def refusal(top: Path) -> str:
     """What a reader is told, nothing where it may read."""
     try:
-        jobs.refuse_unfinished(Folder(str(top)))
+        jobs.check_unfinished(Folder(str(top)))
     except ValueError as refused:
         return str(refused)
     return ""
@@ -417,7 +417,7 @@ def test_a_damaged_job_file_is_a_sentence(tmp_path: Path, text: bytes) -> None:
     (tmp_path / SIDE / "evil" / "job.json").write_bytes(text)
     for attempt in (
         jobs.recover,
-        lambda path: jobs.refuse_unfinished(Folder(path)),
+        lambda path: jobs.check_unfinished(Folder(path)),
         lambda path: job(Path(path), "x", OLD),
     ):
         with pytest.raises(ValueError, match=r"evil/job\.json is damaged"):

@@ -163,4 +163,4 @@ def test_what_is_no_partition_may_be_closed() -> None:
 
 
 def test_databus_files_beside_what_a_volume_has_of_its_own() -> None:
-    assert [storage._is_no_volumes_own(name) for name in ("lost+found", ".Trash-0", "events")] == [False, False, True]
+    assert [storage._is_user_file(name) for name in ("lost+found", ".Trash-0", "events")] == [False, False, True]

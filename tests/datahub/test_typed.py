@@ -265,7 +265,9 @@ def test_one_crossing(messages: DataFrame) -> None:
 
 def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
     rows = sparkwire.datahub.rows
-    there = r"the messages have no table x\.y, only example_db\.example_table_nopk, example_db\.example_table_pk: choose one of these"
+    there = (
+        r"the messages have no table x\.y, only example_db\.example_table_nopk, example_db\.example_table_pk: choose"
+    )
     with pytest.raises(ValueError, match=there):
         rows(messages, table="x.y")
     with pytest.raises(ValueError, match=there):

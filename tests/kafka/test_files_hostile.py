@@ -102,7 +102,7 @@ def test_a_time_index_that_leaves_out_the_largest(tmp_path: Path) -> None:
 
 def filtered(path: Path, comparisons: list[Comparison], **options: str) -> list[Row]:
     """The rows that Spark is given, where it pushes filters down."""
-    query = kafka_log.narrowed(kafka_log.query({"path": str(path), **options}), comparisons)
+    query = kafka_log.with_filters(kafka_log.query({"path": str(path), **options}), comparisons)
     return [row for task in kafka_log.plan(query) for batch in kafka_log.read(query, task) for row in batch.to_pylist()]
 
 

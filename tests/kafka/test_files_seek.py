@@ -150,7 +150,7 @@ def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch)
     assert len({name.partition(".")[0] for name in names}) == 1
     assert sum(source.bytes_read for source in opened) < 300_000
     opened.clear()
-    query = kafka_log.narrowed(
+    query = kafka_log.with_filters(
         kafka_log.query({"path": str(large)}), [("offset", "=", 20_000), ("topic", "=", "orders")]
     )
     found = [row for task in kafka_log.plan(query) for part in kafka_log.read(query, task) for row in part.to_pylist()]
@@ -169,7 +169,7 @@ def test_filters(large: Path) -> None:
         ([("timestamp_ms", ">", 10**15)], set()),
     ]
     for comparisons, expected in offsets:
-        its = kafka_log.narrowed(query, comparisons)
+        its = kafka_log.with_filters(query, comparisons)
         found = {
             o for task in kafka_log.plan(its) for part in kafka_log.read(its, task) for o in part["offset"].to_pylist()
         }

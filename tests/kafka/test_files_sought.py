@@ -91,18 +91,18 @@ def test_every_place_within_a_value(tmp_path: Path) -> None:
 
 def test_filters_look_for_keys() -> None:
     query = kafka_log.query({"path": "x"})
-    assert kafka_log.narrowed(query, [("key", "=", b"a")]).search == Search((b"a",))
-    assert kafka_log.narrowed(query, [("key", "in", [b"a", None, b""])]).search == Search((b"a", b""))
-    assert kafka_log.narrowed(query, [("key", "<", b"a")]).search == Search()
-    assert kafka_log.narrowed(query, [("key", "in", [b"%d" % k for k in range(1000)])]).search == Search()
+    assert kafka_log.with_filters(query, [("key", "=", b"a")]).search == Search((b"a",))
+    assert kafka_log.with_filters(query, [("key", "in", [b"a", None, b""])]).search == Search((b"a", b""))
+    assert kafka_log.with_filters(query, [("key", "<", b"a")]).search == Search()
+    assert kafka_log.with_filters(query, [("key", "in", [b"%d" % k for k in range(1000)])]).search == Search()
     given = kafka_log.query({"path": "x", "keyPrefix": "a"})
-    assert kafka_log.narrowed(given, [("key", "=", b"b")]).search == Search((b"a",), True)
+    assert kafka_log.with_filters(given, [("key", "=", b"b")]).search == Search((b"a",), True)
 
 
 def test_no_key_at_all(tmp_path: Path) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(batch(record(b"v", 0), count=1))
-    query = kafka_log.narrowed(kafka_log.query({"path": str(path)}), [("key", "in", [None])])
+    query = kafka_log.with_filters(kafka_log.query({"path": str(path)}), [("key", "in", [None])])
     assert query.search == Search(())
     assert sum(part.num_rows for task in kafka_log.plan(query) for part in kafka_log.read(query, task)) == 0
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from sparkwire.kafka.files import kafka_log
 from sparkwire.spark import sources, udf
-from sparkwire.spark.garbage import spare_what_is_loaded
+from sparkwire.spark.garbage import freeze_gc
 from tests.support import kafka_cases as golden
 from tests.support import log_files
 from tests.support.arrow import ask, plain_rows
@@ -220,7 +220,7 @@ def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
 
     def frozen_by(step: Callable[[], object]) -> int:
         gc.unfreeze()
-        spare_what_is_loaded.cache_clear()
+        freeze_gc.cache_clear()
         step()
         return gc.get_freeze_count()
 

@@ -121,7 +121,7 @@ class EventFiles:
         found: dict[str, list[tuple[int, str]]] = {}
         for name in self.names:
             if not any((top / name).glob("*.bin")):
-                jobs.refuse_unfinished(Folder(str(top)))
+                jobs.check_unfinished(Folder(str(top)))
                 continue
             query = databus_table.query({"path": str(top / name), "stream": "directory", "columns": "sequence,error"})
             rows = [row["sequence"] for row in _rows(databus_table, query)]
@@ -420,7 +420,7 @@ class WriterChaos:
     def read(self) -> Versions:
         """What a reader sees; ValueError where it is told to wait for a recovery."""
         if not self.form.is_there(self.top):
-            jobs.refuse_unfinished(Folder(str(self.top)))
+            jobs.check_unfinished(Folder(str(self.top)))
             return {}
         found: Versions = self.form.read(self.top)
         return found

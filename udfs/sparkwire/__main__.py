@@ -119,8 +119,8 @@ def _recover(path: str, dead: list[str]) -> int:
 
     try:
         lines = recover(path, dead)
-    except (OSError, ValueError) as refused:
-        sys.stderr.write(f"{refused}\n")
+    except (OSError, ValueError) as failure:
+        sys.stderr.write(f"{failure}\n")
         return 1
     sys.stdout.write("".join(f"{line}\n" for line in lines or [f"{path} has no unfinished job"]))
     return 0
@@ -132,8 +132,8 @@ def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     try:
         for statement in statements(given.schema, given.wheel, given.environment_version):
             sys.stdout.write(f"{statement};\n\n")
-    except ValueError as refused:
-        parser.error(str(refused))
+    except ValueError as failure:
+        parser.error(str(failure))
     return 0
 
 

@@ -151,7 +151,7 @@ def _fill(
         first = run(plan.program, memory, data, starts, sizes, entries, plan.nothing, first, errors)
         if first == rows:
             break
-        number, needed = memory.wanted.tolist()
+        number, needed = memory.needed.tolist()
         if needed <= INT32_MAX:
             buffers.grow(number, needed)
         else:

@@ -71,7 +71,7 @@ class Memory(NamedTuple):
     saved: Ints
     """what was there before the row"""
     stack: Ints
-    wanted: Ints
+    needed: Ints
     """what was too small, as an index into ``used``, and how much it needs"""
 
 
@@ -151,7 +151,7 @@ def run(
                     error = _BAD_VALUE
                     pos += value
                 elif place + value > room[bytes_slot]:
-                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + value
+                    memory.needed[0], memory.needed[1] = bytes_slot, place + value
                     error = NO_ROOM
                 else:
                     copy(slot(table, bytes_slot), place, data, pos, value)
@@ -202,7 +202,7 @@ def run(
                 if (op == ops.ENUM and (value < 0 or value >= code[pc + 3])) or spans[2 * span + 1] < 0:
                     error = _BAD_VALUE
                 elif place + spans[2 * span + 1] > room[bytes_slot]:
-                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + spans[2 * span + 1]
+                    memory.needed[0], memory.needed[1] = bytes_slot, place + spans[2 * span + 1]
                     error = NO_ROOM
                 else:
                     size = spans[2 * span + 1]
@@ -250,7 +250,7 @@ def run(
                 elif least == 0 and value > free // code[pc + 5]:
                     error = BAD_LENGTH
                 elif level >= 0 and at + value > room[slots + level]:
-                    memory.wanted[0], memory.wanted[1] = slots + level, at + value
+                    memory.needed[0], memory.needed[1] = slots + level, at + value
                     error = NO_ROOM
                 else:
                     stack[depth - _FRAME] = value
@@ -265,7 +265,7 @@ def run(
                     pc = level
                     continue
                 elif op == ops.OPEN and used[slots + level] + code[pc + 2] > room[slots + level]:
-                    memory.wanted[0], memory.wanted[1] = slots + level, used[slots + level] + code[pc + 2]
+                    memory.needed[0], memory.needed[1] = slots + level, used[slots + level] + code[pc + 2]
                     error = NO_ROOM
                 else:
                     stack[depth + 1] = at
@@ -278,7 +278,7 @@ def run(
                 if size > end - pos:
                     error = TRUNCATED
                 elif place + size > room[bytes_slot]:
-                    memory.wanted[0], memory.wanted[1] = bytes_slot, place + size
+                    memory.needed[0], memory.needed[1] = bytes_slot, place + size
                     error = NO_ROOM
                 else:
                     copy(slot(table, bytes_slot), place, data, pos, size)
@@ -364,14 +364,14 @@ def run(
                 error = OK
                 continue
             if error == _BAD_VALUE:
-                memory.wanted[0], memory.wanted[1] = notes, used[notes] + 1
+                memory.needed[0], memory.needed[1] = notes, used[notes] + 1
                 error = NO_ROOM
             for k in range(counters.size):
                 used[counters[k]] = saved[k]
             if error != NO_ROOM and (failed != OK or error == BAD_FIELD):
                 # The first error counts, and here it is one that leaves nothing of the row.
                 if used[notes] == room[notes]:
-                    memory.wanted[0], memory.wanted[1] = notes, used[notes] + 1
+                    memory.needed[0], memory.needed[1] = notes, used[notes] + 1
                     error = NO_ROOM
                 else:
                     memory.notes[NOTE * used[notes]] = row

@@ -42,11 +42,11 @@ def run_json(
     out: Bytes,
     stack: Ints,
     errors: NDArray[np.int8],
-    wanted: Ints,
+    needed: Ints,
 ) -> int:
     """Write the rows from ``first`` on to ``out[offsets[row]:]``; the row for which there is no room, or how many rows there are.
 
-    ``wanted`` then says how much room it takes [bytes] to go on.
+    ``needed`` then says how much room it takes [bytes] to go on.
     """
     code, jumps, spans, constants = program.code, program.jumps, program.spans, program.constants
     for row in range(first, starts.size):
@@ -57,7 +57,7 @@ def run_json(
             op = code[pc]
             value = int64(0)
             if at + TEXT_SLACK > out.size:
-                wanted[0] = at + TEXT_SLACK
+                needed[0] = at + TEXT_SLACK
                 error = NO_ROOM
             elif op <= J_LAST_VARINT:
                 value, pos = read_varint(data, pos, end)
@@ -70,7 +70,7 @@ def run_json(
                 if op == ops.J_ENUM and (value < 0 or value >= code[pc + 2]):
                     error = BAD_FIELD
                 elif at + spans[2 * span + 1] + TEXT_SLACK > out.size:
-                    wanted[0] = at + spans[2 * span + 1] + TEXT_SLACK
+                    needed[0] = at + spans[2 * span + 1] + TEXT_SLACK
                     error = NO_ROOM
                 else:
                     copy(out, at, constants, spans[2 * span], spans[2 * span + 1])
@@ -90,7 +90,7 @@ def run_json(
                 elif op == ops.J_TEXT and not utf8_valid(data, pos, value):
                     error = BAD_FIELD
                 elif at + _ESCAPED * value + TEXT_SLACK > out.size:
-                    wanted[0] = at + _ESCAPED * value + TEXT_SLACK
+                    needed[0] = at + _ESCAPED * value + TEXT_SLACK
                     error = NO_ROOM
                 else:
                     store_u8(out, at, ord('"'))
@@ -215,7 +215,7 @@ def run_json(
                 if size > end - pos:
                     error = TRUNCATED
                 elif at + _ESCAPED * size + TEXT_SLACK > out.size:
-                    wanted[0] = at + _ESCAPED * size + TEXT_SLACK
+                    needed[0] = at + _ESCAPED * size + TEXT_SLACK
                     error = NO_ROOM
                 else:
                     store_u8(out, at, ord('"'))

@@ -174,21 +174,21 @@ def to_json(program: SchemaProgram, spans: Spans) -> tuple[pa.Array, NDArray[np.
     rows = len(spans.starts)
     offsets, errors = empty(rows + 1, np.int32), empty(rows, np.int8)
     offsets[0] = 0
-    stack, wanted = np.empty(STACK, np.int64), np.zeros(1, np.int64)
+    stack, needed = np.empty(STACK, np.int64), np.zeros(1, np.int64)
     sizes = spans.sizes.copy()
     out = empty(min(3 * int(np.maximum(sizes, 0).sum()) + TEXT_SLACK, _LONGEST_TEXT), np.uint8)
     too_large: list[int] = []
     first = 0
     while True:
-        first = run_json(program, spans.data, spans.starts, sizes, first, offsets, out, stack, errors, wanted)
+        first = run_json(program, spans.data, spans.starts, sizes, first, offsets, out, stack, errors, needed)
         if first == rows:
             break
-        if int(wanted[0]) > _LONGEST_TEXT:
+        if int(needed[0]) > _LONGEST_TEXT:
             # No Arrow column holds more: the row is NULL, and those after it may fit.
             too_large.append(first)
             sizes[first] = -1
             continue
-        larger = empty(min(max(int(wanted[0]), 2 * len(out)), _LONGEST_TEXT), np.uint8)
+        larger = empty(min(max(int(needed[0]), 2 * len(out)), _LONGEST_TEXT), np.uint8)
         larger[: offsets[first]] = out[: offsets[first]]
         out = larger
     errors[too_large] = TOO_LARGE

@@ -177,8 +177,8 @@ def _as_text(keys: pa.Array, text: Callable[[bytes], str | None]) -> pa.Array:
 def _header(headers: pa.Array, name: str) -> pa.Array:
     """The value of the first header of a name; NULL where there is none."""
     flat, rows = headers.flatten(), pc.list_parent_indices(headers)
-    mine = pc.equal(flat.field(0), name).fill_null(False)
-    where, values = np.asarray(rows.filter(mine)), flat.field(1).filter(mine)
+    named = pc.equal(flat.field(0), name).fill_null(False)
+    where, values = np.asarray(rows.filter(named)), flat.field(1).filter(named)
     found = np.full(len(headers), len(values), np.int64)
     found[where[::-1]] = np.arange(len(values))[::-1]
     return pa.concat_arrays([values, pa.nulls(1, values.type)]).take(pa.array(found))

@@ -102,14 +102,14 @@ def with_references(
             referred = at(place, one)
             if referred is None:
                 raise RegistryError(f"{named}, which is not there")
-            there = referred.subject, referred.version  # in its context
-            if there in within or len(within) == _MOST_WITHIN:
+            reference = referred.subject, referred.version  # in its context
+            if reference in within or len(within) == _MOST_WITHIN:
                 raise RegistryError(
-                    f"{named}, which leads back to itself" if there in within else f"{named}, and so on"
+                    f"{named}, which leads back to itself" if reference in within else f"{named}, and so on"
                 )
-            if there not in found:
-                follow(referred, (*within, there))
-                found[there] = name, referred.text
+            if reference not in found:
+                follow(referred, (*within, reference))
+                found[reference] = name, referred.text
 
     follow(version, ((version.subject, version.version),))
     return Registered(version.text, title, version.type, tuple(found.values()))

@@ -36,15 +36,15 @@ def encode(column: pa.Array, schema: Schema) -> pa.Array:
     code, table = np.array(writer.code, np.int64), table_of(writer.buffers)
     rows = len(column)
     valid = np.ones(rows, np.bool_) if _may_be_null(schema) else bools_of(column.is_valid()).copy()
-    offsets, stack, wanted = np.zeros(rows + 1, np.int32), np.empty(_DEEPEST, np.int64), np.zeros(1, np.int64)
+    offsets, stack, needed = np.zeros(rows + 1, np.int32), np.empty(_DEEPEST, np.int64), np.zeros(1, np.int64)
     out = empty(max(column.nbytes, 1), np.uint8, WORD_SLACK)
     first = 0
     while True:
-        first = run_encode(code, table, valid, first, offsets, out, stack, wanted)
+        first = run_encode(code, table, valid, first, offsets, out, stack, needed)
         if first == rows:
             break
-        checked_total(int(wanted[0]))
-        larger = empty(min(max(int(wanted[0]), 2 * len(out)), _LONGEST), np.uint8)
+        checked_total(int(needed[0]))
+        larger = empty(min(max(int(needed[0]), 2 * len(out)), _LONGEST), np.uint8)
         larger[: offsets[first]] = out[: offsets[first]]
         out = larger
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[: offsets[rows]])]
@@ -134,8 +134,8 @@ class _Encoder(Assembler):
         elif schema.kind == "map" and pa.types.is_map(type):
             self._items(schema, column, lambda items: self._entry(schema, column, where))
         elif not self._scalar(schema, column):
-            wanted = sql_name(target_of(schema, Slots()).type)
-            raise SchemaError(f"{where} is {sql_name(type)}, and {schema.title} is written from {wanted}")
+            needed = sql_name(target_of(schema, Slots()).type)
+            raise SchemaError(f"{where} is {sql_name(type)}, and {schema.title} is written from {needed}")
 
     def _record(self, schema: Schema, column: pa.Array, where: str) -> None:
         given = dict(zip((field.name for field in column.type), column.flatten(), strict=True))

@@ -45,9 +45,9 @@ class RowsReader(NamedTuple):
     @property
     def fields(self) -> list[pa.Field]:
         """The columns of the rows."""
-        return self.fields_beside(())
+        return self.fields_renamed(())
 
-    def fields_beside(self, taken: Iterable[str]) -> list[pa.Field]:
+    def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
         """The same; none has one of the names that are taken."""
         found = list(self._plan().target.type)
         names = distinct_names([field.name for field in found], taken)
@@ -171,9 +171,9 @@ class LiveReader:
         """As of a ``RowsReader``."""
         return self._reader.fields
 
-    def fields_beside(self, taken: Iterable[str]) -> list[pa.Field]:
+    def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
         """As of a ``RowsReader``."""
-        return self._reader.fields_beside(taken)
+        return self._reader.fields_renamed(taken)
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """As a ``RowsReader``."""
@@ -227,8 +227,8 @@ def by_name(whole: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
     names = [type_name(parse(text)) for text in whole.texts]
     found: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):
-        mine = [k for k, other in enumerate(names) if other == name]
-        keys = {key: mine.index(k) for key, k in whole.keys.items() if k in mine}
-        texts = tuple(whole.texts[k] for k in mine)
+        same_name = [k for k, other in enumerate(names) if other == name]
+        keys = {key: same_name.index(k) for key, k in whole.keys.items() if k in same_name}
+        texts = tuple(whole.texts[k] for k in same_name)
         found[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
     return found

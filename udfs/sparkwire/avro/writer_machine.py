@@ -33,18 +33,18 @@ def run_encode(
     offsets: NDArray[np.int32],
     out: Bytes,
     stack: Ints,
-    wanted: Ints,
+    needed: Ints,
 ) -> int:
     """Write the rows from ``first`` on to ``out[offsets[row]:]``; the row for which there is no room, or how many rows there are.
 
-    ``valid`` says which rows are to be written, and then which were; ``wanted`` how much room it takes [bytes] to go on.
+    ``valid`` says which rows are to be written, and then which were; ``needed`` how much room it takes [bytes] to go on.
     """
     for row in range(first, valid.size):
         at, pos, pc, depth, written = int64(row), int64(offsets[row]), int64(0), 0, valid[row]
         while written:
             op = code[pc]
             if pos + WORD_SLACK > out.size:
-                wanted[0] = pos + WORD_SLACK
+                needed[0] = pos + WORD_SLACK
                 return row
             if op == ops.W_LONG:
                 value = i64(slot(table, code[pc + 1]), at << 3, True)
@@ -65,7 +65,7 @@ def run_encode(
                 if op == ops.W_FIXED and size != code[pc + 2]:
                     written = False
                 elif pos + size + WORD_SLACK > out.size:
-                    wanted[0] = pos + size + WORD_SLACK
+                    needed[0] = pos + size + WORD_SLACK
                     return row
                 else:
                     if op == ops.W_BYTES:
@@ -104,7 +104,7 @@ def run_encode(
                 if not fits_digits(low, high, code[pc + 2]) or size < _decimal_size(low, high):
                     written = False
                 elif pos + size + WORD_SLACK > out.size:
-                    wanted[0] = pos + size + WORD_SLACK
+                    needed[0] = pos + size + WORD_SLACK
                     return row
                 else:
                     if code[pc + 3] == 0:

@@ -53,8 +53,8 @@ def run(given: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         return 0
-    except (ValueError, OSError) as refused:
-        sys.stderr.write(f"{refused}\n")
+    except (ValueError, OSError) as failure:
+        sys.stderr.write(f"{failure}\n")
         return 2
     return 0
 

@@ -123,17 +123,17 @@ def check_fit(name: str, values: pa.Array, errors: pa.Array) -> None:
 
     ValueError where the rows are of another wire format, or are many and all of none: one sentence.
     """
-    there = values.drop_null()
-    if not len(there) or pc.sum(errors.is_valid()).as_py() < len(there):
+    values_present = values.drop_null()
+    if not len(values_present) or pc.sum(errors.is_valid()).as_py() < len(values_present):
         return
     taken = WIRE_FORMATS[name]
     for other in WIRE_FORMATS.values():
-        if other is not taken and not taken.fits(there) and other.fits(there):
+        if other is not taken and not taken.fits(values_present) and other.fits(values_present):
             raise ValueError(f"rows has taken the column for {taken.title}, and it has {other.title}: {other.advice}")
-    if len(there) >= _MANY and not _any_fits(taken, there):
-        begins = there[0].as_py()[:8].hex(" ")
+    if len(values_present) >= _MANY and not _any_fits(taken, values_present):
+        begins = values_present[0].as_py()[:8].hex(" ")
         raise ValueError(
-            f"rows has taken the column for {taken.title}, and none of {len(there)} rows is one, the first begins "
+            f"rows has taken the column for {taken.title}, and none of {len(values_present)} rows is one, the first begins "
             f"{begins or 'nowhere'}: bare Avro data are read with by=, the column that names their schemas"
         )
 

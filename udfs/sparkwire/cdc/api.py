@@ -90,10 +90,10 @@ def changes(
     from sparkwire.spark import changes as spark_changes
 
     given = (keys,) if isinstance(keys, str) else None if keys is None else tuple(keys)
-    asked = spark_changes.Asked(
+    request = spark_changes.Request(
         df, column, table, key, headers, given, schemas, columns, wire_format, before, placeholder
     )
-    return spark_changes.changes(asked, format)
+    return spark_changes.changes(request, format)
 
 
 def changes_by_table(
@@ -123,9 +123,10 @@ def changes_by_table(
 
     names = ("headers", "schemas", "wire_format")
     read = {name: options[name] for name in names if name in options}
-    asked = spark_changes.Asked(df, column, "", **read)
+    request = spark_changes.Request(df, column, "", **read)
     return {
-        name: changes(df, column, format=format, table=name, **options) for name in spark_changes.tables(asked, format)
+        name: changes(df, column, format=format, table=name, **options)
+        for name in spark_changes.tables(request, format)
     }
 
 

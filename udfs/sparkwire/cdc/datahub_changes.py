@@ -37,7 +37,7 @@ def datahub_changes(
     numbered = pa.record_batch([primitive(np.arange(len(blobs)))], names=["row"])
     images = typed_rows(blobs, table, columns, numbered)
     ends = np.flatnonzero(
-        of_table(BlobColumn(blobs), table) & bools_of(pc.is_in(_ask("datahub_op", blobs), pa.array(_ENDING)))
+        of_table(BlobColumn(blobs), table) & bools_of(pc.is_in(_decode("datahub_op", blobs), pa.array(_ENDING)))
     )
     ending = blobs.take(pa.array(ends))
     rows = np.concatenate([images.column("row").to_numpy(zero_copy_only=False), ends]).astype(np.int64)
@@ -67,18 +67,18 @@ def datahub_changes(
         fields=list(schema.field("_before_").type),
         mask=pc.invert(pc.or_(is_before, pc.equal(letter, "D").fill_null(False))),
     )
-    orders = numbers(both(images["_sequence_id_"], _ask("datahub_sequence_id", ending)))
-    told = names_column(keys, len(images)) if keys is not None else images["_primary_key_"]
-    errors = both(images["_error_"], _ask("datahub_error", ending))
+    orders = numbers(both(images["_sequence_id_"], _decode("datahub_sequence_id", ending)))
+    key_names = names_column(keys, len(images)) if keys is not None else images["_primary_key_"]
+    errors = both(images["_error_"], _decode("datahub_error", ending))
     unplaced = pc.if_else(orders.is_null(), ERRORS[MISSING_FIELD], None)
-    times = both(images["_excute_time_"], _ask("datahub_event_time_ms", ending))
+    times = both(images["_excute_time_"], _decode("datahub_event_time_ms", ending))
     found = [
         both(ops, pa.repeat(TRUNCATE, len(ends))),
         orders,
         timestamps(times.fill_null(0).to_numpy(zero_copy_only=False), "ms", bools_of(times.is_valid())),
-        both(images["_source_table_"], _ask("datahub_table", ending)),
+        both(images["_source_table_"], _decode("datahub_table", ending)),
         pa.nulls(len(rows), pa.string()),
-        both(told, names_column(keys, len(ends)) if keys is not None else _ask("datahub_primary_key", ending)),
+        both(key_names, names_column(keys, len(ends)) if keys is not None else _decode("datahub_primary_key", ending)),
         both(old, pa.nulls(len(ends), old.type)),
         *(both(value, pa.nulls(len(ends), value.type)) for value in values),
         pa.nulls(len(rows), schema.field("_unavailable_").type),
@@ -90,9 +90,9 @@ def datahub_changes(
 
 def primary_keys(blobs: pa.Array, table: Table) -> pa.Array:
     """Each primary key that messages of the table name."""
-    mine = blobs.filter(pa.array(of_table(BlobColumn(blobs), table)))
-    return _ask("datahub_primary_key", mine)
+    messages = blobs.filter(pa.array(of_table(BlobColumn(blobs), table)))
+    return _decode("datahub_primary_key", messages)
 
 
-def _ask(function: str, blobs: pa.Array) -> Any:
+def _decode(function: str, blobs: pa.Array) -> Any:
     return FORMAT.by_name[function].decode(blobs)

@@ -68,7 +68,7 @@ def debezium_changes(
     ]
     orders = _positions(batch) if offsets is None else offsets.take(pa.array(rows)).cast(pa.int64())
     lost = pc.if_else(orders.is_null(), ERRORS[MISSING_FIELD], None)
-    told = [
+    columns_out = [
         batch["op"],
         orders,
         batch["time"],
@@ -83,7 +83,9 @@ def debezium_changes(
     ]
     return ChangeBatch(
         rows,
-        pa.RecordBatch.from_arrays([_as(one, field) for one, field in zip(told, schema, strict=True)], schema=schema),
+        pa.RecordBatch.from_arrays(
+            [_as(one, field) for one, field in zip(columns_out, schema, strict=True)], schema=schema
+        ),
     )
 
 

@@ -287,22 +287,22 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
     return pa.Array.from_buffers(type, len(offsets) - 1, buffers, children=[entries])
 
 
-def masked(answer: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
-    """``answer`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
+def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
+    """``result`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
     nullable = [column for column in columns if column.null_count]
     if not nullable:
-        return answer
-    valid = bools_of(answer.is_valid())
+        return result
+    valid = bools_of(result.is_valid())
     for column in nullable:
         valid &= bools_of(column.is_valid())
-    if answer.offset:
+    if result.offset:
         # Buffers are shared whole, and the new bitmap starts at bit 0.
-        answer = pa.concat_arrays([answer])
-    type = answer.type
+        result = pa.concat_arrays([result])
+    type = result.type
     if pa.types.is_struct(type):
-        children = [answer.field(i) for i in range(type.num_fields)]
-        return pa.Array.from_buffers(type, len(answer), [bitmap(valid)], children=children)
+        children = [result.field(i) for i in range(type.num_fields)]
+        return pa.Array.from_buffers(type, len(result), [bitmap(valid)], children=children)
     if pa.types.is_list(type) or pa.types.is_map(type):
-        buffers = [bitmap(valid), answer.buffers()[1]]
-        return pa.Array.from_buffers(type, len(answer), buffers, children=[answer.values])
-    return pa.Array.from_buffers(type, len(answer), [bitmap(valid), *answer.buffers()[1:]])
+        buffers = [bitmap(valid), result.buffers()[1]]
+        return pa.Array.from_buffers(type, len(result), buffers, children=[result.values])
+    return pa.Array.from_buffers(type, len(result), [bitmap(valid), *result.buffers()[1:]])

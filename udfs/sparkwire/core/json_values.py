@@ -244,19 +244,19 @@ class Distinct(NamedTuple):
     rows: Ints
     """for each container the first row that has it"""
 
-    def spread(self, answers: pa.Array) -> pa.Array:
+    def spread(self, decoded: pa.Array) -> pa.Array:
         """The answer of its container for each row, NULL where it has none."""
-        if len(self.codes) == len(answers) and bool((self.codes == np.arange(len(answers))).all()):
-            return answers
-        return answers.take(primitive(self.codes, self.codes >= 0))
+        if len(self.codes) == len(decoded) and bool((self.codes == np.arange(len(decoded))).all()):
+            return decoded
+        return decoded.take(primitive(self.codes, self.codes >= 0))
 
 
 def distinct(values: Values, kind: int = ARRAY) -> Distinct:
     """Of the values of one kind, arrays or objects, those that are written alike."""
-    wanted = values.kinds == kind
-    if np.count_nonzero(wanted) <= 1:  # nothing to compare, and no text to copy for it
-        return Distinct(np.where(wanted, np.int32(0), np.int32(-1)), np.flatnonzero(wanted))
-    sizes = np.where(wanted, values.sizes, -1)
+    needed = values.kinds == kind
+    if np.count_nonzero(needed) <= 1:  # nothing to compare, and no text to copy for it
+        return Distinct(np.where(needed, np.int32(0), np.int32(-1)), np.flatnonzero(needed))
+    sizes = np.where(needed, values.sizes, -1)
     before = empty(len(sizes), np.int64)
     number_runs(values.data, values.starts, sizes, before)
     heads = np.flatnonzero(before == np.arange(len(before)))
@@ -287,11 +287,11 @@ class Ranges(NamedTuple):
     names: Codes
 
 
-def last_places(among: Ranges, asked: Ranges, count: int) -> Ints:
+def last_places(among: Ranges, requested: Ranges, count: int) -> Ints:
     """The last place of each name that is asked for among the names of its row, -1 for none."""
     seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
-    found = empty(len(asked.names), np.int64)
-    find_last(*among, *asked, seen, place, found)
+    found = empty(len(requested.names), np.int64)
+    find_last(*among, *requested, seen, place, found)
     return found
 
 

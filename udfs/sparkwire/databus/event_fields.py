@@ -44,30 +44,30 @@ def crc_valid(which: int) -> EventAccessor:
 def _span(name: str, doc: str, which: int, example: str) -> Column[Events]:
     """The bytes of a part, NULL where it is missing."""
 
-    def answer(events: Events) -> pa.Array:
+    def accessor(events: Events) -> pa.Array:
         return gather(events.data, events.spans.starts[which], events.spans.sizes[which], pa.binary())
 
-    return Column(name, "BINARY", doc, answer, example)
+    return Column(name, "BINARY", doc, accessor, example)
 
 
 def _number(name: str, sql: str, doc: str, which: int, example: str) -> Column[Events]:
     """A number out of the variable part, NULL where it is missing."""
 
-    def answer(events: Events) -> pa.Array:
+    def accessor(events: Events) -> pa.Array:
         values = events.spans.numbers[which]
-        there = values != NO_NUMBER
-        return primitive(np.where(there, values, 0).astype(np.int32 if sql == "INT" else np.int16), there)
+        present = values != NO_NUMBER
+        return primitive(np.where(present, values, 0).astype(np.int32 if sql == "INT" else np.int16), present)
 
-    return Column(name, sql, doc, answer, example)
+    return Column(name, sql, doc, accessor, example)
 
 
 def _flag(name: str, doc: str, v1_bit: int, v2_bit: int) -> Column[Events]:
     """Whether an attribute bit is set."""
 
-    def answer(events: Events) -> pa.Array:
+    def accessor(events: Events) -> pa.Array:
         return primitive(events.attribute(v1_bit, v2_bit), events.has("attributes"))
 
-    return Column(name, "BOOLEAN", doc, answer, f"dbus_{name}(event) -> false")
+    return Column(name, "BOOLEAN", doc, accessor, f"dbus_{name}(event) -> false")
 
 
 FIELDS.append(fixed("version", "dbus_version(event) -> 0"))
@@ -186,8 +186,8 @@ def event_type(events: Events) -> pa.Array:
 
 
 def _by_source(events: Events, codes: Ints, vocabulary: tuple[str, ...]) -> pa.Array:
-    there = events.has("src_id")
-    return from_codes((codes if there is None else np.where(there, codes, -1)).astype(np.int8), vocabulary)
+    present = events.has("src_id")
+    return from_codes((codes if present is None else np.where(present, codes, -1)).astype(np.int8), vocabulary)
 
 
 @FIELDS.column("BINARY", "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10")
@@ -210,8 +210,8 @@ def schema_version(events: Events) -> pa.Array:
 
 
 def _mask(events: Events, field: str) -> Bools:
-    there = events.has(field)
-    return np.ones(events.rows, np.bool_) if there is None else there
+    present = events.has(field)
+    return np.ones(events.rows, np.bool_) if present is None else present
 
 
 @FIELDS.column("STRING", "dbus_key(event) -> 5")

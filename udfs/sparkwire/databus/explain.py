@@ -41,17 +41,17 @@ class _Event:
         self.size = len(data)
         self.length = int(event_kernels.total_length(self.found.data, 0, self.size, self.variant))
         self.header_end = int(event_kernels.header_end(self.found.data, 0, self.size, self.variant))
-        self.lies: list[int] = []
+        self.contradictions: list[int] = []
         """the lines that say what cannot be"""
 
-    def answer(self, accessor: Callable[[Events], pa.Array]) -> str | None:
+    def value_of(self, accessor: Callable[[Events], pa.Array]) -> str | None:
         """What an accessor answers, as text."""
         value = accessor(self.found)[0].as_py()
         return None if value is None else str(value)
 
     def lie(self, at: int, note: str) -> None:
         """Line ``at`` says what cannot be."""
-        self.lies.append(at)
+        self.contradictions.append(at)
         self.dump.amend(at, note)
 
 
@@ -89,18 +89,18 @@ def _notes(shown: _Event, field: Field) -> list[str | None]:
     elif name == "timestamp_nanos":
         here = [_time(shown)]
     elif name == "src_id":
-        here = [shown.answer(event_fields.event_type)]
+        here = [shown.value_of(event_fields.event_type)]
     elif name == "schema_id":
-        version = shown.answer(event_fields.schema_version)
+        version = shown.value_of(event_fields.schema_version)
         here = [version and f"read as REPL_DBUS does, schema version {version}"]
     return [*here, described(name, layout.V1, layout.V2)[1].rstrip(".")]
 
 
 def _checksum(shown: _Event, which: int) -> str | None:
     """What is stored and what is computed."""
-    stored = shown.answer(event_fields.fixed(("header_crc", "value_crc")[which], "").accessor)
-    computed = shown.answer(event_fields.crc_computed(which))
-    valid = shown.answer(event_fields.crc_valid(which))
+    stored = shown.value_of(event_fields.fixed(("header_crc", "value_crc")[which], "").accessor)
+    computed = shown.value_of(event_fields.crc_computed(which))
+    valid = shown.value_of(event_fields.crc_valid(which))
     if stored is None or computed is None:
         return None
     if valid == "False":
@@ -123,11 +123,11 @@ def _covered(shown: _Event, which: int) -> tuple[int, int]:
 
 def _bits(shown: _Event) -> str | None:
     """The attribute bits by name."""
-    attributes = shown.answer(event_fields.fixed("attributes", "").accessor)
+    attributes = shown.value_of(event_fields.fixed("attributes", "").accessor)
     if attributes is None:
         return None
-    key = shown.answer(event_fields.key_type)
-    names = [shown.answer(event_fields.opcode) or "no opcode", f"{key} key" if key else "no key"]
+    key = shown.value_of(event_fields.key_type)
+    names = [shown.value_of(event_fields.opcode) or "no opcode", f"{key} key" if key else "no key"]
     flags = {"trace": (layout.V1_TRACE, layout.V2_TRACE), "replicated": (layout.V1_REPLICATED, layout.V2_REPLICATED)}
     flags |= {"metadata": (0, layout.V2_METADATA), "payload": (0, layout.V2_PAYLOAD)}
     return ", ".join([*names, *(name for name, bits in flags.items() if int(attributes) & bits[shown.is_v2])])
@@ -183,7 +183,7 @@ def _body(shown: _Event) -> None:
     dump = shown.dump
     if not shown.is_v2:
         header_is_whole = 0 <= shown.header_end <= dump.at
-        if header_is_whole and shown.length > dump.at and not shown.lies:
+        if header_is_whole and shown.length > dump.at and not shown.contradictions:
             dump.content("value", shown.length - dump.at)
         return
     if shown.header_end > dump.at:
@@ -228,6 +228,6 @@ def _place(shown: _Event, error: int) -> tuple[int, str]:
         return fields.index("length"), f"the event has {shown.length} bytes, {shown.size} are here"
     if shown.is_v2 and not layout.V2_KEY <= shown.header_end <= shown.length:
         return fields.index("header_length"), f"a header ends between {layout.V2_KEY} and the event's end"
-    if shown.lies:
-        return shown.lies[0], "it contradicts what is around it"
+    if shown.contradictions:
+        return shown.contradictions[0], "it contradicts what is around it"
     return fields.index("length"), f"{shown.length} bytes end before the key does"

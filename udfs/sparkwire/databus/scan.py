@@ -59,7 +59,7 @@ def read_headers(
 ) -> int:
     """Variant and fixed fields of every event; with ``check`` also both checksums and how they compare.
 
-    Returns how many events lack bytes that a checksum needs: those are left to ``check_torn``, whose code
+    Returns how many events lack bytes that a checksum needs: those are left to ``check_truncated``, whose code
     would slow down every row if it were in this loop.
     """
     rows, torn = variants.size, 0
@@ -90,7 +90,7 @@ def read_headers(
 
 
 @kernel
-def check_torn(
+def check_truncated(
     data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], crcs: Ints, checks: npt.NDArray[np.int8]
 ) -> None:
     """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
@@ -209,7 +209,7 @@ class Events:
         checks = empty(2 * self.rows if check else 0, np.int8).reshape(2, -1)
         variants = empty(self.rows, np.int8)
         if read_headers(self.data, self.offsets, check, variants, tuple(fields.values()), crcs, checks):
-            check_torn(self.data, self.offsets, variants, crcs, checks)
+            check_truncated(self.data, self.offsets, variants, crcs, checks)
         return Header(variants, fields, crcs, checks)
 
     @cached_property
@@ -265,15 +265,15 @@ class Events:
     def key_types(self) -> npt.NDArray[np.int8]:
         """The kind of every key, ``NO_KEY`` where the attributes are missing or name none."""
         kinds = key_kinds(self.header.fields["attributes"], self.is_v2)
-        there = self.has("attributes")
-        return kinds if there is None else np.where(there, kinds, np.int8(NO_KEY))
+        present = self.has("attributes")
+        return kinds if present is None else np.where(present, kinds, np.int8(NO_KEY))
 
     @cached_property
     def long_keys(self) -> Bools:
         """Which rows have a LONG key whose bytes are there."""
-        there = self.has("key_long")
+        present = self.has("key_long")
         long: Bools = self.key_types == LONG_KEY
-        return long if there is None else long & there
+        return long if present is None else long & present
 
     @cached_property
     def _sizes(self) -> npt.NDArray[np.integer[Any]]:

@@ -95,10 +95,10 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> Codes:
     if not inputs.has("attributes").all():
         kinds = np.where(inputs.has("attributes"), kinds, _derived_kinds(inputs))
     refuse((kinds == layout.SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
-    _refuse_key(kinds, inputs.has("key_long") & (kinds != layout.LONG_KEY), "key_long")
-    _refuse_key(kinds, inputs.has("key_bytes") & ((kinds == layout.LONG_KEY) | (kinds == layout.NO_KEY)), "key_bytes")
-    _refuse_key(kinds, inputs.has("key") & (kinds == layout.NO_KEY), "key")
-    _refuse_key(kinds, _has_key_schema(inputs) & (kinds != layout.SCHEMA_KEY), "key_schema_id or key_schema_version")
+    _reject_key(kinds, inputs.has("key_long") & (kinds != layout.LONG_KEY), "key_long")
+    _reject_key(kinds, inputs.has("key_bytes") & ((kinds == layout.LONG_KEY) | (kinds == layout.NO_KEY)), "key_bytes")
+    _reject_key(kinds, inputs.has("key") & (kinds == layout.NO_KEY), "key")
+    _reject_key(kinds, _has_key_schema(inputs) & (kinds != layout.SCHEMA_KEY), "key_schema_id or key_schema_version")
     return kinds
 
 
@@ -115,7 +115,7 @@ def _has_key_schema(inputs: InputFields) -> Bools:
     return inputs.has("key_schema_id") | inputs.has("key_schema_version")
 
 
-def _refuse_key(kinds: Codes, rows: Bools, field: str) -> None:
+def _reject_key(kinds: Codes, rows: Bools, field: str) -> None:
     if rows.any():
         kind = kinds[rows.argmax()]
         takes = "no key with attributes that have none"
@@ -169,7 +169,7 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Parts:
     for k, span in spans.items():
         if span is not None:
             data[k], starts[k], sizes[k] = span
-    _refuse_digests(inputs, sizes, is_v2)
+    _reject_digests(inputs, sizes, is_v2)
     _announce(inputs, sizes[VALUE], "schema")
     _announce(inputs, sizes[METADATA], "metadata_schema")
     refuse((sizes[METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
@@ -180,7 +180,7 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Parts:
     return Parts(tuple(data), starts, sizes, versions)
 
 
-def _refuse_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
+def _reject_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
     names = {DIGEST: "schema_id", METADATA_DIGEST: "metadata_schema_id", KEY_DIGEST: "key_schema_id"}
     for k, name in names.items():
         if inputs.array(name) is not None:

@@ -133,7 +133,7 @@ def _key(events: Events) -> dict[str, pa.Array[Any]]:
     return members
 
 
-def _schema_key(events: Events, there: Bools) -> pa.Array[Any]:
+def _schema_key(events: Events, present: Bools) -> pa.Array[Any]:
     """What Databus shows of a SCHEMA key. Row by row: they are rare."""
     spans = events.spans
 
@@ -144,7 +144,7 @@ def _schema_key(events: Events, there: Bools) -> pa.Array[Any]:
     texts = [
         f'"Length={spans.sizes[KEY, row]};SchemaVersion={spans.numbers[KEY_VERSION, row]};'
         f'SchemaId=0x{shown(KEY_DIGEST, row, layout.MD5_SIZE)};Value=0x{shown(KEY, row, _HEAD)}"'
-        if there[row]
+        if present[row]
         else None
         for row in range(events.rows)
     ]
@@ -152,14 +152,14 @@ def _schema_key(events: Events, there: Bools) -> pa.Array[Any]:
 
 
 def _part(
-    events: Events, name: str, which: tuple[int, int, int], encoding: str, there: Bools
+    events: Events, name: str, which: tuple[int, int, int], encoding: str, present: Bools
 ) -> dict[str, pa.Array[Any]]:
     (content, version, digest), spans = which, events.spans
     return {
-        f"{name}Length": _number(spans.sizes[content], there),
-        f"{name}SchemaVersion": _number(spans.numbers[version], there),
-        f"{name}SchemaId": _base64(events, spans.starts[digest], np.where(there, spans.sizes[digest], -1)),
-        f"{name}Value": _content(events, content, encoding, there),
+        f"{name}Length": _number(spans.sizes[content], present),
+        f"{name}SchemaVersion": _number(spans.numbers[version], present),
+        f"{name}SchemaId": _base64(events, spans.starts[digest], np.where(present, spans.sizes[digest], -1)),
+        f"{name}Value": _content(events, content, encoding, present),
     }
 
 
@@ -170,8 +170,8 @@ def _field(events: Events, name: str) -> pa.Array[Any]:
     return _number(events.header.fields[name])
 
 
-def _number(values: npt.NDArray[Any], there: Bools | None = None) -> pa.Array[Any]:
-    return primitive(values, there).cast(pa.string())
+def _number(values: npt.NDArray[Any], present: Bools | None = None) -> pa.Array[Any]:
+    return primitive(values, present).cast(pa.string())
 
 
 def _boolean(values: Bools) -> pa.Array[Any]:
@@ -186,7 +186,7 @@ def _base64(events: Events, starts: Ints, sizes: Ints) -> pa.Array[Any]:
     return string_of_spans(Spans(events.data, starts, sizes), BASE64_LINES)
 
 
-def _content(events: Events, part: int, encoding: str, there: Bools) -> pa.Array[Any]:
+def _content(events: Events, part: int, encoding: str, present: Bools) -> pa.Array[Any]:
     """A part's data, as the encoding says."""
-    spans = Spans(events.data, events.spans.starts[part], np.where(there, events.spans.sizes[part], -1))
+    spans = Spans(events.data, events.spans.starts[part], np.where(present, events.spans.sizes[part], -1))
     return string_of_spans(spans, TEXT if encoding == PLAIN else BASE64_LINES)

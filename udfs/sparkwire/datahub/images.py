@@ -54,8 +54,8 @@ def _dates(images: Images, declared: DeclaredTypes) -> Bools | None:
     """Which members are declared as DATE; None if no message declares any."""
     if not declared.is_date.any():
         return None
-    (names, asked), count = values.numbered(declared.names, images.names)
-    place = values.last_places(Ranges(declared.firsts, declared.lasts, names), images.ranges(asked), count)
+    (names, requested), count = values.numbered(declared.names, images.names)
+    place = values.last_places(Ranges(declared.firsts, declared.lasts, names), images.ranges(requested), count)
     return (place >= 0) & declared.is_date[place]
 
 
@@ -84,9 +84,9 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
     """
     counts = np.asarray(keys.value_lengths().fill_null(0), np.int64)
     valid = images.present & (counts > 0)
-    (names, asked), count = values.numbered(images.names, keys.flatten())
+    (names, requested), count = values.numbered(images.names, keys.flatten())
     asked_firsts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    place = values.last_places(images.ranges(names), Ranges(*by_row(asked_firsts), asked), count)
+    place = values.last_places(images.ranges(names), Ranges(*by_row(asked_firsts), requested), count)
     texts = binary_of(values.canonical_texts(images.listed.values.found_at(place)))
     starts = texts.offsets.astype(np.int64)
     return joined(texts.data, starts[:-1], np.diff(starts), asked_firsts, _BRACKETS, valid)

@@ -138,9 +138,9 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
     # Any tree does: it is about the proof.
     intact = documents(source.data, source.offsets[:-1], source.offsets[1:], COLUMN).intact
     marked = np.asarray(pc.starts_with(texts, "\ufeff").fill_null(False))
-    refused = (~intact | marked) & np.asarray(texts.is_valid())
-    if refused.any():
-        text = plain_value(texts[int(refused.argmax())])
+    invalid = (~intact | marked) & np.asarray(texts.is_valid())
+    if invalid.any():
+        text = plain_value(texts[int(invalid.argmax())])
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
         raise refusal(_NAME, f"{field} as the text of a JSON object", repr(shown))
     return texts
@@ -149,16 +149,16 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
 def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
     """The image that a map says, where there is a map and no text."""
     maps = inputs[f"{image}_map"]
-    wanted = np.asarray(pc.and_(inputs[image].is_null(), maps.is_valid()))
-    if not wanted.any():
+    needed = np.asarray(pc.and_(inputs[image].is_null(), maps.is_valid()))
+    if not needed.any():
         return pa.nulls(len(maps), pa.string())
-    rows = pa.array(np.flatnonzero(wanted))
+    rows = pa.array(np.flatnonzero(needed))
     chosen = maps.take(rows)
     keys, items = chosen.keys, chosen.items.cast(pa.string())
     types = _declared(inputs["columns"].take(rows), chosen)
     members = joined(string_of(keys), ":", _values(items, types))
     texts = joined("{", pc.binary_join(pa.ListArray.from_arrays(chosen.offsets, members), ","), "}")
-    return texts.take(pa.array(np.cumsum(wanted) - 1, mask=~wanted))
+    return texts.take(pa.array(np.cumsum(needed) - 1, mask=~needed))
 
 
 def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:

@@ -50,16 +50,16 @@ _WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE"
 """the one operation that may have both images; a TUPLE topic carries it as two rows"""
 
 
-def row_schema(columns: Mapping[str, str], beside: Sequence[str] = ()) -> pa.Schema:
+def row_schema(columns: Mapping[str, str], taken_names: Sequence[str] = ()) -> pa.Schema:
     """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
 
-    Columns ``beside`` these keep their names, then those that every row has, then those of the table. Of two names that are the
-    same, or differ in case alone, the second has ``_2`` after it: `distinct_names`.
+    The columns ``taken_names`` keep their names, then those that every row has, then those of the table. Of two names that
+    are the same, or differ in case alone, the second has ``_2`` after it: `distinct_names`.
     """
-    own = TUPLE_COLUMNS | REMARKS
-    names = distinct_names(list(own), beside)
+    fixed = TUPLE_COLUMNS | REMARKS
+    names = distinct_names(list(fixed), taken_names)
     before, after = names[: len(TUPLE_COLUMNS)], names[len(TUPLE_COLUMNS) :]
-    of_table = distinct_names(list(columns), [*beside, *names])
+    of_table = distinct_names(list(columns), [*taken_names, *names])
     types = [*TUPLE_COLUMNS.values(), *(SQL_TYPES.get(type, "STRING") for type in columns.values()), *REMARKS.values()]
     return pa.schema([(name, arrow_type(sql)) for name, sql in zip([*before, *of_table, *after], types, strict=True)])
 
@@ -82,7 +82,7 @@ def typed_rows(
     sides = (np.where(known, side, -1).astype(np.int8) for side in (of_before, ~of_before))
     numbers, valid = messages.event_time
     typed, unexpected = _read(messages, rows, images, columns)
-    answers = [
+    columns_out = [
         values.texts(messages.value("sequence_id").at(rows)),
         from_codes(operations, _TUPLE_TYPES),
         primitive(numbers[rows], valid[rows]),
@@ -94,7 +94,7 @@ def typed_rows(
         from_codes(messages.errors[rows], ERRORS),
     ]
     found = pa.RecordBatch.from_arrays(
-        answers, schema=row_schema(columns, [] if others is None else others.schema.names)
+        columns_out, schema=row_schema(columns, [] if others is None else others.schema.names)
     )
     if others is None:
         return found
@@ -123,10 +123,10 @@ def _read(
     declared = messages.declared
     asked = strings(list(columns))
     (table_names, names, declared_names), count = values.numbered(asked, images.names, declared.names)
-    wanted = _asked_by_all(table_names, len(rows))
-    places = values.last_places(images.ranges(names), wanted, count)
+    shared = _shared_names(table_names, len(rows))
+    places = values.last_places(images.ranges(names), shared, count)
     declared_ranges = Ranges(declared.firsts[rows], declared.lasts[rows], declared_names)
-    declarations = values.last_places(declared_ranges, wanted, count)
+    declarations = values.last_places(declared_ranges, shared, count)
     shape = (len(rows), len(columns))
     typed: list[pa.Array] = []
     expected = np.zeros(len(images.listed.values.kinds), np.bool_)
@@ -136,12 +136,12 @@ def _read(
         read = _READERS.get(type, _read_text)(items)
         typed.append(read.column)
         other = bools_of(pc.not_equal(declared.types, type).fill_null(False))
-        fits = (~read.refused | (items.kinds <= NULL)) & ~((said >= 0) & np.append(other, False)[said])
+        fits = (~read.unfit | (items.kinds <= NULL)) & ~((said >= 0) & np.append(other, False)[said])
         expected[at[fits & (at >= 0)]] = True
     return typed, _unexpected(images, expected)
 
 
-def _asked_by_all(names: Codes, rows: int) -> Ranges:
+def _shared_names(names: Codes, rows: int) -> Ranges:
     """Every row asks for every name."""
     firsts = np.arange(rows + 1) * len(names)
     return Ranges(*by_row(firsts), np.tile(names, rows))
@@ -159,7 +159,7 @@ class TypedColumn(NamedTuple):
     """A typed column, and which rows have a value that it cannot take."""
 
     column: pa.Array
-    refused: Bools
+    unfit: Bools
 
 
 def _of(column: pa.Array) -> TypedColumn:

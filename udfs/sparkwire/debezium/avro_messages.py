@@ -147,21 +147,21 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     chosen = schemas.chosen(payloads.ids)
     known = [_schema(text) for text in schemas.texts]
     spans = spans_of(payloads.values)
-    there = spans.sizes >= 0
-    codes = np.where(there & np.asarray(payloads.is_json), BAD_FIELD, OK).astype(np.int8)
+    present = spans.sizes >= 0
+    codes = np.where(present & np.asarray(payloads.is_json), BAD_FIELD, OK).astype(np.int8)
     places = np.zeros(len(chosen), np.int64)
     parts = [pa.array([None, ""], pa.string())]
-    for number in np.unique(chosen[there & (chosen >= 0)]).tolist():
-        rows = np.flatnonzero(there & (chosen == number) & (codes == OK))
+    for number in np.unique(chosen[present & (chosen >= 0)]).tolist():
+        rows = np.flatnonzero(present & (chosen == number) & (codes == OK))
         program = known[number].program
         if program is None:
             codes[rows] = BAD_FIELD
             continue
-        mine = spans._replace(starts=spans.starts[rows], sizes=spans.sizes[rows])
-        texts, codes[rows] = to_json(program, mine)
+        selected = spans._replace(starts=spans.starts[rows], sizes=spans.sizes[rows])
+        texts, codes[rows] = to_json(program, selected)
         places[rows] = sum(map(len, parts)) + np.arange(len(rows))
         parts.append(texts)
-    unknown = pc.if_else(pa.array(there & (chosen < 0)), schemas.why_unknown(payloads.ids), None)
+    unknown = pc.if_else(pa.array(present & (chosen < 0)), schemas.why_unknown(payloads.ids), None)
     errors = pc.coalesce(payloads.errors, unknown, from_codes(codes, ERRORS))
     places[np.asarray(errors.is_valid())] = 1
     column = pa.concat_arrays(parts).take(primitive(places))

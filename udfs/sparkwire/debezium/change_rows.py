@@ -258,11 +258,11 @@ def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | Non
     if topics is not None:
         names = pc.binary_join_element_wise(topics.cast(pa.string()), "Key", ".")
     name, outer = name_parts(names)
-    mine = pc.equal(name, table.name).fill_null(True)
+    of_table_rows = pc.equal(name, table.name).fill_null(True)
     inside = table.schema or table.database
     if inside is not None:
-        mine = pc.and_(mine, pc.equal(outer, inside).fill_null(True))
-    return dead & bools_of(mine)
+        of_table_rows = pc.and_(of_table_rows, pc.equal(outer, inside).fill_null(True))
+    return dead & bools_of(of_table_rows)
 
 
 # ---------------------------------------------------------------- positions

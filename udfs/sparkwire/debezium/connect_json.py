@@ -15,7 +15,7 @@ from sparkwire.core.column import bools_of, lists, maps, primitive, struct
 from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Values
 from sparkwire.debezium.connect_types import Type
-from sparkwire.debezium.meanings import Meant
+from sparkwire.debezium.meanings import Converted
 from sparkwire.kernels import Bools
 from sparkwire.kernels.json_grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
 from sparkwire.kernels.json_scan import tree_of
@@ -24,18 +24,18 @@ _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 """numbers that JSON has not, which are strings"""
 
 
-def read(items: Values, type: Type) -> Meant:
+def read(items: Values, type: Type) -> Converted:
     """A column of the type's ``wire``; refused is what is of another kind."""
     found = _READERS[type.kind](items, type)
     missing = ~bools_of(found.column.is_valid())
-    return Meant(found.column, found.refused | (missing & (items.kinds > NULL)))
+    return Converted(found.column, found.invalid | (missing & (items.kinds > NULL)))
 
 
-def _plain(column: pa.Array) -> Meant:
-    return Meant(column, np.zeros(len(column), np.bool_))
+def _plain(column: pa.Array) -> Converted:
+    return Converted(column, np.zeros(len(column), np.bool_))
 
 
-def _integer(items: Values, type: Type) -> Meant:
+def _integer(items: Values, type: Type) -> Converted:
     numbers, valid = values.integers(items)
     if type.kind == "int64":
         return _plain(primitive(numbers, valid))
@@ -49,7 +49,7 @@ def _is_text(items: Values) -> Bools:
     return is_text
 
 
-def _float(items: Values, type: Type) -> Meant:
+def _float(items: Values, type: Type) -> Converted:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
     found = pc.if_else(pc.is_finite(numbers), numbers, None)  # 1e400 is none that a DOUBLE holds
     is_text = _is_text(items)
@@ -60,27 +60,27 @@ def _float(items: Values, type: Type) -> Meant:
     return _plain(found.cast(type.wire))
 
 
-def _boolean(items: Values, _: Type) -> Meant:
+def _boolean(items: Values, _: Type) -> Converted:
     return _plain(primitive(items.kinds == TRUE, (items.kinds == TRUE) | (items.kinds == FALSE)))
 
 
-def _string(items: Values, _: Type) -> Meant:
+def _string(items: Values, _: Type) -> Converted:
     return _plain(values.texts(items.only(_is_text(items))))
 
 
-def _bytes(items: Values, _: Type) -> Meant:
+def _bytes(items: Values, _: Type) -> Converted:
     return _plain(values.from_base64(values.texts(items.only(_is_text(items)))))
 
 
-def _number(items: Values, _: Type) -> Meant:
+def _number(items: Values, _: Type) -> Converted:
     return _plain(values.texts(items.only(_is_text(items) | (items.kinds == INTEGER) | (items.kinds == REAL))))
 
 
-def _array(items: Values, type: Type) -> Meant:
+def _array(items: Values, type: Type) -> Converted:
     listed = values.items(items)
     found = read(listed.whole(), type.inner[0])
-    refused = _any_of(found.refused, listed.firsts)
-    return Meant(lists(listed.firsts, found.column, (items.kinds == ARRAY) & ~refused), refused)
+    invalid = _any_of(found.invalid, listed.firsts)
+    return Converted(lists(listed.firsts, found.column, (items.kinds == ARRAY) & ~invalid), invalid)
 
 
 def _any_of(flags: Bools, firsts: npt.NDArray[np.int32]) -> Bools:
@@ -90,7 +90,7 @@ def _any_of(flags: Bools, firsts: npt.NDArray[np.int32]) -> Bools:
     return any_of
 
 
-def _map(items: Values, type: Type) -> Meant:
+def _map(items: Values, type: Type) -> Converted:
     """An object; of keys that are no strings an array of pairs."""
     if type.inner[0].kind != "string":
         return _pairs(items, type)
@@ -98,12 +98,12 @@ def _map(items: Values, type: Type) -> Meant:
     kept = np.arange(len(images.rows)) if images.superseded is None else np.flatnonzero(~images.superseded)
     firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
     found = read(images.listed.counted_values.at(kept), type.inner[1])
-    refused = _any_of(found.refused, firsts)
+    invalid = _any_of(found.invalid, firsts)
     names = images.names.take(primitive(kept))
-    return Meant(maps(firsts, names, found.column, (items.kinds == OBJECT) & ~refused), refused)
+    return Converted(maps(firsts, names, found.column, (items.kinds == OBJECT) & ~invalid), invalid)
 
 
-def _pairs(items: Values, type: Type) -> Meant:
+def _pairs(items: Values, type: Type) -> Converted:
     listed = values.items(items)
     pairs = listed.whole()
     is_pair = (pairs.kinds == ARRAY) & (pairs.counts == 2)
@@ -112,26 +112,26 @@ def _pairs(items: Values, type: Type) -> Meant:
     keys = read(both.found_at(first), type.inner[0])
     found = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
-    refused = _any_of(~is_pair | nameless | keys.refused | found.refused, listed.firsts)
+    invalid = _any_of(~is_pair | nameless | keys.invalid | found.invalid, listed.firsts)
     kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is refused
     firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
     names, inner = (column.take(primitive(kept)) for column in (keys.column, found.column))
-    return Meant(maps(firsts, names, inner, (items.kinds == ARRAY) & ~refused), refused)
+    return Converted(maps(firsts, names, inner, (items.kinds == ARRAY) & ~invalid), invalid)
 
 
-def _struct(items: Values, type: Type) -> Meant:
+def _struct(items: Values, type: Type) -> Converted:
     is_object = items.kinds == OBJECT
     begins = np.where(is_object, items.starts, 0)
     found = values.documents(
         items.data, begins, begins + np.where(is_object, items.sizes, 0), tree_of([(n,) for n in type.names]), True
     )
     fields = [read(found.value(k).only(is_object), inner) for k, inner in enumerate(type.inner)]
-    refused = is_object & np.logical_or.reduce([field.refused for field in fields])
+    invalid = is_object & np.logical_or.reduce([field.invalid for field in fields])
     columns = dict(zip(type.names, (field.column for field in fields), strict=True))
-    return Meant(struct(columns, is_object & ~refused), refused)
+    return Converted(struct(columns, is_object & ~invalid), invalid)
 
 
-_READERS: Final[dict[str, Callable[[Values, Type], Meant]]] = {
+_READERS: Final[dict[str, Callable[[Values, Type], Converted]]] = {
     **dict.fromkeys(("int8", "int16", "int32", "int64"), _integer),
     "float": _float,
     "double": _float,

@@ -33,14 +33,14 @@ _FAR: Final = 1 << 62
 _WORD: Final = 64  # [bits]
 
 
-class Meant(NamedTuple):
+class Converted(NamedTuple):
     """A typed column, and which rows have a value that it cannot take."""
 
     column: pa.Array
-    refused: Bools
+    invalid: Bools
 
 
-def meant(raw: pa.Array, type: Type) -> Meant:
+def meant(raw: pa.Array, type: Type) -> Converted:
     """What a column of the type's ``wire`` means, in a column of its ``arrow``."""
     if type.kind in ("array", "map"):
         return _collection(raw, type)
@@ -48,37 +48,39 @@ def meant(raw: pa.Array, type: Type) -> Meant:
         return _struct(raw, type)
     read = _READERS.get("number" if type.kind == "number" else type.logical)
     if read is None:
-        return Meant(raw, np.zeros(len(raw), np.bool_))
+        return Converted(raw, np.zeros(len(raw), np.bool_))
     found = read(raw, type)
-    return Meant(found, bools_of(pc.and_(raw.is_valid(), found.is_null())))
+    return Converted(found, bools_of(pc.and_(raw.is_valid(), found.is_null())))
 
 
-def _collection(raw: pa.Array, type: Type) -> Meant:
+def _collection(raw: pa.Array, type: Type) -> Converted:
     if raw.offset:
         raw = pa.concat_arrays([raw])
     parts = [raw.keys, raw.items] if type.kind == "map" else [raw.values]
     found = [meant(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
-    refused = np.zeros(len(raw), np.bool_)
+    invalid = np.zeros(len(raw), np.bool_)
     offsets = np.asarray(raw.offsets)
-    items = np.logical_or.reduce([part.refused for part in found])
+    items = np.logical_or.reduce([part.invalid for part in found])
     if items.any():
         sums = np.concatenate(([0], np.cumsum(items)))
-        refused = sums[offsets[1:]] > sums[offsets[:-1]]
-    valid = bools_of(raw.is_valid()) & ~refused
+        invalid = sums[offsets[1:]] > sums[offsets[:-1]]
+    valid = bools_of(raw.is_valid()) & ~invalid
     bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
     children = [part.column for part in found]
     if type.kind == "map":
         entry = type.arrow.field(0).type
         children = [pa.Array.from_buffers(entry, len(children[0]), [None], children=children)]
     column = pa.Array.from_buffers(type.arrow, len(raw), [bitmap, raw.buffers()[1]], children=children)
-    return Meant(column, refused & bools_of(raw.is_valid()))
+    return Converted(column, invalid & bools_of(raw.is_valid()))
 
 
-def _struct(raw: pa.Array, type: Type) -> Meant:
+def _struct(raw: pa.Array, type: Type) -> Converted:
     found = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
     there = bools_of(raw.is_valid())
-    refused = there & np.logical_or.reduce([part.refused for part in found])
-    return Meant(struct(dict(zip(type.names, (part.column for part in found), strict=True)), there & ~refused), refused)
+    invalid = there & np.logical_or.reduce([part.invalid for part in found])
+    return Converted(
+        struct(dict(zip(type.names, (part.column for part in found), strict=True)), there & ~invalid), invalid
+    )
 
 
 # ---------------------------------------------------------------- dates and times
@@ -224,7 +226,7 @@ def _decimal(raw: pa.Array, type: Type) -> pa.Array:
         return _decimals_of(pa.array(texts, pa.string()), type.arrow)
     low, high, fits = _words(raw)
     whole = np.stack([low, high.view(np.uint64)], axis=1)
-    return _narrowed(primitive_decimal(whole, fits, scale), type.arrow)
+    return _with_filters(primitive_decimal(whole, fits, scale), type.arrow)
 
 
 def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, scale: int) -> pa.Array:
@@ -257,7 +259,7 @@ def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]
     return low, high, inside & small
 
 
-def _narrowed(decimals: pa.Array, type: pa.DataType) -> pa.Array:
+def _with_filters(decimals: pa.Array, type: pa.DataType) -> pa.Array:
     if decimals.type == type:
         return decimals
     with suppress(pa.ArrowInvalid):

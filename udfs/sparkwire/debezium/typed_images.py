@@ -19,7 +19,7 @@ from sparkwire.core.json_values import Codes, Values
 from sparkwire.debezium import connect_json
 from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.layout import ADDED_NAMES, is_added
-from sparkwire.debezium.meanings import Meant, fitted, meant
+from sparkwire.debezium.meanings import Converted, fitted, meant
 from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ABSENT, NULL, OBJECT
 from sparkwire.kernels.json_scan import Paths, tree_of
@@ -59,7 +59,7 @@ class MapEntries(NamedTuple):
 class Wire(NamedTuple):
     """A column as it is on the wire."""
 
-    raw: Meant
+    raw: Converted
     there: Bools
     """rows that have a value, null being none"""
     unavailable: Bools
@@ -107,10 +107,10 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
     unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
     unexpected = source.unknown()
     for k, (name, type) in enumerate(columns.items()):
-        typed, unavailable[:, k], refused = _column(source, name, type, versions)
+        typed, unavailable[:, k], invalid = _column(source, name, type, versions)
         found[name] = typed
-        if refused.any():
-            rows = np.flatnonzero(refused)
+        if invalid.any():
+            rows = np.flatnonzero(invalid)
             texts = pa.array([_WORDS.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
             unexpected.append(MapEntries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
     return TypedImages(struct(found, source.present), unavailable, unexpected)
@@ -133,14 +133,14 @@ def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tup
     return column, *(np.concatenate([part[k] for part in parts])[back] for k in (1, 2))
 
 
-def _same_on_the_wire(said: Type, asked: Type) -> bool:
+def _same_on_the_wire(said: Type, requested: Type) -> bool:
     """Whether the asked type is the bare number or text that the message says more of: it is read as that."""
-    return not asked.logical and not asked.inner and said.kind == asked.kind
+    return not requested.logical and not requested.inner and said.kind == requested.kind
 
 
-def _typed(wire: Wire, said: Type, asked: Type) -> tuple[pa.Array, Bools, Bools]:
+def _typed(wire: Wire, said: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
     """The column, which values are unavailable, and which are refused."""
-    column = fitted(meant(wire.raw.column, said).column, asked.arrow)
+    column = fitted(meant(wire.raw.column, said).column, requested.arrow)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
     return column, wire.unavailable, wire.there & ~wire.unavailable & ~bools_of(column.is_valid())

@@ -96,7 +96,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     """The batches of the one partition that is asked for; ValueError where that is none, or more than one."""
     query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
-    tasks = kafka_log.plan(kafka_log.narrowed(query, of))
+    tasks = kafka_log.plan(kafka_log.with_filters(query, of))
     names = sorted({(part.segment.topic or "", part.segment.partition or 0) for task in tasks for part in task})
     if len(names) != 1:
         some = ", ".join(f"{name}-{number}" for name, number in names[:5])

@@ -41,15 +41,15 @@ class EntryPayloads(NamedTuple):
     """what it becomes, once it is parsed"""
 
 
-def payloads_of(data: Bytes, entries: HeaderBlock, wanted: OffsetRange) -> EntryPayloads:
+def payloads_of(data: Bytes, entries: HeaderBlock, selected: OffsetRange) -> EntryPayloads:
     """The payloads of entries; entries that cannot be opened get their error."""
     payloads = arrays(EntryPayloads, len(entries.variant))
-    locate(data, entries, wanted, payloads, 0, len(entries.variant))
+    locate(data, entries, selected, payloads, 0, len(entries.variant))
     return payloads
 
 
 @kernel
-def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: EntryPayloads, start: int, stop: int) -> bool:
+def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryPayloads, start: int, stop: int) -> bool:
     """The payloads of some of the entries; whether one is compressed."""
     frames, fields = entries.frames, entries.fields
     compressed = False
@@ -59,7 +59,7 @@ def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: EntryPay
         out.skipped[i] = False
         out.first[i] = out.last[i] = frames.stop[i]
         if frames.error[i] == OK:
-            if _is_outside(fields, i, entries.variant[i] == MAGIC_2, wanted):
+            if _is_outside(fields, i, entries.variant[i] == MAGIC_2, selected):
                 out.skipped[i] = True
             elif entries.variant[i] == MAGIC_2:
                 frames.error[i] = _locate_batch(frames, fields, i, out)
@@ -70,12 +70,12 @@ def locate(data: Bytes, entries: HeaderBlock, wanted: OffsetRange, out: EntryPay
 
 
 @kernel
-def _is_outside(fields: HeaderFields, i: int, is_batch: bool, wanted: OffsetRange) -> bool:
+def _is_outside(fields: HeaderFields, i: int, is_batch: bool, selected: OffsetRange) -> bool:
     """Whether an entry has no record within the offsets wanted; a wrapper tells its last offset only."""
     first = fields.offset[i]
     last = first + fields.last_offset_delta[i]
     wrapper = not is_batch and fields.attributes[i] & CODEC_MASK != NONE
-    return bool(last < wanted.first or (first > wanted.last and not wrapper))
+    return bool(last < selected.first or (first > selected.last and not wrapper))
 
 
 @kernel

@@ -15,9 +15,9 @@ def decode_headers_map(headers: pa.Array) -> pa.Array:
     ends = item_offsets(headers)
     keys, values = headers.flatten().flatten()  # of the rows that are not NULL
     if keys.null_count:
-        there = keys.is_valid()
-        ends = np.concatenate(([0], np.cumsum(bools_of(there)))).astype(np.int32)[ends]
-        keys, values = keys.filter(there), values.filter(there)
+        present = keys.is_valid()
+        ends = np.concatenate(([0], np.cumsum(bools_of(present)))).astype(np.int32)[ends]
+        keys, values = keys.filter(present), values.filter(present)
     # Spark may hand over columns with 64-bit offsets.
     ends, (keys, values) = without_repeats(ends, keys.cast(pa.string()), values.cast(pa.binary()))
     return maps(ends, keys, values, bools_of(headers.is_valid()) if headers.null_count else None)

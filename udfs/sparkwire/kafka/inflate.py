@@ -36,7 +36,7 @@ ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 
 _ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
-_BLOCKS_AT_HAND = 4096  # blocks that are Python's numbers at a time
+_BLOCKS_AT_ONCE = 4096  # blocks that are Python's numbers at a time
 _GZIP = BY_NAME["gzip"].id
 _GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
 _MAGIC = b"\x1f\x8b\x08"  # of a gzip member, its method with it
@@ -65,15 +65,15 @@ class Opened(NamedTuple):
 class Inflater:
     """Opens payloads, within bounds of what one may become, and of what all those of a row may become as records [bytes].
 
-    ``content`` and ``answer`` bound what those of all rows may become, by themselves and as records.
+    ``content`` and ``total`` bound what those of all rows may become, by themselves and as records.
     """
 
     def __init__(
-        self, max_batch_bytes: int, max_value_bytes: int, content: int = sys.maxsize, answer: int = sys.maxsize
+        self, max_batch_bytes: int, max_value_bytes: int, content: int = sys.maxsize, total: int = sys.maxsize
     ) -> None:
         self._limit = min(max_batch_bytes, INT32_MAX)
         self._value_limit = max_value_bytes
-        self._content, self._answer = content, answer  # what is left of them
+        self._content, self._total = content, total  # what is left of them
         self._arena = Arena(_ARENA_BYTES)
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
 
@@ -144,21 +144,21 @@ class Inflater:
         rows = min(count, size // SMALLEST_RECORD)
         if count == _NOT_COUNTED:
             rows = count_messages(arena.bytes, start, start + size)
-        answer = size + ROW_BYTES * rows
-        if answer > min(self._value_limit - self._cell_bytes, self._answer):
+        total = size + ROW_BYTES * rows
+        if total > min(self._value_limit - self._cell_bytes, self._total):
             arena.used = start
             return OVER_LIMIT
         self._row_bytes += size
-        self._cell_bytes += answer
+        self._cell_bytes += total
         self._content -= size
-        self._answer -= answer
+        self._total -= total
         return size
 
 
 def _one_by_one(planned: Blocks) -> Iterator[Block]:
     """Blocks in order; what is kept of many small ones is not much more than they are."""
-    for start in range(0, len(planned.codec), _BLOCKS_AT_HAND):
-        piece = part(planned, start, start + _BLOCKS_AT_HAND)
+    for start in range(0, len(planned.codec), _BLOCKS_AT_ONCE):
+        piece = part(planned, start, start + _BLOCKS_AT_ONCE)
         yield from zip(*(column.tolist() for column in piece), strict=True)
 
 

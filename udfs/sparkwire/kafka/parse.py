@@ -42,7 +42,7 @@ from sparkwire.kafka.record_columns import (
     VALUE_BYTES,
     GrowingColumns,
     RecordColumns,
-    WantedColumns,
+    SelectedColumns,
 )
 from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 
@@ -63,7 +63,7 @@ def parse_log(
     framing: Framing,
     verify: bool,
     inflater: Inflater,
-    wanted: WantedColumns,
+    selected: SelectedColumns,
     offsets: OffsetRange,
     growing: GrowingColumns,
     piece: int,
@@ -78,10 +78,10 @@ def parse_log(
         block, first, found = Opened(entries, payloads, data), 0, 0
         while found < room and framing.most_entries:
             found, parsed, compressed = parse_plain(
-                framing, block, found, offsets, verify, wanted, growing.columns, CACHEFUL, piece - growing.size
+                framing, block, found, offsets, verify, selected, growing.columns, CACHEFUL, piece - growing.size
             )
             if not compressed:
-                parse_records(data, block, parsed, found, verify, wanted, growing)
+                parse_records(data, block, parsed, found, verify, selected, growing)
                 if growing.size < piece:
                     continue
                 parsed = found
@@ -89,7 +89,7 @@ def parse_log(
             first = found
             if compressed:
                 for opened in inflater.opened(source, entries.part(parsed, found), part(payloads, parsed, found)):
-                    parse_records(data, opened, 0, len(opened.payloads.rows), verify, wanted, growing)
+                    parse_records(data, opened, 0, len(opened.payloads.rows), verify, selected, growing)
                     yield opened.entries, opened.payloads.rows
         yield entries.part(first, found), payloads.rows[first:found]
         most = BLOCK_ENTRIES
@@ -102,7 +102,7 @@ def parse_plain(
     found: int,
     offsets: OffsetRange,
     verify: bool,
-    wanted: WantedColumns,
+    selected: SelectedColumns,
     out: RecordColumns,
     cacheful: int,
     most: int,
@@ -127,10 +127,10 @@ def parse_plain(
         if compressed:
             if framing.progress[POSITION] - entries.frames.begin[parsed] >= _OPENED * cacheful:
                 break
-        elif not fits(block, start, found, wanted, out):
+        elif not fits(block, start, found, selected, out):
             break
         else:
-            parsed = parse_entries(data, block, verify, wanted, out, start, found)
+            parsed = parse_entries(data, block, verify, selected, out, start, found)
             if parsed < found:
                 break
         budget = cacheful
@@ -138,27 +138,27 @@ def parse_plain(
 
 
 @kernel
-def fits(opened: Opened, start: int, stop: int, wanted: WantedColumns, out: RecordColumns) -> bool:
+def fits(opened: Opened, start: int, stop: int, selected: SelectedColumns, out: RecordColumns) -> bool:
     """Whether there is room for all that entries can give, but for headers."""
     payload, records = most_of(opened, start, stop)
     return bool(
         out.used[RECORDS] + records + 1 + COPY_SLACK <= out.offset.size
-        and out.used[KEY_BYTES] + payload * wanted.key + COPY_SLACK <= out.key.size
-        and out.used[VALUE_BYTES] + payload * wanted.value + COPY_SLACK <= out.value.size
+        and out.used[KEY_BYTES] + payload * selected.key + COPY_SLACK <= out.key.size
+        and out.used[VALUE_BYTES] + payload * selected.value + COPY_SLACK <= out.value.size
     )
 
 
 def parse_records(
-    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, wanted: WantedColumns, growing: GrowingColumns
+    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, selected: SelectedColumns, growing: GrowingColumns
 ) -> None:
     """Append the records of some of the entries."""
     if start == stop:
         return
     payload, records = most_of(opened, start, stop)
-    more = {RECORDS: records + 1, KEY_BYTES: payload * wanted.key, VALUE_BYTES: payload * wanted.value}
+    more = {RECORDS: records + 1, KEY_BYTES: payload * selected.key, VALUE_BYTES: payload * selected.value}
     while True:
         growing.make_room(more, int(opened.entries.frames.begin[start]))
-        start = parse_entries(data, opened, verify, wanted, growing.columns, start, stop)
+        start = parse_entries(data, opened, verify, selected, growing.columns, start, stop)
         if start == stop:
             return
         payload, _ = most_of(opened, start, start + 1)
@@ -183,7 +183,7 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
 
 @kernel
 def parse_entries(
-    data: Bytes, opened: Opened, verify: bool, wanted: WantedColumns, out: RecordColumns, start: int, stop: int
+    data: Bytes, opened: Opened, verify: bool, selected: SelectedColumns, out: RecordColumns, start: int, stop: int
 ) -> int:
     """Append the records of some of the entries, and say of each how many rows it became.
 
@@ -209,12 +209,21 @@ def parse_entries(
                 int64(fields.base_sequence[i]),
                 int64(fields.record_count[i]),
             )
-            if not parse_batch(source, first, last, batch, wanted, out):
+            if not parse_batch(source, first, last, batch, selected, out):
                 return i
         elif payloads.codec[i] == layout.NONE:
-            parse_message(source, first, last, fields.offset[i], time_type, fields.timestamp[i], True, wanted, out)
+            parse_message(source, first, last, fields.offset[i], time_type, fields.timestamp[i], True, selected, out)
         elif not parse_wrapper(
-            source, first, last, fields.offset[i], magic == MAGIC_1, time_type, fields.timestamp[i], verify, wanted, out
+            source,
+            first,
+            last,
+            fields.offset[i],
+            magic == MAGIC_1,
+            time_type,
+            fields.timestamp[i],
+            verify,
+            selected,
+            out,
         ):
             append_error(fields, i, magic, frames.reach[i], BAD_RECORD, out)
         payloads.rows[i] = out.used[RECORDS] - before

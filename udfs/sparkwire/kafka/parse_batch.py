@@ -24,7 +24,7 @@ from sparkwire.kafka.record_columns import (
     RECORDS,
     VALUE_BYTES,
     RecordColumns,
-    WantedColumns,
+    SelectedColumns,
 )
 from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch
@@ -53,10 +53,10 @@ class BatchDefaults(NamedTuple):
 
 @kernel
 def parse_batch(
-    source: Bytes, pos: int, end: int, batch: BatchDefaults, wanted: WantedColumns, out: RecordColumns
+    source: Bytes, pos: int, end: int, batch: BatchDefaults, selected: SelectedColumns, out: RecordColumns
 ) -> bool:
     """The records of a batch, up to the first that cannot be read: one row says so. Whether there was room for them."""
-    found = _parse_records(source, pos, end, batch, wanted, out) if batch.record_count > 0 else _ALL
+    found = _parse_records(source, pos, end, batch, selected, out) if batch.record_count > 0 else _ALL
     if found == _SOME:
         append_row(0, NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
     return found != _NO_ROOM
@@ -64,13 +64,13 @@ def parse_batch(
 
 @kernel
 def _parse_records(
-    source: Bytes, pos: int, end: int, batch: BatchDefaults, wanted: WantedColumns, out: RecordColumns
+    source: Bytes, pos: int, end: int, batch: BatchDefaults, selected: SelectedColumns, out: RecordColumns
 ) -> int:
     """Append all records, which take all bytes, or those before the first that cannot be read, or, for want of room, none."""
     base_offset, base_time, attributes, base_sequence, missing = batch
     time_type = 1 if attributes & LOG_APPEND_TIME else 0
     begin = pos
-    sought = wanted.sought.active and not attributes & CONTROL
+    sought = selected.sought.active and not attributes & CONTROL
     # No call in the loop takes `out`: handing on its arrays costs more than a record.
     first = out.used[RECORDS]
     row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
@@ -102,7 +102,7 @@ def _parse_records(
         if header_count > 0:
             if header_count > (stop - pos) // SMALLEST_HEADER:
                 break
-            if wanted.headers:
+            if selected.headers:
                 room = min(out.header_key.size - header_keys, out.header_value.size - header_values) - COPY_SLACK
                 if header_count >= out.header_valid.size - headers or stop - pos > room:
                     return _NO_ROOM
@@ -114,7 +114,7 @@ def _parse_records(
                 content_size, content = varint(source, name + name_size, stop)
                 if content < 0 or content_size > stop - content:
                     break
-                if wanted.headers:
+                if selected.headers:
                     copy(out.header_key, new_key, source, name, name_size)
                     copy(out.header_value, new_value, source, content, max(content_size, 0))
                     new_key += name_size
@@ -132,17 +132,17 @@ def _parse_records(
             if pos != stop:
                 break
         missing -= 1
-        if sought and not has_sought(source, key, key_size, value, value_size, wanted.sought):
+        if sought and not has_sought(source, key, key_size, value, value_size, selected.sought):
             continue
         headers, header_keys, header_values = new_header, new_key, new_value
         time = base_time if time_type else base_time + time_delta
         present = HAS_OFFSET | HAS_SEQUENCE | HAS_HEADERS
         present |= (HAS_TIME if time != NO_TIMESTAMP else 0) | (HAS_KEY if key_size >= 0 else 0)
         present |= HAS_VALUE if value_size >= 0 else 0
-        if wanted.key:
+        if selected.key:
             copy(out.key, keys, source, key, max(key_size, 0))
             keys += max(key_size, 0)
-        if wanted.value:
+        if selected.value:
             copy(out.value, values, source, value, max(value_size, 0))
             values += max(value_size, 0)
             prefetch(out.value, values + _AHEAD)

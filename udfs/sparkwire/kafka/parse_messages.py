@@ -6,7 +6,7 @@ from sparkwire.base.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
 from sparkwire.kafka import record_columns
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
-from sparkwire.kafka.record_columns import RecordColumns, WantedColumns
+from sparkwire.kafka.record_columns import RecordColumns, SelectedColumns
 from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
 
@@ -49,24 +49,24 @@ def parse_message(
     time_type: int,
     timestamp: int,
     crc_ok: bool,
-    wanted: WantedColumns,
+    selected: SelectedColumns,
     out: RecordColumns,
 ) -> None:
     """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
     present = record_columns.HAS_OFFSET | record_columns.HAS_TIME
     found = content(source, pos, end)
     has_key, has_value = within(found.key, found.key_size, end), within(found.value, found.value_size, end)
-    sought = wanted.sought.active and crc_ok and has_key and has_value
-    if sought and not has_sought(source, found.key, found.key_size, found.value, found.value_size, wanted.sought):
+    sought = selected.sought.active and crc_ok and has_key and has_value
+    if sought and not has_sought(source, found.key, found.key_size, found.value, found.value_size, selected.sought):
         return
     if found.key_size >= 0 and has_key:
         present |= record_columns.HAS_KEY
-        if wanted.key:
+        if selected.key:
             copy(out.key, out.used[record_columns.KEY_BYTES], source, found.key, found.key_size)
             out.used[record_columns.KEY_BYTES] += found.key_size
     if found.value_size >= 0 and has_value:
         present |= record_columns.HAS_VALUE
-        if wanted.value:
+        if selected.value:
             copy(out.value, out.used[record_columns.VALUE_BYTES], source, found.value, found.value_size)
             out.used[record_columns.VALUE_BYTES] += found.value_size
     error = OK if crc_ok else CRC_MISMATCH
@@ -88,7 +88,7 @@ def parse_wrapper(
     time_type: int,
     timestamp: int,
     verify: bool,
-    wanted: WantedColumns,
+    selected: SelectedColumns,
     out: RecordColumns,
 ) -> bool:
     """The messages of a decompressed set, with absolute offsets; whether there is a whole one and the wrapper's offset can be.
@@ -103,7 +103,7 @@ def parse_wrapper(
         offset = base + i64(source, pos, False)
         start = pos + OVERHEAD
         pos = start + int64(i32(source, pos + _SIZE, False))
-        _parse_inner(source, start, pos, offset, time_type, timestamp, verify, wanted, out)
+        _parse_inner(source, start, pos, offset, time_type, timestamp, verify, selected, out)
     if whole_end != end:
         append_row(0, NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
     return True
@@ -131,7 +131,7 @@ def _parse_inner(
     time_type: int,
     wrapper_time: int,
     verify: bool,
-    wanted: WantedColumns,
+    selected: SelectedColumns,
     out: RecordColumns,
 ) -> None:
     magic = i8(source, start + MESSAGE_MAGIC)
@@ -145,4 +145,4 @@ def _parse_inner(
         timestamp = int64(NO_TIMESTAMP)
         if magic == 1 and start + _TIMESTAMP_END <= end:
             timestamp = wrapper_time if time_type == 1 else i64(source, start + _TIMESTAMP, False)
-        parse_message(source, start, end, offset, time_type, timestamp, crc_ok, wanted, out)
+        parse_message(source, start, end, offset, time_type, timestamp, crc_ok, selected, out)

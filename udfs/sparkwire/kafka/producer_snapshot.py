@@ -88,20 +88,20 @@ class Producers:
         judge(source.data, source.offsets, counts, verdicts)
         rows = np.maximum(counts, verdicts != OK)
         self._ends, starts = spread(source.offsets[:-1].astype(np.int64) + _HEADER, rows, _ENTRY)
-        self.there = np.repeat(counts > 0, rows)
+        self.present = np.repeat(counts > 0, rows)
         self.errors = np.repeat(verdicts, rows)
-        self.fields = _read(source.data, starts, np.where(self.there, _ENTRY, 0))
+        self.fields = _read(source.data, starts, np.where(self.present, _ENTRY, 0))
 
     def lists(self, found: pa.Array) -> pa.Array:
         return lists(self._ends, found)
 
 
 def _stored(name: str) -> Callable[[Producers], pa.Array]:
-    return lambda entries: primitive(entries.fields[name], entries.there)
+    return lambda entries: primitive(entries.fields[name], entries.present)
 
 
 def _unless_none(name: str) -> Callable[[Producers], pa.Array]:
-    return lambda entries: primitive(entries.fields[name], entries.there & (entries.fields[name] != _NONE))
+    return lambda entries: primitive(entries.fields[name], entries.present & (entries.fields[name] != _NONE))
 
 
 COLUMNS: Final[tuple[Column[Producers], ...]] = (

@@ -27,7 +27,7 @@ _FIRST_BYTES = 1 << 17
 _RECORD_BYTES = 40  # of a record without its key and value [bytes]
 
 
-class WantedColumns(NamedTuple):
+class SelectedColumns(NamedTuple):
     """What is copied of each record; what is not costs no more than finding its end."""
 
     key: bool
@@ -113,12 +113,12 @@ class GrowingColumns:
         larger = {}
         for counter, items in more.items():
             least = used[counter] + items + COPY_SLACK
-            wanted = self._expected(counter, least, used[counter], position)
+            selected = self._expected(counter, least, used[counter], position)
             # Where one has to grow, others that soon would have to grow with it.
-            if least > self._room[counter] or wanted > 2 * self._room[counter]:
-                self._room[counter] = wanted
+            if least > self._room[counter] or selected > 2 * self._room[counter]:
+                self._room[counter] = selected
                 for name in _DTYPES[counter]:
-                    larger[name] = _grown(getattr(self.columns, name), used[counter] + 1, wanted)
+                    larger[name] = _grown(getattr(self.columns, name), used[counter] + 1, selected)
         self.columns = self.columns._replace(**larger)
 
     def _expected(self, counter: int, least: int, used: int, position: int) -> int:

@@ -27,7 +27,7 @@ from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_VALUE
 from sparkwire.kafka.layout import CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
-from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, WantedColumns
+from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, SelectedColumns
 from sparkwire.kafka.sought import ANYTHING, Sought
 from sparkwire.kernels import Bools
 
@@ -245,9 +245,9 @@ def records_of(
     but for those that a broker wrote. A piece is valid until the next is
     asked for.
     """
-    wanted = WantedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
+    selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
     growing = GrowingColumns(source)
-    parsed = parse_log(source, framing, verify_crc, inflater, wanted, offsets, growing, piece)
+    parsed = parse_log(source, framing, verify_crc, inflater, selected, offsets, growing, piece)
     while True:
         entries, rows, more = list[HeaderBlock](), [_NO_ROWS], False
         for some, rows_of_some in parsed:

@@ -72,17 +72,17 @@ ANYTHING: Final = Search().sought()
 
 
 @kernel
-def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, wanted: Sought) -> bool:
+def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, pattern: Sought) -> bool:
     """Whether a record has what is looked for; sizes are negative for null."""
-    count = wanted.key_ends.size - 1
+    count = pattern.key_ends.size - 1
     found = count == 0
     for k in range(count):
-        first = wanted.key_ends[k]
-        size = wanted.key_ends[k + 1] - first
-        if key_size == size or (wanted.prefixes and key_size > size):
-            found |= same_bytes(data, key, wanted.keys, first, size)
+        first = pattern.key_ends[k]
+        size = pattern.key_ends[k + 1] - first
+        if key_size == size or (pattern.prefixes and key_size > size):
+            found |= same_bytes(data, key, pattern.keys, first, size)
     return bool(
-        found and (wanted.within_size == 0 or _holds(data, value, value_size, wanted.within, wanted.within_size))
+        found and (pattern.within_size == 0 or _holds(data, value, value_size, pattern.within, pattern.within_size))
     )
 
 

@@ -152,23 +152,23 @@ class KernelCache:
         """Digest of the sources that shape this kernel, as they were imported; empty where they cannot be read."""
         return digest_of(self.module, SOURCES)
 
-    def load_overload(self, *asked: Any, **named: Any) -> Any:
+    def load_overload(self, *requested: Any, **named: Any) -> Any:
         """The compile result for a dispatcher's argument types and target context, or None."""
         loaded = None
         try:
-            loaded = None if kernel_files.OFF else self._load(*asked, **named)
+            loaded = None if kernel_files.OFF else self._load(*requested, **named)
         except Exception as error:  # noqa: BLE001  # whatever numba has changed: compiling is always right
             go_without("kernels are not loaded from the cache", error)
         if loaded is None:
             announcement.compiling(time.monotonic())
         return loaded
 
-    def save_overload(self, *asked: Any, **named: Any) -> None:
+    def save_overload(self, *requested: Any, **named: Any) -> None:
         """Keep a compile result, for the argument types, for other processes, if there is a place for it."""
         HAPPENED["compiled"] += 1
         try:
             if not kernel_files.OFF:
-                self._save(*asked, **named)
+                self._save(*requested, **named)
         except Exception as error:  # noqa: BLE001  # whatever numba has changed: the next process compiles
             go_without("kernels are not cached", error)
 

@@ -96,9 +96,9 @@ class _Emitter:
                     self._store(column, place)
             with otherwise:
                 for column, place in enumerate(variant):
-                    self._store_if_there(column, place)
+                    self._store_if_present(column, place)
 
-    def _store_if_there(self, column: int, place: FieldPlace | None) -> None:
+    def _store_if_present(self, column: int, place: FieldPlace | None) -> None:
         if place is None:
             self._store(column, None)
             return

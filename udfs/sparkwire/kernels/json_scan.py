@@ -79,25 +79,25 @@ class Scratch(NamedTuple):
     """place, from the document's begin, and open node of each mark"""
 
 
-def paths(*wanted: str) -> Paths:
+def paths(*names_wanted: str) -> Paths:
     """The tree of such paths as ``payload.timestamp.eventTime``; slot ``i`` is ``wanted[i]``."""
-    return tree_of([tuple(path.split(".")) for path in wanted])
+    return tree_of([tuple(path.split(".")) for path in names_wanted])
 
 
-def tree_of(wanted: Sequence[tuple[str, ...]]) -> Paths:
+def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
     """The tree of paths as keys, whatever is in a key; slot ``i`` is ``wanted[i]``, no two of which are alike."""
     nodes: list[tuple[str, ...]] = [()]
     for node in nodes:  # breadth first: the list grows while it is walked
-        steps = (path[: len(node) + 1] for path in wanted)
+        steps = (path[: len(node) + 1] for path in names_wanted)
         nodes += dict.fromkeys(step for step in steps if len(step) > len(node) and step[:-1] == node)
     names = [node[-1].encode() if node else b"" for node in nodes]
-    slots = {path: slot for slot, path in enumerate(wanted)}
+    slots = {path: slot for slot, path in enumerate(names_wanted)}
     children: list[list[int]] = [[] for _ in nodes]
     below: list[list[int]] = [[] for _ in nodes]
     places = {node: i for i, node in enumerate(nodes)}
     for i, node in enumerate(nodes[1:], 1):
         children[places[node[:-1]]].append(i)
-    for slot, path in enumerate(wanted):
+    for slot, path in enumerate(names_wanted):
         for size in range(len(path) + 1):
             below[places[path[:size]]].append(slot)
     tree = np.empty(len(nodes), _NODE)

@@ -73,7 +73,7 @@ def _of_target(features: str) -> Set[str]:
 
 def _of_processor() -> Set[str]:
     """What the processor has and the operating system, hypervisor or emulator lets through."""
-    return {name for name, there in llvmlite.binding.get_host_cpu_features().items() if there}
+    return {name for name, present in llvmlite.binding.get_host_cpu_features().items() if present}
 
 
 @functools.cache
@@ -96,10 +96,10 @@ def state() -> str:
         return f"{len(files)} kernels for {title}" + (
             f", {corrupt} of them corrupt: install the wheel again" if corrupt else ""
         )
-    there = sorted(path.name for path in READY.glob("*-numba-*")) if READY.is_dir() else []
-    if not there:
+    present = sorted(path.name for path in READY.glob("*-numba-*")) if READY.is_dir() else []
+    if not present:
         return "none in this package: it is the wheel for every platform, or a source tree"
     for level in LEVELS:
-        if f"{level.name}-{versions()}" in there:
+        if f"{level.name}-{versions()}" in present:
             return f"none: {level.name} has {', '.join(sorted(lacking(level)))}, and this processor, or NUMBA_CPU_…, has not"
-    return f"none: they are for {', '.join(there)}, and this is {versions()}"
+    return f"none: they are for {', '.join(present)}, and this is {versions()}"

@@ -38,17 +38,17 @@ class TypedCall(Call):
         super().__init__(name)
         self.decoder = decoder
 
-    def answer(self, value: Any) -> Any:
+    def result(self, value: Any) -> Any:
         return self.decoder.decode(value, self.__name__)
 
 
 class PandasTypedCall(TypedCall):
     """The same over pandas."""
 
-    def answer(self, value: Any) -> Any:
+    def result(self, value: Any) -> Any:
         from sparkwire.spark.series import to_pandas  # a worker of the Arrow interface need not load pandas
 
-        return to_pandas(super().answer(pa.Array.from_pandas(value)))
+        return to_pandas(super().result(pa.Array.from_pandas(value)))
 
 
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any) -> None:
@@ -85,17 +85,17 @@ def rows(
     if reader_schema is not None and isinstance(schemas, str | Path):
         check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
-    told = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
-    own = _with_remarks(messages, read, [], [*told, _ERROR])
+    id_columns = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
+    new_columns = _with_remarks(messages, read, [], [*id_columns, _ERROR])
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
         found = payloads(columns)
         fields, errors = read.rows(found)
         check(columns[0], errors)
-        return None, [*fields, *([ids_as_text(found.ids)] if told else []), errors]
+        return None, [*fields, *([ids_as_text(found.ids)] if id_columns else []), errors]
 
-    return messages.map_rows(own, take, keep_payload=keep_payload and not is_name_in(column, own))
+    return messages.map_rows(new_columns, take, keep_payload=keep_payload and not is_name_in(column, new_columns))
 
 
 def rows_by_type(
@@ -120,10 +120,10 @@ def _with_remarks(
     messages: PayloadColumn, read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]
 ) -> StructType:
     """The columns of a reader between others. Columns that were there keep their names, then these others, then fields."""
-    there = messages.other_names
-    names = distinct_names([field.name for field in (*before, *after)], there)
+    kept = messages.other_names
+    names = distinct_names([field.name for field in (*before, *after)], kept)
     remarks = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
-    fields = read.fields_beside([*there, *names])
+    fields = read.fields_renamed([*kept, *names])
     return from_arrow_schema(pa.schema([*remarks[: len(before)], *fields, *remarks[len(before) :]]))
 
 
@@ -133,28 +133,28 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
 
     def take(columns: Arrays) -> Taken:
         found = payloads(columns)
-        mine = pa.array(read.schemas.chosen(found.ids) >= 0)
-        fields, errors = read.rows(Payloads(*(part.filter(mine) for part in found)))
-        return mine, [*fields, errors]
+        chosen_rows = pa.array(read.schemas.chosen(found.ids) >= 0)
+        fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in found)))
+        return chosen_rows, [*fields, errors]
 
-    own = _with_remarks(messages, read, [], [_ERROR])
-    keep_payload = keep_payload and not is_name_in(messages.column, own)
-    return messages.map_rows(own, take, keep_payload=keep_payload, ids=read.schemas.keys)
+    new_columns = _with_remarks(messages, read, [], [_ERROR])
+    keep_payload = keep_payload and not is_name_in(messages.column, new_columns)
+    return messages.map_rows(new_columns, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
 def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
     """The messages that have a payload, and name no schema that is known."""
-    own = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
+    new_columns = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
         found = payloads(columns)
-        mine = pc.and_(pa.array(known.chosen(found.ids) < 0), columns[0].is_valid())
+        chosen_rows = pc.and_(pa.array(known.chosen(found.ids) < 0), columns[0].is_valid())
         errors = pc.coalesce(found.errors, known.why_unknown(found.ids))
-        check(columns[0], pc.if_else(mine, errors, None))
-        return mine, [ids_as_text(found.ids).filter(mine), errors.filter(mine)]
+        check(columns[0], pc.if_else(chosen_rows, errors, None))
+        return chosen_rows, [ids_as_text(found.ids).filter(chosen_rows), errors.filter(chosen_rows)]
 
-    return messages.map_rows(own, take, keep_payload=True)
+    return messages.map_rows(new_columns, take, keep_payload=True)
 
 
 def events_by_source(df: DataFrame, column: str, schemas: Any) -> dict[str, DataFrame]:
@@ -169,13 +169,13 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     """The events of one source."""
 
     def take(columns: Arrays) -> Taken:
-        mine = pa.array(read.schemas.chosen(of_events(columns[0]).ids) >= 0)
-        chosen = columns[0].filter(mine)
+        chosen_rows = pa.array(read.schemas.chosen(of_events(columns[0]).ids) >= 0)
+        chosen = columns[0].filter(chosen_rows)
         fields, errors = read.rows(of_events(chosen))
-        return mine, [*_described(chosen), *fields, errors]
+        return chosen_rows, [*_described(chosen), *fields, errors]
 
-    own = _with_remarks(events, read, _DESCRIPTION, [_ERROR])
-    return events.map_rows(own, take, keep_payload=False)
+    new_columns = _with_remarks(events, read, _DESCRIPTION, [_ERROR])
+    return events.map_rows(new_columns, take, keep_payload=False)
 
 
 def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
@@ -183,12 +183,12 @@ def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
 
     def take(columns: Arrays) -> Taken:
         found = of_events(columns[0])
-        mine = pa.array((known.chosen(found.ids) < 0) & is_data(columns[0]))
-        errors = pc.coalesce(found.errors.filter(mine), pa.scalar(UNKNOWN_SCHEMA))
-        return mine, [*_described(columns[0].filter(mine)), errors]
+        chosen_rows = pa.array((known.chosen(found.ids) < 0) & is_data(columns[0]))
+        errors = pc.coalesce(found.errors.filter(chosen_rows), pa.scalar(UNKNOWN_SCHEMA))
+        return chosen_rows, [*_described(columns[0].filter(chosen_rows)), errors]
 
-    own = from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR]))
-    return events.map_rows(own, take, keep_payload=False)
+    new_columns = from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR]))
+    return events.map_rows(new_columns, take, keep_payload=False)
 
 
 def _described(events: pa.Array) -> list[pa.Array]:
@@ -202,18 +202,18 @@ class EncodeCall(Call):
         super().__init__("encode")
         self.schema = schema
 
-    def answer(self, column: Any) -> Any:
+    def result(self, column: Any) -> Any:
         return encoded(column, self.schema)
 
 
 class PandasEncodeCall(EncodeCall):
     """The same over pandas."""
 
-    def answer(self, column: Any) -> Any:
+    def result(self, column: Any) -> Any:
         from sparkwire.spark import series
 
         place = series.ArgumentPlace(self.__name__, "the column", session_time_zone())
-        return series.to_pandas(super().answer(series.column(column, typed(self.schema).type, place)))
+        return series.to_pandas(super().result(series.column(column, typed(self.schema).type, place)))
 
 
 def encode(struct: Column | str, schema: Any) -> Column:

@@ -31,7 +31,7 @@ FORMATS: Final = ("databus", "datahub", "debezium")
 Arrays = Mapping[str, pa.Array]
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """What `sparkwire.changes` was called with."""
 
     df: DataFrame
@@ -60,24 +60,24 @@ class Reading(NamedTuple):
     """columns that are NULL in every row"""
 
 
-def changes(asked: Asked, format: str) -> DataFrame:
+def changes(request: Request, format: str) -> DataFrame:
     """See ``sparkwire.changes``."""
     if format not in FORMATS:
         raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {format!r}")
-    if asked.before not in ("key", "full"):
-        raise ValueError(f'changes() expected before to be "key" or "full", got {asked.before!r}')
-    reading = _READINGS[format](asked)
+    if request.before not in ("key", "full"):
+        raise ValueError(f'changes() expected before to be "key" or "full", got {request.before!r}')
+    reading = _READINGS[format](request)
     if format == "databus":
-        asked = asked._replace(df=in_ended_windows(asked.df, asked.column))
-    return _read(asked, reading)
+        request = request._replace(df=in_ended_windows(request.df, request.column))
+    return _read(request, reading)
 
 
-def _read(asked: Asked, reading: Reading) -> DataFrame:
-    df, own = asked.df, from_arrow_schema(reading.schema)
-    kept = StructType([field for field in df.schema if not is_name_in(asked.column, StructType([field]))])
-    check_names(kept, own)
+def _read(request: Request, reading: Reading) -> DataFrame:
+    df, new_columns = request.df, from_arrow_schema(reading.schema)
+    kept = StructType([field for field in df.schema if not is_name_in(request.column, StructType([field]))])
+    check_names(kept, new_columns)
     decode, needed, width = reading.decode, list(reading.needs), len(reading.needs)
-    names = [*kept.names, *own.names]
+    names = [*kept.names, *new_columns.names]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -89,7 +89,7 @@ def _read(asked: Asked, reading: Reading) -> DataFrame:
 
     inputs = [F.col(name).alias(f"needed_{k}") for k, name in enumerate(reading.needs.values())]
     inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
-    rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *own]))
+    rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *new_columns]))
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
     if reading.keys is not None:
         marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
@@ -103,32 +103,32 @@ def _marked(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
 
 def _has(df: DataFrame, *names: str) -> str | None:
     """The first of these columns that is there."""
-    there = {name.lower() for name in df.columns}
-    return next((name for name in names if name in there), None)
+    present = {name.lower() for name in df.columns}
+    return next((name for name in names if name in present), None)
 
 
 # ---------------------------------------------------------------- Databus
 
 
-def _databus(asked: Asked) -> Reading:
-    check_binary(asked.df, asked.column)
-    if asked.schemas is None:
+def _databus(request: Request) -> Reading:
+    check_binary(request.df, request.column)
+    if request.schemas is None:
         raise ValueError(
             "changes() of databus expected schemas, a folder of .avsc files, a list or a mapping; got none"
         )
-    readers = by_name(schemas_of(asked.schemas))
-    name = asked.table if asked.table in readers else _by_short_name(asked.table, list(readers))
+    readers = by_name(schemas_of(request.schemas))
+    name = request.table if request.table in readers else _by_short_name(request.table, list(readers))
     read = readers[name]
-    keys = asked.keys or keys_in_schema(read.schemas.texts[-1])
+    keys = request.keys or keys_in_schema(read.schemas.texts[-1])
     source = DatabusSource(name, read, keys)
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
         raise ValueError(f"the schema {name} has no column {absent[0]}, which is to be of its key: give its keys")
-    needs = {"event": asked.column}
+    needs = {"event": request.column}
     for what, names in (("file", ("file", "stream")), ("position", ("position",))):
-        there = _has(asked.df, *names)
-        if there:
-            needs[what] = there
+        present = _has(request.df, *names)
+        if present:
+            needs[what] = present
 
     def decode(given: Arrays) -> ChangeBatch:
         return databus_changes(given["event"], given.get("file"), given.get("position"), source)
@@ -168,33 +168,33 @@ def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
 # ---------------------------------------------------------------- DataHub
 
 
-def _datahub(asked: Asked) -> Reading:
-    check_binary(asked.df, asked.column)
-    table = table_of(asked.table)
-    columns = asked.columns
+def _datahub(request: Request) -> Reading:
+    check_binary(request.df, request.column)
+    table = table_of(request.table)
+    columns = request.columns
     if columns is None:
-        if asked.df.isStreaming:
+        if request.df.isStreaming:
             raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
-        columns = datahub.columns(asked.df, asked.column, asked.table)
-    unknown = [name for name, type in columns.items() if asked.columns is not None and type not in SQL_TYPES]
+        columns = datahub.columns(request.df, request.column, request.table)
+    unknown = [name for name, type in columns.items() if request.columns is not None and type not in SQL_TYPES]
     if unknown:
         raise ValueError(
             f"changes() expected the types {', '.join(SQL_TYPES)}, got {columns[unknown[0]]!r} for column {unknown[0]}"
         )
-    given, keys = dict(columns), asked.keys
+    given, keys = dict(columns), request.keys
 
     def decode(arrays: Arrays) -> ChangeBatch:
         return datahub_changes(arrays["blob"], table, given, keys)
 
-    told = keys or _distinct_keys(asked, lambda batch: primary_keys(batch.column(0), table), [asked.column])
-    return Reading(datahub_schema(given), decode, {"blob": asked.column}, told, (UNAVAILABLE,))
+    known_keys = keys or _distinct_keys(request, lambda batch: primary_keys(batch.column(0), table), [request.column])
+    return Reading(datahub_schema(given), decode, {"blob": request.column}, known_keys, (UNAVAILABLE,))
 
 
 def _distinct_keys(
-    asked: Asked, keys: Callable[[pa.RecordBatch], pa.Array], columns: Sequence[str]
+    request: Request, keys: Callable[[pa.RecordBatch], pa.Array], columns: Sequence[str]
 ) -> Sequence[str] | None:
     """The primary key that the messages of a batch tell; None where they tell none, or several."""
-    if asked.df.isStreaming:
+    if request.df.isStreaming:
         return None
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -202,7 +202,7 @@ def _distinct_keys(
             texts = {tuple(one) for one in keys(batch).to_pylist() if one}
             yield pa.record_batch([pa.array([list(one) for one in texts], pa.list_(pa.string()))], names=["keys"])
 
-    some = asked.df.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(columns)))
+    some = request.df.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(columns)))
     found = some.mapInArrow(read, "keys ARRAY<STRING>").distinct().limit(2).collect()
     return list(found[0][0]) if len(found) == 1 else None
 
@@ -210,24 +210,24 @@ def _distinct_keys(
 # ---------------------------------------------------------------- Debezium
 
 
-def debezium_messages(asked: Asked, column: str, of: str) -> AvroMessages | JsonMessages:
+def debezium_messages(request: Request, column: str, of: str) -> AvroMessages | JsonMessages:
     """The values or the keys of records, ``of`` is value or key."""
-    if asked.schemas is None:
-        return JsonMessages(asked.df, column)
-    return AvroMessages(asked.df, column, asked.schemas, asked.wire_format, asked.headers, of)
+    if request.schemas is None:
+        return JsonMessages(request.df, column)
+    return AvroMessages(request.df, column, request.schemas, request.wire_format, request.headers, of)
 
 
-def _debezium(asked: Asked) -> Reading:
-    df, messages = asked.df, debezium_messages(asked, asked.column, "value")
-    of_keys = None if asked.key is None else debezium_messages(asked, asked.key, "key")
-    columns = messages.columns(asked.table) if asked.columns is None else asked.columns
+def _debezium(request: Request) -> Reading:
+    df, messages = request.df, debezium_messages(request, request.column, "value")
+    of_keys = None if request.key is None else debezium_messages(request, request.key, "key")
+    columns = messages.columns(request.table) if request.columns is None else request.columns
     read_value, read_key = messages.read, None if of_keys is None else of_keys.read
-    keys = asked.keys or _debezium_keys(asked, read_key, columns)
-    needs = {"value": asked.column}
-    others = {"key": asked.key, "headers": asked.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
+    keys = request.keys or _debezium_keys(request, read_key, columns)
+    needs = {"value": request.column}
+    others = {"key": request.key, "headers": request.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
     needs |= {what: name for what, name in others.items() if name is not None}
     how = DebeziumTable(
-        table_of(asked.table), dict(columns), keys, asked.before == "full", asked.placeholder, "offset" in needs
+        table_of(request.table), dict(columns), keys, request.before == "full", request.placeholder, "offset" in needs
     )
 
     def decode(given: Arrays) -> ChangeBatch:
@@ -243,20 +243,20 @@ def _debezium(asked: Asked) -> Reading:
     return Reading(debezium_schema(how), decode, needs, keys, ())
 
 
-def _debezium_keys(asked: Asked, read: Read | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
+def _debezium_keys(request: Request, read: Read | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
     """The columns of the keys of a table's records; None where they tell none, or others than the table's."""
-    if read is None or asked.key is None:
+    if read is None or request.key is None:
         return None
-    df = asked.df.where(F.col(asked.key).isNotNull())
+    df = request.df.where(F.col(request.key).isNotNull())
     if _has(df, "topic"):
-        df = df.where(F.col("topic").endswith("." + table_of(asked.table).name))
+        df = df.where(F.col("topic").endswith("." + table_of(request.table).name))
 
     def names(batch: pa.RecordBatch) -> pa.Array:
         return key_names(read(batch.column(0), batch.column(1) if batch.num_columns > 1 else None))
 
-    needed = [asked.key] if asked.headers is None else [asked.key, asked.headers]
-    told = _distinct_keys(asked._replace(df=df), names, needed)
-    return tuple(told) if told and set(told) <= set(columns) else None
+    needed = [request.key] if request.headers is None else [request.key, request.headers]
+    known_keys = _distinct_keys(request._replace(df=df), names, needed)
+    return tuple(known_keys) if known_keys and set(known_keys) <= set(columns) else None
 
 
 _READINGS: Final = {"databus": _databus, "datahub": _datahub, "debezium": _debezium}
@@ -265,21 +265,21 @@ _READINGS: Final = {"databus": _databus, "datahub": _datahub, "debezium": _debez
 # ---------------------------------------------------------------- all tables
 
 
-def tables(asked: Asked, format: str) -> list[str]:
+def tables(request: Request, format: str) -> list[str]:
     """The names of the tables that messages are of, in order."""
-    df = asked.df
+    df = request.df
     if format == "databus":
-        return sorted(by_name(schemas_of(asked.schemas)))
+        return sorted(by_name(schemas_of(request.schemas)))
     if format not in FORMATS:
         raise ValueError(f"changes_by_table() expected format to be one of {', '.join(FORMATS)}, got {format!r}")
     if df.isStreaming:
         raise ValueError(
             "changes_by_table() expected a batch, got a stream, whose tables are not known: call changes for each table"
         )
-    if format == "datahub" or asked.schemas is None:
-        return message_tables(df.select(asked.column), format)
-    in_json = debezium_messages(asked, asked.column, "value").read
-    names = [asked.column] if asked.headers is None else [asked.column, asked.headers]
+    if format == "datahub" or request.schemas is None:
+        return message_tables(df.select(request.column), format)
+    in_json = debezium_messages(request, request.column, "value").read
+    names = [request.column] if request.headers is None else [request.column, request.headers]
 
     def as_json(batch: pa.RecordBatch) -> pa.Array:
         return in_json(batch.column(0), batch.column(1) if batch.num_columns > 1 else None).column

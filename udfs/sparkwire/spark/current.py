@@ -178,7 +178,7 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     op = F.col(OP)
     changes = changes.where(op.isNotNull() & F.col(ORDER).isNotNull())
     keys = [F.col(quoted(name)) for name in table.keys]
-    told: list[Column] = []
+    stored_value: list[Column] = []
     gone, event = F.lit(False), F.lit(None).cast("string")
     if table.may_move:
         old = [F.col(BEFORE)[name] for name in table.keys]
@@ -191,11 +191,11 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
         )
         gone = F.col("gone")
         event = F.when(moved, F.to_json(F.struct(F.struct(*keys), F.struct(*old), F.col(ORDER))))
-        told = [F.when(gone, before).otherwise(new) for new, before in zip(keys, old, strict=True)]
+        stored_value = [F.when(gone, before).otherwise(new) for new, before in zip(keys, old, strict=True)]
     live = op.isin(*LIVE) & ~gone
     unavailable = F.col(UNAVAILABLE) if UNAVAILABLE in names else F.lit(None).cast(_NAMES)
     return changes.select(
-        *(column.alias(name) for column, name in zip(told or keys, table.key_names(), strict=True)),
+        *(column.alias(name) for column, name in zip(stored_value or keys, table.key_names(), strict=True)),
         (op == TRUNCATE).alias("is_truncate"),
         F.struct(F.col(ORDER).alias("at"), live.alias("live"), gone.alias("gone")).alias("o"),
         live.alias("tells"),
@@ -232,9 +232,11 @@ def _row(table: ChangedTable) -> Column:
 
 def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """Of each key the row with the greatest order; a TRUNCATE is a group of its own."""
-    told = F.struct("o", "time", "row", "unavailable", "tells")
+    stored_value = F.struct("o", "time", "row", "unavailable", "tells")
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
-        F.max_by(told, "o").alias("last"), F.min("table").alias("first_table"), F.max("table").alias("last_table")
+        F.max_by(stored_value, "o").alias("last"),
+        F.min("table").alias("first_table"),
+        F.max("table").alias("last_table"),
     )
     fields = {"at": "o.at", "live": "o.live"} | {name: name for name in ("time", "row", "unavailable", "tells")}
     return grouped.select(
@@ -297,7 +299,7 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     def newest(of: Column, value: Column) -> Column:
         return F.last(F.when(of, F.struct(at, value)), ignorenulls=True).over(until_now)
 
-    def told(name: str) -> Column:
+    def stored_value(name: str) -> Column:
         return newest(F.col("tells") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
 
     seen = steps.select(
@@ -305,9 +307,9 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
         *("time", "table", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
         F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
         newest(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
-        *(told(name).alias(f"told_{places[name]}") for name in table.values),
+        *(stored_value(name).alias(f"told_{places[name]}") for name in table.values),
     )
-    wanted = F.col("is_last") & lacks_values(dead_too)
+    needed = F.col("is_last") & lacks_values(dead_too)
     told_of = {name: F.col(f"told_{places[name]}") for name in table.values}
     since = F.col("arrived.at")
     from_before = {
@@ -315,11 +317,11 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     }
     known = {name: F.when(~from_before[name], one["value"]) for name, one in told_of.items()}
     values = [known.get(name, F.col("row")[place]).alias(place) for name, place in places.items()]
-    found = seen.where(wanted | F.col("gone")).select(
+    found = seen.where(needed | F.col("gone")).select(
         *keys,
         *("at", "live", "time", F.struct(*values).alias("row")),
         *(F.col("table").alias(name) for name in ("first_table", "last_table")),
-        wanted.alias("wanted"),
+        needed.alias("wanted"),
         F.when(F.col("gone"), F.col("event")).alias("departure"),
         F.col("arrived.event").alias("arrival"),
         _names_where(from_before).alias("missing"),

@@ -115,13 +115,13 @@ def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[Da
     rows = events.withColumn("source_id", _function("dbus_src_id")("event"))
     control = F.col("source_id") < 0
     before = Window.partitionBy(*KEYS).orderBy(*by).rowsBetween(Window.unboundedPreceding, -1)
-    stretch = F.coalesce(F.sum(control.cast("long")).over(before), F.lit(0))
+    span = F.coalesce(F.sum(control.cast("long")).over(before), F.lit(0))
     ranks: Mapping[int, int] = {id: rank for rank, id in enumerate(ids)}
     rank = F.when(control, F.lit(len(ranks) + 1))
     for id, place in ranks.items():
         rank = rank.when(F.col("source_id") == id, F.lit(place))
-    ordered = rows.select(*events.columns, stretch.alias("stretch"), rank.otherwise(len(ranks)).alias("source_rank"))
-    return ordered, ["stretch", "source_rank", *by]
+    ordered = rows.select(*events.columns, span.alias("span"), rank.otherwise(len(ranks)).alias("source_rank"))
+    return ordered, ["span", "source_rank", *by]
 
 
 def _sorted(events: DataFrame, by: Sequence[str], tasks: int | None) -> DataFrame:

@@ -8,7 +8,7 @@ from functools import cache
 
 
 @cache
-def spare_what_is_loaded() -> None:
+def freeze_gc() -> None:
     """Leave all that is there out of later collections, once in a process.
 
     Spark's daemon collects garbage after each task and each step of planning, and that looks at every object: those of

@@ -23,8 +23,8 @@ def write(
     if not numbering and "offset" not in df.columns:
         raise ValueError('write needs a column offset, or offsets="assign", which numbers the rows')
     within = order_by or ([_time_of(df)] if numbering else ["offset"])
-    there = {name.lower() for name in df.columns}
-    keys = [*(name for name in ("topic", "partition") if name in there), *within]
+    present = {name.lower() for name in df.columns}
+    keys = [*(name for name in ("topic", "partition") if name in present), *within]
     ordered = (df.repartitionByRange(tasks, *keys) if tasks else df.repartitionByRange(*keys)).sortWithinPartitions(
         *keys
     )
@@ -41,8 +41,8 @@ def _be_active(spark: SparkSession) -> None:
 
 
 def _time_of(df: DataFrame) -> str:
-    there = {name.lower() for name in df.columns}
-    names = [name for name in ("timestamp_ms", "timestamp") if name in there]
+    present = {name.lower() for name in df.columns}
+    names = [name for name in ("timestamp_ms", "timestamp") if name in present]
     if not names:
         raise ValueError("write needs order_by, the columns by which rows are numbered: they have no timestamp")
     return names[0]

@@ -151,7 +151,7 @@ class Cluster:
     def _log(self, path: str) -> MetadataLog | None:
         """The metadata in a directory, None where there is none."""
         folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
-        rows = _without_torn_tail(self._rows(folder))
+        rows = _without_truncated_tail(self._rows(folder))
         snapshots = self._rows(f"{folder}/*.checkpoint")
         if rows is None and snapshots is None:
             return None
@@ -242,8 +242,8 @@ class Cluster:
         if remote and self._remote_path:
             options["remotePath"] = self._remote_path
         frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]
-        there = [frame for frame in frames if frame is not None]
-        return reduce(DataFrame.unionByName, there) if there else None
+        frames_found = [frame for frame in frames if frame is not None]
+        return reduce(DataFrame.unionByName, frames_found) if frames_found else None
 
     def _load(self, path: str, **options: str) -> DataFrame | None:
         try:
@@ -276,7 +276,7 @@ def _asked(at: int | datetime | None) -> int | datetime | None:
     raise ValueError(f"at is an offset of the metadata or a time from 1970 on, got {at!r}")
 
 
-def _without_torn_tail(rows: list[Row] | None) -> list[Row] | None:
+def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
     """Records up to the corrupt bytes with which the log ends, which a broker cuts off when it starts; that is said."""
     if rows is None:
         return None

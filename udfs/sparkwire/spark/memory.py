@@ -29,13 +29,13 @@ def check_limit() -> None:
 
 
 @contextmanager
-def told_of_memory(name: str) -> Iterator[None]:
+def explain_oom(name: str) -> Iterator[None]:
     """A batch for which a worker gets no memory fails in one sentence."""
     try:
         yield
-    except MemoryError as refused:
-        why = f" ({refused})" if str(refused) else ""
+    except MemoryError as failure:
+        why = f" ({failure})" if str(failure) else ""
         raise MemoryError(
             f"out of memory while processing a batch in {name}{why}: increase spark.executor.pyspark.memory, or reduce "
             "spark.sql.execution.arrow.maxRecordsPerBatch"
-        ) from refused
+        ) from failure

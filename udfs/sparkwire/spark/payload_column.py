@@ -17,7 +17,7 @@ from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, RowsReader, as_id, check_number, reader
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.spark.frames import check_binary, others
-from sparkwire.spark.memory import told_of_memory
+from sparkwire.spark.memory import explain_oom
 
 Arrays = Sequence[pa.Array]
 Taken = tuple[pa.Array | None, list[pa.Array]]
@@ -80,8 +80,8 @@ class PayloadColumn(NamedTuple):
     @property
     def columns(self) -> list[Column]:
         """What a worker needs of a row."""
-        beside = self.by or self.headers
-        return [F.col(self.column).alias("value"), *([F.col(beside).alias("beside")] if beside else [])]
+        others_kept = self.by or self.headers
+        return [F.col(self.column).alias("value"), *([F.col(others_kept).alias("beside")] if others_kept else [])]
 
     @property
     def payloads(self) -> Callable[[Arrays], Payloads]:
@@ -99,7 +99,7 @@ class PayloadColumn(NamedTuple):
 
     def map_rows(
         self,
-        own: StructType,
+        new_columns: StructType,
         take: Callable[[Arrays], Taken],
         *,
         keep_payload: bool,
@@ -117,22 +117,22 @@ class PayloadColumn(NamedTuple):
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                with told_of_memory("rows"):
+                with explain_oom("rows"):
                     some, columns = take(batch.columns[:width])
-                beside = [batch.column(place) for place in places]
+                others_kept = [batch.column(place) for place in places]
                 if some is not None:
-                    beside = [part.filter(some) for part in beside]
-                yield pa.RecordBatch.from_arrays([*beside, *columns], names=[*names, *own.names])
+                    others_kept = [part.filter(some) for part in others_kept]
+                yield pa.RecordBatch.from_arrays([*others_kept, *columns], names=[*names, *new_columns.names])
 
         df = self.df if ids is None else self.with_ids(ids)
-        returns = StructType([*(self.df.schema[name] for name in names), *own])
+        returns = StructType([*(self.df.schema[name] for name in names), *new_columns])
         return df.select(*given, *kept_columns).mapInArrow(decode, returns)
 
     @property
     def check(self) -> Callable[[pa.Array, pa.Array], None]:
         """See ``check_fit``; what a column or headers name may be anything."""
-        wire, can_tell = self.wire_format, self.by is None and self.headers is None
-        return lambda values, errors: check_fit(wire, values, errors) if can_tell else None
+        wire, is_checkable = self.wire_format, self.by is None and self.headers is None
+        return lambda values, errors: check_fit(wire, values, errors) if is_checkable else None
 
     def schemas(self) -> Schemas:
         """Those of Avro that the data may need; none where the data name none yet."""

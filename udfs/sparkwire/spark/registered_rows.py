@@ -112,12 +112,12 @@ def _taken(
 
     def take(columns: Arrays) -> Taken:
         found = payloads(columns)
-        told = ids_as_text(found.ids)
-        unknown = pc.and_(told.is_valid(), pc.invert(pc.is_in(told, pa.array(ids, pa.string()))))
-        values = pc.if_else(pc.or_(unknown, told.is_null()), None, found.values)
+        ids_told = ids_as_text(found.ids)
+        unknown = pc.and_(ids_told.is_valid(), pc.invert(pc.is_in(ids_told, pa.array(ids, pa.string()))))
+        values = pc.if_else(pc.or_(unknown, ids_told.is_null()), None, found.values)
         errors = pc.coalesce(found.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, None))
         check(columns[0], errors)
-        return None, [data(found._replace(values=values)), told, errors]
+        return None, [data(found._replace(values=values)), ids_told, errors]
 
     texts = [StructField(name, StringType()) for name in (names.schema_id, names.error)]
     return messages.map_rows(StructType([StructField(names.data, type), *texts]), take, keep_payload=True)
@@ -135,17 +135,17 @@ def _rows(rows: DataFrame, messages: PayloadColumn, own: _Names, fields: list[st
 
 def _by_place(row: StructType) -> StructType:
     """The type of a row whose fields are ``_0``, ``_1`` …"""
-    return StructType([StructField(f"_{k}", _told_apart(field.dataType)) for k, field in enumerate(row)])
+    return StructType([StructField(f"_{k}", _with_distinct_fields(field.dataType)) for k, field in enumerate(row)])
 
 
-def _told_apart(type: DataType) -> DataType:
+def _with_distinct_fields(type: DataType) -> DataType:
     """The type; of two fields that differ in case alone the second has ``_2`` after it."""
     if isinstance(type, ArrayType):
-        return ArrayType(_told_apart(type.elementType), type.containsNull)
+        return ArrayType(_with_distinct_fields(type.elementType), type.containsNull)
     if isinstance(type, MapType):
-        return MapType(type.keyType, _told_apart(type.valueType), type.valueContainsNull)
+        return MapType(type.keyType, _with_distinct_fields(type.valueType), type.valueContainsNull)
     if isinstance(type, StructType):
-        fields = [StructField(f.name, _told_apart(f.dataType), f.nullable) for f in type]
+        fields = [StructField(f.name, _with_distinct_fields(f.dataType), f.nullable) for f in type]
         return with_distinct_names(StructType(fields), ())
     return type
 

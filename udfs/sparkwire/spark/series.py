@@ -82,12 +82,12 @@ class _Converted(ArrowColumn):
         return None if isinstance(item, int) else super().__getitem__(item)
 
 
-def to_pandas(answer: pa.Array) -> pd.Series | pd.DataFrame:
+def to_pandas(result: pa.Array) -> pd.Series | pd.DataFrame:
     """A Series over the array, a DataFrame for a STRUCT: what is a NULL STRUCT has NULL in all fields then."""
-    if pa.types.is_struct(answer.type):
-        columns = zip(answer.type, answer.flatten(), strict=True)
+    if pa.types.is_struct(result.type):
+        columns = zip(result.type, result.flatten(), strict=True)
         return pd.DataFrame({field.name: pd.Series(ArrowColumn(column)) for field, column in columns})
-    return pd.Series(ArrowColumn(answer))
+    return pd.Series(ArrowColumn(result))
 
 
 class _Latest:
@@ -143,18 +143,18 @@ def _values(values: Sequence[Any], declared: pa.DataType | None, place: Argument
 
 
 def _dicts(values: Sequence[Any], types: Mapping[str, pa.DataType], place: ArgumentPlace) -> pa.Array:
-    there = np.array([not _missing(value) for value in values], np.bool_)
+    present = np.array([not _missing(value) for value in values], np.bool_)
     names = dict.fromkeys(chain.from_iterable(value for value in values if not _missing(value)))
     rows = [{} if _missing(value) else value for value in values]
     columns = {n: _values([row.get(n) for row in rows], types.get(n), place.field(n)) for n in names}
-    return _structs(columns, there)
+    return _structs(columns, present)
 
 
-def _structs(columns: Mapping[str, pa.Array], there: Any) -> pa.Array:
+def _structs(columns: Mapping[str, pa.Array], present: Any) -> pa.Array:
     """STRUCTs; where nobody says which are NULL, those whose fields are all NULL."""
-    if there is None:
-        there = np.logical_or.reduce([bools_of(column.is_valid()) for column in columns.values()])
-    return pa.StructArray.from_arrays(list(columns.values()), list(columns), mask=pa.array(~there))
+    if present is None:
+        present = np.logical_or.reduce([bools_of(column.is_valid()) for column in columns.values()])
+    return pa.StructArray.from_arrays(list(columns.values()), list(columns), mask=pa.array(~present))
 
 
 def _pairs(values: Sequence[Any], declared: pa.MapType, place: ArgumentPlace) -> pa.Array:

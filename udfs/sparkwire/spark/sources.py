@@ -29,7 +29,7 @@ from sparkwire.databus.files import databus_table, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log
 from sparkwire.kafka.write import write_log
 from sparkwire.spark.comments import commented, with_marks
-from sparkwire.spark.garbage import spare_what_is_loaded
+from sparkwire.spark.garbage import freeze_gc
 from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
 
@@ -65,7 +65,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[Task]:
         tasks = [Task(parts) for parts in self.files.plan(self.query)]
-        spare_what_is_loaded()
+        freeze_gc()
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -91,7 +91,7 @@ class _Pushed:
             operator = _OPERATORS.get(type(one).__name__)
             if operator is not None and len(one.attribute) == 1:
                 found.append((one.attribute[0], operator, one.value))
-        self.reader.query = self.reader.files.narrowed(self.reader.query, found)
+        self.reader.query = self.reader.files.with_filters(self.reader.query, found)
         return filters  # all of them: what is left of them is for Spark
 
 
@@ -124,7 +124,7 @@ class FileSource(DataSource):  # type: ignore[misc]
             )
         query = self.files.query(self.options)
         self.files.found(query)
-        spare_what_is_loaded()
+        freeze_gc()
         return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query), self.files.marks(query))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -187,7 +187,7 @@ def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.Re
         if named is None:  # equal schemas may differ in such names
             named = _declared(batch.schema) == _declared(types)
         yield batch if named else batch.cast(types)
-    spare_what_is_loaded()
+    freeze_gc()
 
 
 def _declared(schema: pa.Schema) -> str:

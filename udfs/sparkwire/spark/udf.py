@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.spark.garbage import spare_what_is_loaded
-from sparkwire.spark.memory import told_of_memory
+from sparkwire.spark.garbage import freeze_gc
+from sparkwire.spark.memory import explain_oom
 
 Interface = Literal["arrow", "pandas"]
 
@@ -70,21 +70,21 @@ class Call:
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
-    def answer(self, *args: Any, **named: Any) -> Any:
+    def result(self, *args: Any, **named: Any) -> Any:
         return FUNCTIONS[self.__name__].decode(*args, **named)
 
     # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
-        with told_of_memory(self.__name__):
-            answer = self.answer(*args, **named)
-        spare_what_is_loaded()
-        return answer
+        with explain_oom(self.__name__):
+            result = self.result(*args, **named)
+        freeze_gc()
+        return result
 
 
 class PandasCall(Call):
     """The same over pandas: Series of Python values in, a Series (a DataFrame for a STRUCT) out."""
 
-    def answer(self, *args: Any, **named: Any) -> Any:
+    def result(self, *args: Any, **named: Any) -> Any:
         from sparkwire.spark.series import call  # a worker of the Arrow interface need not load pandas
 
         return call(FUNCTIONS[self.__name__], args, named, session_time_zone())

@@ -28,7 +28,7 @@ ENVIRONMENT_VERSION: Final = "5"
 _SCHEMA = re.compile(r"(?:\w+|`[^`]+`)\.(?:\w+|`[^`]+`)")
 
 
-def answers(name: str, batches: Iterator[Any]) -> Iterator[Any]:
+def results(name: str, batches: Iterator[Any]) -> Iterator[Any]:
     """What the handler of a published function yields: one answer a batch.
 
     Parameters
@@ -128,8 +128,8 @@ def publish(spark: SparkSession, schema: str, wheel: str, environment_version: s
     for statement in statements(schema, wheel, environment_version):
         try:
             spark.sql(statement)
-        except ParseException as refused:
+        except ParseException as failure:
             raise NotImplementedError(
                 f"publish needs Unity Catalog, and Spark {spark.version} does not parse its CREATE FUNCTION ... LANGUAGE "
                 "PYTHON: in open-source Spark functions last as long as a session, sparkwire.register(spark) at its start"
-            ) from refused
+            ) from failure

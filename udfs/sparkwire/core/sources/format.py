@@ -40,7 +40,7 @@ class Files(Protocol):
     def schema(self, query: Any, /) -> pa.Schema:
         """Of the columns that the query has."""
 
-    def narrowed(self, query: Any, comparisons: Sequence[Comparison], /) -> Any:
+    def with_filters(self, query: Any, comparisons: Sequence[Comparison], /) -> Any:
         """The query for rows that a filter may let through."""
 
     def plan(self, query: Any, /) -> Sequence[Sequence[Any]]:

@@ -71,15 +71,15 @@ def lock(folder: Folder, job: str, partition: str) -> None:
         return
     folder.check_inside(name)
     with folder.alone():
-        its = opened(folder, job)
+        state = opened(folder, job)
         if folder.has(mine):
             return
-        if its.seen is not None and partition and folder.version(partition) != its.seen.get(partition):
+        if state.seen is not None and partition and folder.version(partition) != state.seen.get(partition):
             raise WriteConflictError(
                 f"{folder.shown(partition)} has changed since this job began: run it again, so that it reads what is there now"
             )
         folder.make(f"{LOCKS}/{name}")
-        was = json.dumps(data_files(folder, its.data, partition)).encode()
+        was = json.dumps(data_files(folder, state.data, partition)).encode()
         folder.write(mine, was, f"{SIDE}/{job}/lock-{name}")
         for other in folder.names(f"{LOCKS}/{name}"):
             holder = None if other == job else state_of(folder, other)
@@ -106,11 +106,11 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
     ValueError or OSError where it cannot be: nothing has changed then, or the sentence says how to go on.
     """
     try:
-        its = opened(folder, job)
+        state = opened(folder, job)
         if once and is_done(folder, once):
             abort(folder, job)
             return
-        decided = its._replace(plan=prepared(folder, its, changes()), once=once)
+        decided = state._replace(plan=prepared(folder, state, changes()), once=once)
         with folder.alone():
             opened(folder, job)
             carry_out(folder, decided)
@@ -126,8 +126,8 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
 def abort(folder: Folder, job: str) -> None:
     """Forget a job with all that it has written, unless it has decided: then `recover` goes on with it."""
     with _leaving(folder, job), folder.alone():
-        its = state_of(folder, job)
-        if its is None or its.plan is None:
+        state = state_of(folder, job)
+        if state is None or state.plan is None:
             _close(folder, job)
 
 
@@ -141,10 +141,10 @@ def _leaving(folder: Folder, job: str) -> Iterator[None]:
 
 
 def _close(folder: Folder, job: str) -> None:
-    its = state_of(folder, job)
+    state = state_of(folder, job)
     folder.remove(f"{SIDE}/{job}/{JOB}")
     names = {name for which in ("new", "old") for name in folder.folders(f"{SIDE}/{job}/{which}")}
-    for name in names.union(its.plan.swaps if its and its.plan else ()):
+    for name in names.union(state.plan.swaps if state and state.plan else ()):
         folder.check_inside(name)
         folder.remove(f"{name}/{mark(job)}")
     for name in folder.folders(LOCKS):
@@ -173,20 +173,20 @@ def recover(path: str, dead: Collection[str] = ()) -> list[str]:
 
 def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_changed: bool) -> Iterator[str]:
     for job in jobs_in(folder):
-        its = state_of(folder, job)
-        if its is None:
+        state = state_of(folder, job)
+        if state is None:
             _close(folder, job)
-        elif not (is_gone(its.owner) or job in dead or (is_alone and its.plan and is_here(its.owner))):
+        elif not (is_gone(state.owner) or job in dead or (is_alone and state.plan and is_here(state.owner))):
             if keeps_changed:
-                yield f"{its} is left alone: it may be at work. If you know that it is gone, add --job {job}"
-        elif its.plan is None:
+                yield f"{state} is left alone: it may be at work. If you know that it is gone, add --job {job}"
+        elif state.plan is None:
             _close(folder, job)
-            yield f"{its} had changed nothing: it is cleared away"
+            yield f"{state} had changed nothing: it is cleared away"
         else:
-            changed = finish(folder, its, keeps_changed)
+            changed = finish(folder, state, keeps_changed)
             _close(folder, job)
             but = f", but for {', '.join(changed)}, which changed meanwhile and stay as they are" if changed else ""
-            yield f"{its} is finished{but}"
+            yield f"{state} is finished{but}"
     for name in folder.folders(LOCKS):
         folder.check_inside(f"{LOCKS}/{name}")
         for job in folder.names(f"{LOCKS}/{name}"):
@@ -200,35 +200,35 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
 def unfinished(folder: Folder) -> list[str]:
     """Of each job whose versions are taking their places now, or were when it died, what is to be done about it."""
     with folder.quiet() as is_quiet:
-        return [_told(folder, its, _is_idle(its, is_quiet)) for its in _deciding(folder)]
+        return [_told(folder, state, _is_idle(state, is_quiet)) for state in _deciding(folder)]
 
 
-def refuse_unfinished(folder: Folder) -> None:
+def check_unfinished(folder: Folder) -> None:
     """UnfinishedWriteError where a job was interrupted while versions took their places; one that is at work is waited for."""
     deadline = time.monotonic() + _PATIENCE
     while found := _deciding(folder):
         with folder.quiet() as is_quiet:
-            idle = [its for its in _deciding(folder) if _is_idle(its, is_quiet)]
+            idle = [state for state in _deciding(folder) if _is_idle(state, is_quiet)]
         if idle or time.monotonic() > deadline:
             raise UnfinishedWriteError(_told(folder, (idle or found)[0], bool(idle)))
         time.sleep(_PAUSE)
 
 
-def _is_idle(its: JobState, is_quiet: bool) -> bool:
+def _is_idle(state: JobState, is_quiet: bool) -> bool:
     """Whether nobody is at work on it: who is holds the directory's lock."""
-    return is_gone(its.owner) or (is_quiet and is_here(its.owner))
+    return is_gone(state.owner) or (is_quiet and is_here(state.owner))
 
 
 def _deciding(folder: Folder) -> list[JobState]:
     states = [state_of(folder, job) for job in jobs_in(folder)]
-    return [its for its in states if its is not None and its.plan is not None]
+    return [state for state in states if state is not None and state.plan is not None]
 
 
-def _told(folder: Folder, its: JobState, is_idle: bool) -> str:
-    plan = its.decided
+def _told(folder: Folder, state: JobState, is_idle: bool) -> str:
+    plan = state.decided
     names = sorted({*plan.swaps, *(name.partition("/")[0] for name in plan.moves.values())})
     how = "was interrupted" if is_idle else "is at work, or was interrupted,"
     return (
-        f"{folder.shown('')}: {its} {how} while it replaced {', '.join(names[:5])}{', …' * (len(names) > 5)}. Run: "
+        f"{folder.shown('')}: {state} {how} while it replaced {', '.join(names[:5])}{', …' * (len(names) > 5)}. Run: "
         f"python -m sparkwire recover {folder.shown('')}"
     )

@@ -64,22 +64,22 @@ def id_of(text: str) -> str:
     return text
 
 
-def save(folder: Folder, its: JobState, to_disk: bool = False) -> None:
-    folder.make(f"{SIDE}/{its.job}")
+def save(folder: Folder, state: JobState, to_disk: bool = False) -> None:
+    folder.make(f"{SIDE}/{state.job}")
     said = {
-        **its._asdict(),
-        "owner": its.owner._asdict(),
-        "plan": its.plan and its.plan._asdict(),
+        **state._asdict(),
+        "owner": state.owner._asdict(),
+        "plan": state.plan and state.plan._asdict(),
     }
     write = folder.write_to_disk if to_disk else folder.write
-    write(f"{SIDE}/{its.job}/{JOB}", json.dumps(said).encode(), f"{SIDE}/{its.job}/next")
+    write(f"{SIDE}/{state.job}/{JOB}", json.dumps(said).encode(), f"{SIDE}/{state.job}/next")
 
 
 def opened(folder: Folder, job: str) -> JobState:
-    its = state_of(folder, job)
-    if its is None:
+    state = state_of(folder, job)
+    if state is None:
         raise ValueError(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again")
-    return its
+    return state
 
 
 def state_of(folder: Folder, job: str) -> JobState | None:

@@ -13,9 +13,9 @@ class Lost(Exception):
     """What is there in place of what a query has to go on with."""
 
 
-def report_loss(name: str, stands_at: str, lost: Lost, fails: bool) -> None:
+def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
     """Fail, or say it in the log; DataLossError where it fails."""
-    sentence = f"data loss in {name}: the query goes on at {stands_at}, but {lost}"
+    sentence = f"data loss in {name}: the query goes on at {resume_at}, but {lost}"
     if fails:
         raise DataLossError(f"{sentence}. Set failOnDataLoss=false to go on with what is there") from None
     _log.warning("%s; failOnDataLoss is false: it goes on with what is there", sentence)

@@ -27,18 +27,18 @@ class Unfinished(UnfinishedWriteError):
     """A partition whose job has been interrupted while versions were taking their places."""
 
 
-def prepared(folder: Folder, its: JobState, changes: Sequence[Change]) -> Plan:
+def prepared(folder: Folder, state: JobState, changes: Sequence[Change]) -> Plan:
     """New versions, whole and on disk, and what is left to do; ValueError where a partition is not as it was."""
     swaps, moves, dropped = dict[str, Any](), dict[str, str](), list[str]()
     for change in changes:
-        was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{its.job}") or b"false")
-        if was is False or was != data_files(folder, its.data, change.name):
+        was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{state.job}") or b"false")
+        if was is False or was != data_files(folder, state.data, change.name):
             raise WriteConflictError(
                 f"{folder.shown(change.name)} has changed since this job took it: a broker was there, or somebody else. Run the "
                 "job again"
             )
         if folder.is_local and change.name:
-            _build(folder, its.job, change)
+            _build(folder, state.job, change)
             swaps[change.name] = was
         else:
             prefix = f"{change.name}/" if change.name else ""
@@ -47,8 +47,8 @@ def prepared(folder: Folder, its: JobState, changes: Sequence[Change]) -> Plan:
             dropped += [prefix + name for name in sorted(change.dropped)]
     if folder.is_local:
         for name in ("new", ""):
-            if folder.has(f"{SIDE}/{its.job}/{name}".rstrip("/")):
-                folder.sync(f"{SIDE}/{its.job}/{name}".rstrip("/"))
+            if folder.has(f"{SIDE}/{state.job}/{name}".rstrip("/")):
+                folder.sync(f"{SIDE}/{state.job}/{name}".rstrip("/"))
     return Plan(swaps, moves, dropped)
 
 
@@ -91,22 +91,22 @@ def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | No
     return {name: size for name, size in found if size and name.endswith(data) and not name.startswith(".")}
 
 
-def carry_out(folder: Folder, its: JobState) -> None:
+def carry_out(folder: Folder, state: JobState) -> None:
     """Decide, and do all of a plan or nothing; `Unfinished` where neither can be."""
-    was_noted = noted(folder, its.once) if its.once else None
+    was_noted = noted(folder, state.once) if state.once else None
     try:
-        save(folder, its, to_disk=True)
-        finish(folder, its, keeps_changed=False)
-        _end(folder, its.job)
+        save(folder, state, to_disk=True)
+        finish(folder, state, keeps_changed=False)
+        _end(folder, state.job)
     except BaseException as error:
         try:
-            if its.once:
-                note_again(folder, its.once, was_noted, f"{SIDE}/{its.job}/done")
-            _undo(folder, its)
-            folder.remove(f"{SIDE}/{its.job}/{JOB}")
-        except BaseException as refused:  # noqa: BLE001  whatever it is, the job is left for others
+            if state.once:
+                note_again(folder, state.once, was_noted, f"{SIDE}/{state.job}/done")
+            _undo(folder, state)
+            folder.remove(f"{SIDE}/{state.job}/{JOB}")
+        except BaseException as failure:  # noqa: BLE001  whatever it is, the job is left for others
             raise Unfinished(
-                f"{folder.shown('')}: {its} cannot be finished ({error}) nor undone ({refused}). Nothing is lost: once what is "
+                f"{folder.shown('')}: {state} cannot be finished ({error}) nor undone ({failure}). Nothing is lost: once what is "
                 f"in the way is away, run: python -m sparkwire recover {folder.shown('')}"
             ) from error
         raise
@@ -121,49 +121,49 @@ def _end(folder: Folder, job: str) -> None:
             raise
 
 
-def finish(folder: Folder, its: JobState, keeps_changed: bool) -> list[str]:
+def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
     """Carry out what is left of a plan; the partitions that have changed meanwhile, and are kept."""
-    plan = its.decided
-    changed = [name for name in plan.swaps if not _swap(folder, its, name, keeps_changed)]
-    _move(folder, its)
+    plan = state.decided
+    changed = [name for name in plan.swaps if not _swap(folder, state, name, keeps_changed)]
+    _move(folder, state)
     folder.sync("")
-    if its.once and not is_done(folder, its.once) and not changed:
-        note_done(folder, its.once, its.job, f"{SIDE}/{its.job}/done")
+    if state.once and not is_done(folder, state.once) and not changed:
+        note_done(folder, state.once, state.job, f"{SIDE}/{state.job}/done")
     return changed
 
 
-def _swap(folder: Folder, its: JobState, name: str, keeps_changed: bool) -> bool:
+def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bool:
     """See to it that a partition has its new version; False where it is kept, since it has changed meanwhile."""
-    new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
-    was = its.decided.swaps[name]
+    new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
+    was = state.decided.swaps[name]
     for one in (name, new, old):
         folder.check_inside(one)
-    if _is_swapped(folder, its, name):
+    if _is_swapped(folder, state, name):
         return True
-    if was is not None and not folder.has(f"{new}/{mark(its.job)}"):
+    if was is not None and not folder.has(f"{new}/{mark(state.job)}"):
         raise ValueError(
-            f"{folder.shown(new)} is not there, which {its} was about to put in its place: {folder.shown(name)} stays as it is; "
-            f"delete {folder.shown(f'{SIDE}/{its.job}')} if nobody needs it"
+            f"{folder.shown(new)} is not there, which {state} was about to put in its place: {folder.shown(name)} stays "
+            f"as it is; delete {folder.shown(f'{SIDE}/{state.job}')} if nobody needs it"
         )
     if folder.has(old):  # between two renames
         if folder.has(name):
-            if data_files(folder, its.data, name):
+            if data_files(folder, state.data, name):
                 raise ValueError(
-                    f"{folder.shown(name)} has records that came while {its} was interrupted; what it was before is "
+                    f"{folder.shown(name)} has records that came while {state} was interrupted; what it was before is "
                     f"{folder.shown(old)}, and what it was to be {folder.shown(new)}: move one of them away"
                 )
-            folder.move(name, f"{SIDE}/{its.job}/empty-{name}")
+            folder.move(name, f"{SIDE}/{state.job}/empty-{name}")
         folder.move(new, name)
         return True
-    if data_files(folder, its.data, name) != was:
+    if data_files(folder, state.data, name) != was:
         if keeps_changed:
             return False
         raise WriteConflictError(
-            f"{folder.shown(name)} has changed since {its} was interrupted: run python -m sparkwire recover {folder.shown('')}, "
-            "which keeps what is there, and then that job again"
+            f"{folder.shown(name)} has changed since {state} was interrupted: run python -m sparkwire recover {folder.shown('')}"
+            ", which keeps what is there, and then that job again"
         )
     if was is not None and not folder.exchange(new, name):
-        folder.make(f"{SIDE}/{its.job}/old")
+        folder.make(f"{SIDE}/{state.job}/old")
         folder.move(name, old)
         folder.move(new, name)
     elif was is None:
@@ -171,27 +171,27 @@ def _swap(folder: Folder, its: JobState, name: str, keeps_changed: bool) -> bool
     return True
 
 
-def _is_swapped(folder: Folder, its: JobState, name: str) -> bool:
+def _is_swapped(folder: Folder, state: JobState, name: str) -> bool:
     """By the mark that its version carries; the first version of a partition is either here or there."""
-    if its.decided.swaps[name] is None:
-        return not folder.has(f"{SIDE}/{its.job}/new/{name}")
-    return folder.has(f"{name}/{mark(its.job)}")
+    if state.decided.swaps[name] is None:
+        return not folder.has(f"{SIDE}/{state.job}/new/{name}")
+    return folder.has(f"{name}/{mark(state.job)}")
 
 
-def _undo(folder: Folder, its: JobState) -> None:
+def _undo(folder: Folder, state: JobState) -> None:
     """Give each partition its old version again."""
-    undone = [_swap_back(folder, its, name) for name in its.decided.swaps]
-    if _move_back(folder, its) or any(undone):
+    undone = [_swap_back(folder, state, name) for name in state.decided.swaps]
+    if _move_back(folder, state) or any(undone):
         folder.sync("")
 
 
-def _swap_back(folder: Folder, its: JobState, name: str) -> bool:
+def _swap_back(folder: Folder, state: JobState, name: str) -> bool:
     """Whether there was anything to do."""
-    new, old = (f"{SIDE}/{its.job}/{which}/{name}" for which in ("new", "old"))
+    new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
     for one in (name, new, old):
         folder.check_inside(one)
-    is_swapped, has_old = _is_swapped(folder, its, name), folder.has(old)
-    if is_swapped and its.decided.swaps[name] is not None and not has_old:
+    is_swapped, has_old = _is_swapped(folder, state, name), folder.has(old)
+    if is_swapped and state.decided.swaps[name] is not None and not has_old:
         folder.exchange(new, name)
     elif is_swapped:
         folder.move(name, new)
@@ -200,52 +200,52 @@ def _swap_back(folder: Folder, its: JobState, name: str) -> bool:
     return is_swapped or has_old
 
 
-def _move(folder: Folder, its: JobState) -> None:
+def _move(folder: Folder, state: JobState) -> None:
     """Put aside what goes, and give staged files their names."""
-    plan = its.decided
-    folder.check_inside(f"{SIDE}/{its.job}/old")
-    there, staged_of = _there(folder, its), {name: staged for staged, name in plan.moves.items()}
+    plan = state.decided
+    folder.check_inside(f"{SIDE}/{state.job}/old")
+    paths, staged_of = _paths(folder, state), {name: staged for staged, name in plan.moves.items()}
     for name in plan.dropped:
-        if (aside := _aside(its, name)) not in there:
-            if name in there:
+        if (aside := _aside(state, name)) not in paths:
+            if name in paths:
                 folder.make(aside.rpartition("/")[0])
                 folder.move(name, aside)
-        elif name in there and (name not in staged_of or staged_of[name] in there):
+        elif name in paths and (name not in staged_of or staged_of[name] in paths):
             folder.remove(name)  # what was interrupted was a copy
     for staged, name in plan.moves.items():
-        if staged in there:
+        if staged in paths:
             folder.make(name.rpartition("/")[0])
             folder.move(staged, name)
 
 
-def _move_back(folder: Folder, its: JobState) -> bool:
+def _move_back(folder: Folder, state: JobState) -> bool:
     """Whether there was anything to do."""
-    plan, is_moved = its.decided, False
-    there = _there(folder, its)
+    plan, is_moved = state.decided, False
+    paths = _paths(folder, state)
     for staged, name in plan.moves.items():
-        if name in there and (name not in plan.dropped or _aside(its, name) in there):
-            if staged in there:
+        if name in paths and (name not in plan.dropped or _aside(state, name) in paths):
+            if staged in paths:
                 folder.remove(name)
             else:
                 folder.move(name, staged)
             is_moved = True
     for name in plan.dropped:
-        if _aside(its, name) in there:
-            folder.move(_aside(its, name), name)
+        if _aside(state, name) in paths:
+            folder.move(_aside(state, name), name)
             is_moved = True
     return is_moved
 
 
-def _aside(its: JobState, name: str) -> str:
+def _aside(state: JobState, name: str) -> str:
     """The name of a file that goes until the job is done."""
-    return f"{SIDE}/{its.job}/old/{name}"
+    return f"{SIDE}/{state.job}/old/{name}"
 
 
-def _there(folder: Folder, its: JobState) -> set[str]:
+def _paths(folder: Folder, state: JobState) -> set[str]:
     """The files that a plan moves, as far as they are there."""
-    plan = its.decided
+    plan = state.decided
     if not plan.moves and not plan.dropped:
         return set()
     folders = {name.rpartition("/")[0] for name in (*plan.moves.values(), *plan.dropped)}
     direct = {f"{at}/{name}" if at else name for at in folders for name in folder.names(at)}
-    return direct | set(folder.tree(f"{SIDE}/{its.job}"))
+    return direct | set(folder.tree(f"{SIDE}/{state.job}"))

@@ -241,7 +241,7 @@ Needed = Callable[[str], bool]
 """whether a directory of this name has to be read: where that is refused it is an error, and no reason to leave it out"""
 
 
-def _is_no_volumes_own(name: str) -> bool:
+def _is_user_file(name: str) -> bool:
     return name not in _PASSED_OVER and not name.startswith(".")
 
 
@@ -260,7 +260,7 @@ class Listing(NamedTuple):
         return all(_folder_state(folder) == state for folder, state in self.folders.items())
 
 
-def listed(path: str, needed: Needed = _is_no_volumes_own) -> Listing:
+def listed(path: str, needed: Needed = _is_user_file) -> Listing:
     """The files at a path. A directory is listed with all that is below it, hidden or not.
 
     FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed that is needed.
@@ -268,7 +268,7 @@ def listed(path: str, needed: Needed = _is_no_volumes_own) -> Listing:
     return listed_at(place_of(path), needed)
 
 
-def listed_at(place: PathParts, needed: Needed = _is_no_volumes_own) -> Listing:
+def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
     """The same of a path that was taken apart."""
     there = place
     if not _exists(place, place.path) and _ENCODED.search(place.path):  # as browsers copy it
@@ -290,7 +290,7 @@ def children_below(file: File, folder: str, begins: str) -> list[File]:
     """The files of those directories in a folder beside a file whose names begin so, and below them."""
     place = file.place
     names = _names(place, folder, lambda name: name.startswith(begins))
-    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_no_volumes_own, {})]
+    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_user_file, {})]
 
 
 def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
@@ -366,7 +366,7 @@ def _folder_state(path: str) -> tuple[int, int]:
 def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list[tuple[str, os.stat_result | None]]:
     """All files below a local directory. Symbolic links are followed, each directory is read once."""
 
-    def refused(error: OSError) -> None:
+    def fail(error: OSError) -> None:
         name = str(error.filename)
         if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
             raise error
@@ -374,7 +374,7 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
-    for folder, below, names in os.walk(top, followlinks=True, onerror=refused):
+    for folder, below, names in os.walk(top, followlinks=True, onerror=fail):
         info = _look(folder)
         if info is None or (info.st_dev, info.st_ino) in seen:
             below.clear()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sparkwire.base.errors import ERRORS, WRONG_FORMAT
 from sparkwire.core.sources import options
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job import refuse_unfinished
+from sparkwire.core.sources.job import check_unfinished
 from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.storage import File, Needed, PathParts, is_glob, listed, place_of
@@ -56,7 +56,7 @@ Part = TypeVar("Part")
 Found = TypeVar("Found")
 
 
-def asked_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths among the values of options; ValueError where there is none."""
     paths: tuple[str, ...] = values["path"] + values["paths"]
     if not paths:
@@ -64,7 +64,7 @@ def asked_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     return paths
 
 
-def asked_columns(
+def selected_columns(
     source: str, names: Sequence[str], on_request: Sequence[str], values: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """The columns of a query: those of its option, else all but those on request."""
@@ -105,10 +105,10 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
             found = listed(path) if needed is None else listed(path, needed)
         except FileNotFoundError:
             for top in _above(place.path):
-                refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
+                check_unfinished(Folder(f"{place.root}{top}{place.query}"))
             raise
         for top in _tops(place, found.files):
-            refuse_unfinished(Folder(f"{place.root}{top}{place.query}"))
+            check_unfinished(Folder(f"{place.root}{top}{place.query}"))
         if found.is_current():  # no job has been at work, and done, between the two
             break
     return found.files, found.single
@@ -142,7 +142,9 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
 def refuse(file: File, position: int, error: str, what: str) -> NoReturn:
     """What mode FAILFAST does about corruption in a file of ``what``."""
     if error == ERRORS[WRONG_FORMAT]:
-        raise CorruptDataError(f"{file.name} is no {what}: pass its first bytes to sparkwire.explain to find its format")
+        raise CorruptDataError(
+            f"{file.name} is no {what}: pass its first bytes to sparkwire.explain to find its format"
+        )
     raise CorruptDataError(
         f"{file.name} cannot be read at byte {position}: {error}; "
         "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"

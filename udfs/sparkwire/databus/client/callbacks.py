@@ -61,9 +61,9 @@ class Callbacks:
         """Call every consumer, with a barrier before and after; the highest answer."""
         members = self.listeners[callback]
         if len(members) == 1 and not self._executors:
-            return self._answer(members[0], callback, args)
-        answers = _all([self._submit(member, self._answer, member, callback, args) for member in members])
-        return max(answers, default=Result.SUCCESS)
+            return self._result(members[0], callback, args)
+        results = _all([self._submit(member, self._result, member, callback, args) for member in members])
+        return max(results, default=Result.SUCCESS)
 
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
         """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.
@@ -125,7 +125,7 @@ class Callbacks:
             stopped.append(row)
         return row
 
-    def _answer(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
+    def _result(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
         try:
             answer = getattr(consumer, callback)(*args)
         except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR

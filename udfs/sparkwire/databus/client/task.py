@@ -135,9 +135,9 @@ def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...
 
     while pending is not None:
         key = pending[0]
-        own = slices(key)
-        yield key, own
-        for _ in own:  # what the caller left
+        slices_of_key = slices(key)
+        yield key, slices_of_key
+        for _ in slices_of_key:  # what the caller left
             pass
 
 

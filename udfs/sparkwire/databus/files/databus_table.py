@@ -18,7 +18,7 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.storage import GZIP, File, OpenFile, steady
-from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, found_at, selected_columns, selected_paths
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.event_fields import FIELDS
@@ -110,7 +110,7 @@ FRONT: Final = Begin(0, NO_VARIANT)
 def query(given: Mapping[str, str]) -> EventsQuery:
     """Read the options of a query; ValueError where one is wrong, or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
-    paths, columns = asked_paths(NAME, o), asked_columns(NAME, tuple(COLUMNS), (), o)
+    paths, columns = selected_paths(NAME, o), selected_columns(NAME, tuple(COLUMNS), (), o)
     return EventsQuery(
         paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),
         o["maxSplitBytes"], o["maxBytesPerTrigger"], o["failOnDataLoss"],
@@ -190,7 +190,7 @@ def schema(query: EventsQuery) -> pa.Schema:
     return pa.schema([pa.field(name, COLUMNS[name]) for name in query.columns])
 
 
-def narrowed(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> EventsQuery:
+def with_filters(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> EventsQuery:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     for column, operator, *values in options.not_null(comparisons):
         if column == "src_id" and operator in ("=", "in"):
@@ -233,10 +233,10 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
             while len((rows := events.rows(position, source.size, previous)).kinds):
                 found = windows_of(rows, window, None)
                 _join(parts, waiting, window, found)
-                for at, begun, before in _cuts(rows, found, window, previous, parts[-1].start, max_bytes):
+                for at, opened, before in _cuts(rows, found, window, previous, parts[-1].start, max_bytes):
                     if not file.compressed:
                         parts[-1] = parts[-1]._replace(stop=at)
-                        parts.append(FilePart(file, stream, at, TO_THE_END, before, begun, UNENDED))
+                        parts.append(FilePart(file, stream, at, TO_THE_END, before, opened, UNENDED))
                 window, position, previous = found.after, rows.stop, rows.previous
         previous = NO_VARIANT
         if not window.empty:

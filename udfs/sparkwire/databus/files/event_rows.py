@@ -58,7 +58,7 @@ class EventGuard(NamedTuple):
     """What the file of a part was when it was planned."""
 
     stream: str
-    stands_at: str
+    resume_at: str
     scns: tuple[int, int]
     fails: bool
     leads: bool = True
@@ -89,7 +89,7 @@ def part_now(part: FilePart) -> FilePart | None:
         lost = Lost(f"{part.file.basename} has other events than when it was listed")
     except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))
-    report_loss(guard.stream, guard.stands_at, lost, guard.fails)
+    report_loss(guard.stream, guard.resume_at, lost, guard.fails)
     if not guard.leads:  # the part before it reads all of the file
         return None
     now = part.file.beside(part.file.basename)
@@ -144,8 +144,8 @@ class _Reader:
         kept = self._kept(rows, windows, errors, events)
         if query.mode == FAILFAST:
             self._fail(rows, errors, kept)
-        wanted = [column for column in FIELDS if column.name in query.columns and column.name not in _CHECKED]
-        columns = columns_of(events, wanted)
+        selected = [column for column in FIELDS if column.name in query.columns and column.name not in _CHECKED]
+        columns = columns_of(events, selected)
         columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in query.columns}
         batch = pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
         return batch if kept.all() else batch.filter(pa.array(kept))
@@ -169,7 +169,7 @@ class _Reader:
         """The columns that are not the event's own fields."""
         count = len(rows.kinds)
         starts = rows.ends[:-1]
-        own: dict[str, Callable[[], pa.Array]] = {
+        makers: dict[str, Callable[[], pa.Array]] = {
             "stream": lambda: pa.repeat(pa.scalar(self.part.stream), count),
             "file": lambda: pa.repeat(pa.scalar(self.part.file.name), count),
             "position": lambda: primitive(starts.astype(np.int64) + rows.position),
@@ -181,12 +181,12 @@ class _Reader:
             ),
         }
         if windows is not None:
-            own |= {
+            makers |= {
                 "window": lambda: primitive(windows.number),
                 "window_start_scn": lambda: primitive(windows.start_scn, windows.start_scn != NO_SCN),
                 "window_scn": lambda: primitive(windows.scn, windows.scn != NO_SCN),
             }
-        return own
+        return makers
 
     def _kept(self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
         """Which rows are asked for."""
@@ -195,8 +195,8 @@ class _Reader:
         if query.mode == DROPMALFORMED:
             kept &= errors == OK
         if query.sources is not None:
-            wanted = np.isin(events.header.fields["src_id"], list(query.sources))
-            kept &= ~is_data | wanted
+            selected = np.isin(events.header.fields["src_id"], list(query.sources))
+            kept &= ~is_data | selected
         if query.start is not None and windows is not None:
             scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
             its = scn == query.start.scn

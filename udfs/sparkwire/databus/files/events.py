@@ -96,15 +96,15 @@ def frame_rows(
     it is only more of the file. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.
     """
     skipped, ahead = bounds
-    final, at_hand = ends_with == FILE, ends_with != CHUNK_OF_FILE
+    final, at_end = ends_with == FILE, ends_with != CHUNK_OF_FILE
     pos, count, size = int64(0), 0, int64(data.size)
     ends[0] = 0
     while pos < size and pos < stop and count < kinds.size:
         left = size - pos
         variant, error = stream_header(data, pos, left, previous, sums)
-        if error != OK and left < ahead and not at_hand:
+        if error != OK and left < ahead and not at_end:
             return count, previous, int64(ahead)
-        if error == TRUNCATED and not at_hand:
+        if error == TRUNCATED and not at_end:
             claimed = event_kernels.header_end(data, pos, left, variant)
             if left < claimed <= skipped:
                 return count, previous, int64(claimed)
@@ -129,10 +129,10 @@ def frame_rows(
                 kind = int64(REGRESS)
         else:
             # A position is decided by what is at hand after it; at the end of the file, by all there is.
-            decided = size if at_hand else size - ahead
+            decided = size if at_end else size - ahead
             limit = min(decided, pos + skipped)
             after = next_header(data, pos, min(size, limit + ahead), previous, sums)
-            if after > limit and limit < pos + skipped and not at_hand:
+            if after > limit and limit < pos + skipped and not at_end:
                 return count, previous, int64(skipped + ahead)
             if ends_with == GROWING_FILE and after >= limit and size - pos < skipped + ahead:
                 return count, previous, 0  # no event after it is there that proves it corrupt
@@ -192,13 +192,13 @@ class EventFile:
         wanted = max(AHEAD, min(self.chunk, stop - position + AHEAD))
         while True:
             data = self.source.view(position, wanted)
-            at_hand = position + len(data) == self.source.size
-            ends_with = (GROWING_FILE if grows else FILE) if at_hand else CHUNK_OF_FILE
+            at_end = position + len(data) == self.source.size
+            ends_with = (GROWING_FILE if grows else FILE) if at_end else CHUNK_OF_FILE
             room = len(data) // LEAST + 16
             out = (empty(room + 1, np.int32), empty(room, np.int8), empty(room, np.int64), empty(room, np.int8))
             sums = range_sums(CRC32_RAW, 0, len(data))
             count, after, needed = frame_rows(data, ends_with, stop - position, previous, *out, (SKIPPED, AHEAD), sums)
-            if count or at_hand or not needed or needed <= len(data):
+            if count or at_end or not needed or needed <= len(data):
                 ends, kinds, sequences, errors = (column[: count + (k == 0)] for k, column in enumerate(out))
                 return EventRows(position, data, ends, kinds, sequences, errors, int(after))
             wanted = int(needed)

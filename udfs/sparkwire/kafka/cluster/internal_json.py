@@ -99,12 +99,12 @@ def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> p
     if not len(mirrors):
         return _decode(topic, key, value)
     others = np.flatnonzero(kinds < 0)
-    own = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
+    own_rows = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
     columns = (column.take(primitive(mirrors)).to_pylist() for column in (key, value))
     rows = [mirror_records.read(kind, *record) for kind, *record in zip(kinds[mirrors].tolist(), *columns, strict=True)]
     places = np.empty(len(kinds), np.int64)
     places[np.concatenate([others, mirrors])] = np.arange(len(kinds))
-    return pa.concat_arrays([own, pa.array(rows, own.type)]).take(primitive(places))
+    return pa.concat_arrays([own_rows, pa.array(rows, own_rows.type)]).take(primitive(places))
 
 
 def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
@@ -138,7 +138,7 @@ def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
     errors = np.where(key_texts.errors != OK, key_texts.errors, value_texts.errors)
     unknown_topic = bools_not_null(topic) & (topics < 0)
     errors[unknown_topic] = BAD_FIELD
-    told = unknown_topic | (keyed & has_key) | control | (framed & has_value)
+    decoded = unknown_topic | (keyed & has_key) | control | (framed & has_value)
     names, codes = _names()
     fields = {
         "type": from_codes(_codes(codes, parts, numbers, versions, readable, named).astype(np.int8), names),
@@ -147,7 +147,7 @@ def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
         "value": _with_members(value_texts.json, readable & (parts == _GROUP_VALUE[0]) & (numbers == _GROUP_VALUE[1])),
         "error": from_codes(errors, ERRORS),
     }
-    return struct(fields, told)
+    return struct(fields, decoded)
 
 
 def bools_not_null(column: pa.Array) -> npt.NDArray[np.bool_]:

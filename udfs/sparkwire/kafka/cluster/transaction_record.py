@@ -59,13 +59,13 @@ class TransactionRecords(InternalRecords):
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The numbers of states, whether one is there, and whether one is there that is none."""
         states = self.kept(_STATE)
-        there = np.array([state is not None for state in states], np.bool_)
+        present = np.array([state is not None for state in states], np.bool_)
         numbers = np.array([state or 0 for state in states], np.int64)
-        return numbers, there, there & ((numbers < 0) | (numbers >= len(STATES)))
+        return numbers, present, present & ((numbers < 0) | (numbers >= len(STATES)))
 
     def state(self) -> pa.Array:
-        numbers, there, unknown = self._states()
-        return from_codes(np.where(there & ~unknown, numbers, -1).astype(np.int8), STATES)
+        numbers, present, unknown = self._states()
+        return from_codes(np.where(present & ~unknown, numbers, -1).astype(np.int8), STATES)
 
     def partitions(self) -> pa.Array:
         return self.items(_PARTITIONS, "topic", "partition")

@@ -25,7 +25,7 @@ from sparkwire.kafka.files.copies import Copy, in_bucket, topic_id_of
 from sparkwire.kafka.files.decode import pieces, record_decoder
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
-from sparkwire.kafka.files.seek import beside_folder
+from sparkwire.kafka.files.seek import log_dir_file
 from sparkwire.kafka.files.tier import small_file
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
@@ -69,7 +69,7 @@ def _topic_id(segment: Segment) -> str:
 def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
     """What is told of the partition whose first segment on disk this is."""
     epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
-    starts = _START.findall(beside_folder(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
+    starts = _START.findall(log_dir_file(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
     known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
     log_start = known.get((first.topic or "", first.partition or 0))
     return Disk(first.log, epochs, log_start, first.base_offset or 0, unfinished)

@@ -21,7 +21,7 @@ from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.plan import OpenPartition
-from sparkwire.kafka.files.seek import END, beside_folder
+from sparkwire.kafka.files.seek import END, log_dir_file
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, MAGIC
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
@@ -65,7 +65,7 @@ def extent_of(segments: Sequence[Segment]) -> Extent:
                 epoch = BATCH["partition_leader_epoch"].read(header) if header[MAGIC] == 2 else -1
                 end = max(end, last.last + 1)
                 break
-    starts = checkpointed(beside_folder(segments[0], LOG_STARTS))
+    starts = checkpointed(log_dir_file(segments[0], LOG_STARTS))
     start = max(first, starts.get(f"{segments[0].topic}-{segments[0].partition}", 0))
     return Extent(start, max(start, end), epoch, first)
 

@@ -20,7 +20,7 @@ from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
 from sparkwire.kafka.files.replicas import LONGEST
-from sparkwire.kafka.files.seek import FIRST, FoundEntry, beside_folder, last_entry
+from sparkwire.kafka.files.seek import FIRST, FoundEntry, last_entry, log_dir_file
 from sparkwire.kafka.files.splits import cuts
 from sparkwire.kafka.files.transactions import Tracker
 
@@ -88,7 +88,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         try:
             return self._end(name, log, begin)
         except FileCut:  # a broker that rolls a segment takes back what it had allocated in advance
-            return self._end(name, [*log[:-1], _of_its_size_now(log[-1])], begin)
+            return self._end(name, [*log[:-1], _with_current_size(log[-1])], begin)
 
     def _end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
         partition = OpenPartition(log, self.query.verify)
@@ -293,7 +293,7 @@ def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> 
     return (Standing(0, 0) if end.first is None else _beginning(partition, end.first)), to
 
 
-def _of_its_size_now(segment: Segment) -> Segment:
+def _with_current_size(segment: Segment) -> Segment:
     if segment.remote is not None:
         return segment  # what is in a bucket does not grow
     file = segment.file
@@ -408,7 +408,7 @@ def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> N
 
 def first_uncleaned(segment: Segment) -> int:
     """The offset up to which a broker's log cleaner has been, which leaves gaps and writes record batches again."""
-    raw = beside_folder(segment, "cleaner-offset-checkpoint")
+    raw = log_dir_file(segment, "cleaner-offset-checkpoint")
     for line in raw.decode("utf-8", "replace").splitlines()[2:]:
         topic, _, rest = line.rpartition(" ")[0].rpartition(" ")
         if (topic, rest) == (segment.topic, str(segment.partition)):

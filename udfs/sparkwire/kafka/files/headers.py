@@ -51,7 +51,7 @@ class _Headers(NamedTuple):
 
 
 @kernel
-def hop(
+def add_headers(
     data: Bytes, alone: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
 ) -> tuple[int, int, int, int]:
     """Add the headers that lie in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
@@ -107,7 +107,7 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
     while position < stop or count:
         alone = count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
         data = _alone(log, position, stop, min(few, ROOM - count)) if alone else log.source.view(position, window)
-        why, count, after, last = (int(n) for n in hop(data, alone, position, size, stop, last, count, headers))
+        why, count, after, last = (int(n) for n in add_headers(data, alone, position, size, stop, last, count, headers))
         if alone:  # where a header is wrong, those that it led to were read in vain: no more than were found before it
             few = _FEW if why == _DOUBT else min(2 * few, ROOM)
         # The latest is believed when the next agrees.

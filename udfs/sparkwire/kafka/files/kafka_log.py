@@ -17,14 +17,14 @@ from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File, steady
-from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, asked_columns, asked_paths, batches_of, found_at
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, found_at, selected_columns, selected_paths
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
-from sparkwire.kafka.files.plan import LogBounds, SegmentPart, Transacted, WantedRows, parts, parts_now, tasks
+from sparkwire.kafka.files.plan import LogBounds, SegmentPart, SelectedRows, Transacted, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
 from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
 from sparkwire.kafka.files.seek import END, FIRST
@@ -166,8 +166,8 @@ class LogQuery(NamedTuple):
 def query(given: Mapping[str, str]) -> LogQuery:
     """Read the options of a query; ValueError where one is wrong, or contradicts another, or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
-    paths = asked_paths(NAME, o)
-    columns = asked_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
+    paths = selected_paths(NAME, o)
+    columns = selected_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
     return LogQuery(
         paths, o["rows"], columns, o["mode"], o["startingOffset"], o["endingOffset"], o["startingTimestamp"],
         o["endingTimestamp"], o["isolationLevel"] == COMMITTED, o["controlRecords"], o["verifyCrc"], o["maxBatchBytes"],
@@ -259,7 +259,7 @@ def _planned(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
         if (its.topics is None or segment.topic in its.topics)
         and (its.partitions is None or segment.partition in its.partitions)
     ]
-    wanted = WantedRows(its.first_offset, its.end_offset, its.first_timestamp)
+    wanted = SelectedRows(its.first_offset, its.end_offset, its.first_timestamp)
     transacted = Transacted(query.committed, HIDDEN in query.columns)
     return tasks(parts(chosen, bounds, wanted, transacted, query.verify, part_bytes(query)), query.max_split_bytes)
 
@@ -269,7 +269,7 @@ def part_bytes(query: LogQuery) -> int:
     return query.max_split_bytes * (HEADERS_SPAN if query.rows == BATCHES and not is_checked(query) else 1)
 
 
-def narrowed(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
+def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
     its = query.filtered
     for column, operator, *values in options.not_null(comparisons):

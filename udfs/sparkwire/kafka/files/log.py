@@ -225,8 +225,8 @@ class Log:
 
     def corrupt(self, position: int, stop: int) -> Block:
         """The entries from ``position`` on, of which the first cannot be read; some of them, one at least."""
-        begun, found = self._found
-        found = found if begun <= position + 1 <= found else -1
+        since, found = self._found
+        found = found if since <= position + 1 <= found else -1
         while True:
             window = self._around(position)
             data = self.source.view(window.position, window.size)
@@ -279,8 +279,8 @@ class Log:
 
     def search(self, position: int) -> int:
         """The first place from ``position`` on at which a valid entry is; the end of the file if there is none."""
-        begun, found = self._found
-        if begun <= position <= found:
+        since, found = self._found
+        if since <= position <= found:
             return found
         at = position
         while at < self.source.size:

@@ -47,12 +47,12 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
     # What is lost around a record that cannot be read is between its neighbours, whatever they have.
-    sought = ANYTHING if _asks_for_losses(query) else query.search.sought()
+    sought = ANYTHING if _selects_losses(query) else query.search.sought()
     decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, sought)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
-        holes = losses.Holes(log, part) if _asks_for_losses(query) else None
+        holes = losses.Holes(log, part) if _selects_losses(query) else None
         for piece in pieces(log, part.start, min(part.stop, source.size), decoder, part.joined):
             records = piece.scan
             columns = columns_of(records, table)
@@ -74,7 +74,7 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
-        holes = losses.Holes(log, part) if _asks_for_losses(query) else None
+        holes = losses.Holes(log, part) if _selects_losses(query) else None
         for found in (batch_pieces if checked else header_pieces)(log, part.start, stop, part.joined):
             columns = columns_of(found.scan, table)
             if holes is not None:
@@ -92,7 +92,7 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
             yield _finished(query, part, chosen, len(columns["position"]), kept)
 
 
-def _asks_for_losses(query: LogQuery) -> bool:
+def _selects_losses(query: LogQuery) -> bool:
     return not losses.COLUMNS.keys().isdisjoint(query.columns)
 
 
@@ -104,7 +104,7 @@ def is_checked(query: LogQuery) -> bool:
 def _decoded(query: LogQuery) -> tuple[str, ...]:
     """The columns that a decoder has to give."""
     needed: tuple[str, ...] = ("error", "position") if query.mode == FAILFAST else ()
-    if query.search.active and _asks_for_losses(query):
+    if query.search.active and _selects_losses(query):
         needed += ("key", "value")
     return tuple(dict.fromkeys([*(name for name in query.columns if name not in _OF_SEGMENT), *needed]))
 
@@ -148,7 +148,7 @@ def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Ar
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
-    if query.search.active and _asks_for_losses(query):
+    if query.search.active and _selects_losses(query):
         others = pc.or_(_is_bad(records), pc.fill_null(records.is_control(), False))
         masks.append(pc.or_(query.search.mask(records.key(), records.value()), others))
     if query.mode == DROPMALFORMED:

@@ -63,9 +63,9 @@ class Holes:
         first, last = (of_entries[rows] for of_entries in self._of_entries(entries, end))
         inside = np.asarray(records.error().is_valid()) & (entries.frames.error == OK)[rows]
         if inside.any():
-            own, known = records.offset(), ~inside
-            offsets = own.fill_null(FIRST).to_numpy()
-            known &= np.asarray(own.is_valid())
+            exact, known = records.offset(), ~inside
+            offsets = exact.fill_null(FIRST).to_numpy()
+            known &= np.asarray(exact.is_valid())
             lowest, highest = (of_entries[rows] for of_entries in (_offsets(entries)[0], entries.last_offset.values))
             before = _carried(np.where(known, offsets, _UNKNOWN), known, rows)
             after = _carried(np.where(known, offsets, _UNKNOWN)[::-1], known[::-1], rows[::-1])[::-1]
@@ -111,10 +111,10 @@ class Holes:
         first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
         if self._part.end_offset < END:
             last = np.minimum(last, self._part.end_offset - 1)
-        told = (first == _UNKNOWN) | (last == _UNKNOWN) | (first <= last)
+        known_range = (first == _UNKNOWN) | (last == _UNKNOWN) | (first <= last)
         return {
-            "first_lost": primitive(first, told & (first != _UNKNOWN)),
-            "last_lost": primitive(last, told & (last != _UNKNOWN)),
+            "first_lost": primitive(first, known_range & (first != _UNKNOWN)),
+            "last_lost": primitive(last, known_range & (last != _UNKNOWN)),
         }
 
 

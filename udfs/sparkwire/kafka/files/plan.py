@@ -61,7 +61,7 @@ class Transacted(NamedTuple):
 
     committed: bool
     """whether rows are left out by them"""
-    told: bool
+    reported: bool
     """whether rows tell of them"""
 
 
@@ -77,7 +77,7 @@ class LogBounds(NamedTuple):
     end_timestamp: int | None = None
 
 
-class WantedRows(NamedTuple):
+class SelectedRows(NamedTuple):
     """What of it is of use: other records need not be read."""
 
     first_offset: int = FIRST
@@ -100,7 +100,7 @@ class Reach(NamedTuple):
 def parts(
     segments: Sequence[Segment],
     bounds: LogBounds,
-    wanted: WantedRows,
+    selected: SelectedRows,
     transacted: Transacted,
     verify: bool,
     max_bytes: int,
@@ -114,10 +114,10 @@ def parts(
     for _, log in groupby(segments, key=lambda segment: segment.log):
         partition = OpenPartition(list(log), verify)
         try:
-            found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
+            found += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
         except remote.Undecided:
-            partition = OpenPartition(remote.anew(partition.segments), verify)
-            found += _parts_of(partition, bounds, wanted, transacted, max_bytes, beyond)
+            partition = OpenPartition(remote.replan(partition.segments), verify)
+            found += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
     if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
     return found
@@ -126,7 +126,7 @@ def parts(
 def _parts_of(
     partition: OpenPartition,
     bounds: LogBounds,
-    wanted: WantedRows,
+    selected: SelectedRows,
     transacted: Transacted,
     max_bytes: int,
     beyond: list[Reach],
@@ -137,9 +137,9 @@ def _parts_of(
         if first is None:
             beyond.append(partition.reach())
             return []
-        first, end = max(first, wanted.first_offset), min(end, wanted.end_offset)
-        if wanted.first_timestamp is not None and first < end:
-            young = partition.offset_of(wanted.first_timestamp, first)
+        first, end = max(first, selected.first_offset), min(end, selected.end_offset)
+        if selected.first_timestamp is not None and first < end:
+            young = partition.offset_of(selected.first_timestamp, first)
             first = end if young is None else max(first, young)
         if first >= end:
             return []
@@ -167,7 +167,7 @@ class OpenPartition:
     def seeker(self, k: int) -> Seeker:
         """Look-ups in a segment; of one in a bucket whose end another has, in what comes before."""
         if k not in self._seekers:
-            segment = self.at_hand(k)
+            segment = self.with_manifest(k)
             source = self.opened.enter_context(OpenFile(segment.file))
             seeker = Seeker(Log(source, self.verify, PAGE), segment)
             if segment.remote is not None and segment.remote.end is not None:
@@ -176,10 +176,10 @@ class OpenPartition:
             self._seekers[k] = seeker
         return self._seekers[k]
 
-    def at_hand(self, k: int) -> Segment:
+    def with_manifest(self, k: int) -> Segment:
         """A segment with all that is known of it; Undecided where the names of a bucket do not tell the log."""
         if self.segments[k].remote is not None:
-            self.segments[k] = remote.at_hand(self.segments[k], self.following(k))
+            self.segments[k] = remote.with_manifest(self.segments[k], self.following(k))
         return self.segments[k]
 
     def following(self, k: int) -> int | None:
@@ -308,7 +308,7 @@ class OpenPartition:
 
     def _open_after(self, k: int) -> dict[int, int] | None:
         """Where the transactions begin that are open after a segment; None where no snapshot tells."""
-        segment = self.at_hand(k)
+        segment = self.with_manifest(k)
         if segment.remote is not None:
             return open_after_remote(segment) if segment.remote.end is None else None
         if k + 1 == len(self.segments):
@@ -316,7 +316,7 @@ class OpenPartition:
         return open_before(self.segments[k + 1], self.segments[0].base_offset or 0, self._batch_at)
 
     def _aborted_in(self, k: int) -> list[Aborted] | None:
-        segment, end = self.at_hand(k), self.following(k)
+        segment, end = self.with_manifest(k), self.following(k)
         if segment.remote is not None:
             return aborted_in_remote(segment, END if end is None else end)
         return aborted_in(segment, end or 0, self.segments[0].base_offset or 0, self._batch_at)
@@ -369,7 +369,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
     """
     guard = part.guard
     if guard is None:
-        return parts_at_hand(part, verify, max_bytes) if is_named(part.segment) else [part]
+        return parts_with_manifest(part, verify, max_bytes) if is_named(part.segment) else [part]
     try:
         now = part.segment._replace(file=part.segment.file.as_it_is_now())
         with OpenFile(now.file) as source:
@@ -381,8 +381,8 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
         lost = Lost(str(error))
     report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
     file = part.segment.file
-    of_its_size_now = part.segment if part.segment.remote else part.segment._replace(file=file.beside(file.basename))
-    partition = OpenPartition([of_its_size_now], verify)
+    current = part.segment if part.segment.remote else part.segment._replace(file=file.beside(file.basename))
+    partition = OpenPartition([current], verify)
     try:
         with partition.opened:
             found = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
@@ -396,12 +396,12 @@ def is_named(segment: Segment) -> bool:
     return segment.remote is not None and segment.remote.manifest is None
 
 
-def parts_at_hand(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
+def parts_with_manifest(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
     """What a segment in a bucket has of the offsets that its name gives it; or other segments, where its manifest disagrees."""
     try:
-        segments = [remote.at_hand(part.segment, part.following)]
+        segments = [remote.with_manifest(part.segment, part.following)]
     except remote.Undecided:
-        segments = remote.anew([part.segment])
+        segments = remote.replan([part.segment])
     first = max(part.first_offset, part.segment.base_offset or 0)
     end = part.end_offset if part.following is None else min(part.end_offset, part.following)
     partition = OpenPartition(segments, verify)

@@ -378,7 +378,7 @@ def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segm
     return Segment(file, manifest.topic, manifest.partition, manifest.first, remote)
 
 
-def at_hand(segment: Segment, following: int | None) -> Segment:
+def with_manifest(segment: Segment, following: int | None) -> Segment:
     """The segment with its manifest; Undecided where the manifest says something else than the names."""
     remote = segment.remote
     if remote is None or remote.manifest is not None:
@@ -390,7 +390,7 @@ def at_hand(segment: Segment, following: int | None) -> Segment:
     return decided(copy, manifest, remote)
 
 
-def anew(log: Sequence[Segment]) -> list[Segment]:
+def replan(log: Sequence[Segment]) -> list[Segment]:
     """The log of a partition, some of whose segments are in a bucket, as all manifests there tell."""
     its, local = log[0].remote, [segment for segment in log if segment.remote is None]
     if its is None:

@@ -153,7 +153,7 @@ def beside(segment: Segment, suffix: str) -> bytes:
     return tier.small_file(segment.file.beside(stem + suffix))
 
 
-def beside_folder(segment: Segment, name: str) -> bytes:
+def log_dir_file(segment: Segment, name: str) -> bytes:
     """A file beside the segment's folder; empty where there is none."""
     folder = segment.file.folder
     return tier.small_file(segment.file._replace(path=folder).beside(name))

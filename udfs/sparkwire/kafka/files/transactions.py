@@ -109,9 +109,9 @@ class Tracker:
                 if marker == DATA:
                     self._opened.setdefault(producer, first)
                 elif marker in (ABORT, _COMMIT):
-                    begun = self._opened.pop(producer, None)
-                    if marker == ABORT and begun is not None:
-                        self._aborted.append(Aborted(producer, begun, last))
+                    first_offset = self._opened.pop(producer, None)
+                    if marker == ABORT and first_offset is not None:
+                        self._aborted.append(Aborted(producer, first_offset, last))
             position = block.stop
         return position
 

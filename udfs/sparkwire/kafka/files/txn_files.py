@@ -103,13 +103,13 @@ def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int
     fields = producers.fields
     ids, last = fields["producer_id"], fields["last_offset"]
     found = _opened(producers)
-    begun = all(
+    started = all(
         first < log_start or batch_at(first) == LoggedBatch(producer, first, DATA) for producer, first in found.items()
     )
     newest = [k for k in np.argsort(last)[::-1][:_NEWEST].tolist() if last[k] >= log_start]
     known = [batch_at(int(last[k])) for k in newest]
     written = [one is not None and one.producer_id == ids[k] for one, k in zip(known, newest, strict=True)]
-    return found if begun and written and all(written) else None
+    return found if started and written and all(written) else None
 
 
 def open_after_remote(segment: Segment) -> dict[int, int] | None:

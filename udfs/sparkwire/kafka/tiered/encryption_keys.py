@@ -85,14 +85,14 @@ def _private_key(path: str, key_id: str) -> Any:
         )
     pem = str(known[key_id])
     place = pem if pem.startswith("/") or "://" in pem else "".join((*path.rpartition("/")[:2], pem))
-    refused = ValueError(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
+    failure = ValueError(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
     content = _content(place, f"encryptionKeys {path} names for the key {key_id} the PEM file {place}")
     try:
         key = RSA.import_key(content)
     except (ValueError, TypeError, IndexError) as error:
-        raise refused from error
+        raise failure from error
     if not key.has_private():
-        raise refused
+        raise failure
     return key
 
 

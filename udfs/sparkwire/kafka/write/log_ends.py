@@ -81,7 +81,7 @@ class LogEnds:
         if write.overwrite and write.topic is not None and write.partition is not None:
             return [] if staged else [f"{write.topic}-{write.partition}"]
         if write.overwrite:
-            self._refuse_left_out(staged)
+            self._reject_left_out(staged)
         return []
 
     def _target(self, name: str) -> str:
@@ -91,7 +91,7 @@ class LogEnds:
         topic = self._write.topic if self._write.topic is not None and len(topics) == 1 else topic
         return f"{topic}-{partition}"
 
-    def _refuse_left_out(self, staged: Collection[str]) -> None:
+    def _reject_left_out(self, staged: Collection[str]) -> None:
         """ValueError where a partition in this directory was read, and has no row left: it may be that all are to go."""
         for name, some in self._source.items():
             if name not in staged and self._is_in_place(name, some) and has_records(some):

@@ -30,7 +30,7 @@ from sparkwire.kafka.layout import BATCH_SIZE, OFFSET_INDEX, TIME_INDEX
 from sparkwire.kafka.leader_epochs import entries_of
 from sparkwire.kafka.producer_snapshot import Producers
 from sparkwire.kafka.txn_index import TXN_INDEX
-from sparkwire.kafka.write.segment_scan import INDEX_INTERVAL, Scan, indexes_refuse, overflows, scan
+from sparkwire.kafka.write.segment_scan import INDEX_INTERVAL, Scan, has_bad_indexes, overflows, scan
 from sparkwire.kafka.write.write_log import EPOCHS, METADATA
 from sparkwire.kafka.write.write_options import is_topic
 
@@ -289,7 +289,7 @@ class PartitionLoader:
 
     def _refuses(self, log: str, base: int, interval: int) -> bool:
         with OpenFile(self._file(log)) as source:
-            return indexes_refuse(source, base, interval)
+            return has_bad_indexes(source, base, interval)
 
     def _indexes(self, log: str, found: Scan) -> Generator[Finding, None, bool]:
         """What is wrong with the indexes of a segment; whether they are built anew before anything else."""

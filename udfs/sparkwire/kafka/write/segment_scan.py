@@ -128,7 +128,7 @@ def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
     return framed, False
 
 
-def indexes_refuse(source: OpenFile, base: int, interval: int) -> bool:
+def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
     """Whether offsets go back so that no index of the segment can be built."""
     indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
     latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0

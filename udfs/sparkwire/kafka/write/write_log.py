@@ -61,11 +61,11 @@ class PartitionEnd(NamedTuple):
 def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
     """Begin a job, before any task runs; ValueError where a broker is running on the directory, and as `jobs.begin`."""
     folder = Folder(write.path)
-    _refuse_broker(write, folder)
+    _reject_broker(write, folder)
     jobs.begin(folder, job, ".log", write.overwrite, owner)
 
 
-def _refuse_broker(write: LogWrite, folder: Folder) -> None:
+def _reject_broker(write: LogWrite, folder: Folder) -> None:
     if is_locked(folder):
         raise ValueError(
             f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
@@ -177,7 +177,7 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
     ends = LogEnds(write, folder)
 
     def changes() -> list[Change]:
-        _refuse_broker(write, folder)
+        _reject_broker(write, folder)
         staging = Staging(folder, job, "ends")
         without_rows = ends.asked(partitions)
         for name in without_rows:

@@ -103,43 +103,43 @@ _RANGES: Final = (
 
 def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
     """ValueError for the first row that cannot be written."""
-    _refuse_first(rows, rows.column("topic").is_null(), "topic is NULL")
+    _reject_first(rows, rows.column("topic").is_null(), "topic is NULL")
     for name, least, most in _RANGES:
         numbers = rows.column(name)
         if numbers.null_count:
-            _refuse_first(rows, numbers.is_null(), f"{name} is NULL")
+            _reject_first(rows, numbers.is_null(), f"{name} is NULL")
         found = pc.min_max(numbers)
         if rows.num_rows and (found["min"].as_py() < least or found["max"].as_py() > most):
             wrong = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
-            _refuse_first(rows, wrong, f"{name} has to be from {least} to {most}")
+            _reject_first(rows, wrong, f"{name} has to be from {least} to {most}")
     for name in ("timestamp", "timestamp_ms"):
         if name in given:
             is_mark = pc.and_(given[name].is_valid(), pc.equal(rows.column("timestamp"), NO_TIMESTAMP))
-            _refuse_first(
+            _reject_first(
                 rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, Kafka's mark for none: give NULL for none"
             )
     headers = rows.column("headers")
     if headers.flatten().flatten()[0].null_count:
         keys = ((k, some.values.flatten()[0]) for k, some in enumerate(headers) if some.is_valid)
-        refuse_row(rows, next(k for k, some in keys if some.null_count), "a header without a key")
+        reject_row(rows, next(k for k, some in keys if some.null_count), "a header without a key")
     if "timestamp_type" in given:
         types = given["timestamp_type"].cast(pa.string())
         unknown = pc.and_(types.is_valid(), pc.invert(pc.is_in(types, pa.array(TIMESTAMP_TYPES))))
-        _refuse_first(rows, unknown, f"timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}")
+        _reject_first(rows, unknown, f"timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}")
     if "error" in given:
-        _refuse_first(rows, given["error"].is_valid(), "a row with an error is no record: leave it out")
+        _reject_first(rows, given["error"].is_valid(), "a row with an error is no record: leave it out")
     if "is_control" in given:
-        _refuse_first(
+        _reject_first(
             rows, given["is_control"].fill_null(False), "a control record, which only a broker writes: leave it out"
         )
     if HIDDEN in given:
-        _refuse_first(
+        _reject_first(
             rows,
             given[HIDDEN].is_valid(),
             f"{HIDDEN} says that its transaction, or one before it, is not committed: read with isolationLevel => read_committed",
         )
     elif "is_transactional" in given and not write.committed:
-        _refuse_first(
+        _reject_first(
             rows,
             given["is_transactional"].fill_null(False),
             "it is part of a transaction, which may be aborted or open: end open ones, and read the log with isolationLevel => "
@@ -147,13 +147,13 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
         )
 
 
-def _refuse_first(rows: pa.RecordBatch, wrong: pa.Array, what: str) -> None:
+def _reject_first(rows: pa.RecordBatch, wrong: pa.Array, what: str) -> None:
     marks = bools_of(wrong.fill_null(False))
     if marks.any():
-        refuse_row(rows, int(marks.argmax()), what)
+        reject_row(rows, int(marks.argmax()), what)
 
 
-def refuse_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
+def reject_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
     topic, partition, offset = (rows.column(name)[at].as_py() for name in ("topic", "partition", "offset"))
     raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
 
@@ -166,7 +166,7 @@ def by_partition(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatc
     for topic in topics.dictionary.to_pylist():
         if not is_topic(topic):
             at = int(pc.index(rows.column("topic"), topic).as_py())
-            refuse_row(
+            reject_row(
                 rows, at, "Kafka takes as a topic's name up to 249 letters, digits, dots, underscores and hyphens"
             )
     codes = np.stack([np.asarray(topics.indices).astype(np.int64), np.asarray(rows.column("partition"))])
