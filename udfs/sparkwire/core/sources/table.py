@@ -28,8 +28,8 @@ CHOICES: Final = (
         "columns",
         options.text,
         "",
-        "a comma list, in any order; `.schema(…)` does the same. What is not asked for is not decoded; Spark does not tell a "
-        "Python source which columns a query uses, so say it",
+        "a comma-separated list, in any order; you can also use `.schema(…)`. Other columns are not decoded. List the columns "
+        "that you use: Spark does not report them to a Python source",
     ),
     Option(
         "mode",
@@ -46,7 +46,12 @@ TASKS: Final = (
         "what one task reads; small files share tasks. Where headers are enough, a task spans eight times that [bytes]",
     ),
     Option("maxBytesPerTrigger", options.size, None, "streaming, Spark 4.2 on: about what one batch reads [bytes]"),
-    Option("failOnDataLoss", options.boolean, True, "streaming: whether it fails where what it has to read is gone"),
+    Option(
+        "failOnDataLoss",
+        options.boolean,
+        True,
+        "streaming: whether the query fails if data that it has to read no longer exists",
+    ),
 )
 
 _TRIED: Final = 20

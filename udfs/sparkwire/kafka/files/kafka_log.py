@@ -56,18 +56,21 @@ OPTIONS: Final = (
         None,
         "from the first record that is not older, as Kafka looks offsets up: milliseconds, or ISO text with a time zone",
     ),
-    Option("endingTimestamp", options.instant, None, "up to the first record that is not older, exclusive; the same"),
+    Option(
+        "endingTimestamp",
+        options.instant,
+        None,
+        "up to the first record that is not older, exclusive; written like `startingTimestamp`",
+    ),
     Option(
         "isolationLevel",
         options.choice(UNCOMMITTED, COMMITTED),
         UNCOMMITTED,
         "`read_committed`: without aborted transactions, and nothing from the first open one on",
     ),
-    Option(
-        "key", options.content, None, "only records with this key: text, or bytes as `0x…`; rows of corruption stay"
-    ),
-    Option("keyPrefix", options.content, None, "only records whose key begins so; the same"),
-    Option("valueContains", options.content, None, "only records whose value holds this; the same"),
+    Option("key", options.content, None, "only records with this key: text, or bytes as `0x…`; rows with `error` stay"),
+    Option("keyPrefix", options.content, None, "only records whose key begins with this: text, or bytes as `0x…`"),
+    Option("valueContains", options.content, None, "only records whose value contains this: text, or bytes as `0x…`"),
     Option(
         "replicas",
         options.choice(FAIL, LONGEST, ALL),
