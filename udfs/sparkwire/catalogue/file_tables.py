@@ -1,7 +1,7 @@
 """Read a file, a directory or a bucket as an Arrow table, without Spark.
 
-`read` gives the rows of the data sources, with their columns and options. `table_of` also reads the other files of a broker
-(indexes, producer snapshots, leader epochs) and JSON lines of DataHub or Debezium, for ``python -m sparkwire dump``.
+`read` returns the rows of the data sources. `table_of` is for ``python -m sparkwire dump``: it also reads
+the other files of a broker (indexes, producer snapshots, leader epochs) and JSON lines of DataHub or Debezium.
 """
 
 from __future__ import annotations
