@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "avro.md").read_text("utf-8")
 
 def test_from_a_topic_to_tables(spark: SparkSession) -> None:
     """Every block of Python up to the wire formats, in order."""
-    blocks = re.findall("```python\n(.*?)```", PAGE.partition("## What stands before the data")[0], re.DOTALL)
+    blocks = re.findall("```python\n(.*?)```", PAGE.partition("## Wire format headers")[0], re.DOTALL)
     assert len(blocks) == 4
     disk = sparkwire.samples() / "kafka" / "registry"
     with serving() as server:

@@ -63,7 +63,7 @@ class WriteConflictError(SparkwireError, ValueError):
 
 
 class UnfinishedWriteError(SparkwireError, ValueError):
-    """A write could neither be completed nor undone. No data are lost; `python -m sparkwire recover` completes it."""
+    """A write could neither be completed nor undone. No data are lost; `python -m sparkwire recover PATH` completes it."""
 
 
 # -- schemas

@@ -84,8 +84,8 @@ def _python(schema: str, function: Function, environment: dict[str, str]) -> str
         f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {_text(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
         f"ENVIRONMENT ({given})\n"
         "AS $$\n"
-        "from sparkwire.spark.unity import answers\n\n\n"
-        f"def handler(batches):\n    yield from answers({function.name!r}, batches)\n"
+        "from sparkwire.spark.unity import results\n\n\n"
+        f"def handler(batches):\n    yield from results({function.name!r}, batches)\n"
         "$$"
     )
 
