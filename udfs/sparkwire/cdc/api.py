@@ -211,7 +211,7 @@ def merge(
     ValueError
         where the key is not known, or the target has not the columns of a merged table, another key, or a column of a type that
         cannot be widened: one sentence.
-    sparkwire.errors.WriteConflictError, RuntimeError
+    sparkwire.errors.WriteConflictError
         where somebody else writes to the directory, or to the table.
 
     Examples

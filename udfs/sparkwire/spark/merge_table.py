@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
+from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import BatchFacts, literal
@@ -149,7 +150,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
             rows.unpersist()
     except PySparkException as error:
         if _CONFLICT.search(str(error)):
-            raise RuntimeError(
+            raise WriteConflictError(
                 f"somebody else writes to {target.name}: a table has one merge at a time; this one may be begun again"
             ) from error
         raise
