@@ -161,6 +161,8 @@ def test_a_broker_does_what_check_says(spark: SparkSession, tmp_path: Path, kafk
     with running(tmp_path, kafka, killed=True) as broker:
         create(broker, "restored")
         create(broker, "other", 1)
+        # The broker makes this file empty, and writes the epoch when it leads the partition.
+        wait_for(lambda: (broker.directory / "other-0" / "leader-epoch-checkpoint").stat().st_size > 0)
     df = rows(spark, 0).drop("timestamp_type", "partition_leader_epoch")
     sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
     folder = broker.directory / "restored-0"
