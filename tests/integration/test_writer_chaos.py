@@ -20,7 +20,7 @@ from tests.support.writer_chaos import FORMATS, PARTITIONS, TOPIC, Versions, Wri
 
 __all__ = ["quick_path"]
 
-SEEDS, STEPS = 5, 60
+SEEDS, STEPS = 5, 67
 BROKERS_STEPS = 50
 _HAPPENS = (
     "killed",
