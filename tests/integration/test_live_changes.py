@@ -23,18 +23,11 @@ from tests.integration.capture import captured
 from tests.integration.live_scenario import ALTER, COLUMNS, NEW, TABLE, Scenario, in_order, truth
 from tests.integration.live_target import MOMENTS, Target, targets
 
-KILLS = [
-    "in a batch",
-    "in a batch",
-    "while it writes",
-    "while it writes",
-    "after a batch",
-]  # of each target, in some order
-ALTERED, TRUNCATED, ENGINE_KILLED = (
-    4,
-    8,
-    (2, 5, 7, 10, 13),
-)  # after that many kills; each target has one left when it is altered
+KILLS = ("in a batch", "in a batch", "while it writes", "while it writes", "after a batch")
+"""moments at which the process of each target is killed, in some order"""
+# After so many kills; each target has one left when the table is altered.
+ALTERED, TRUNCATED = 4, 8
+ENGINE_KILLED = (2, 5, 7, 10, 13)
 STEPS = 12  # of the scenario after each kill
 TOPIC = "live.shop.orders"
 LAST = "this is the last change"

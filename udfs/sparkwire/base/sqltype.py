@@ -1,4 +1,4 @@
-"""SQL type names and the Arrow types that Spark exchanges for them, both ways."""
+"""SQL type names and the Arrow types that Spark exchanges for them, both ways; and texts as SQL writes them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 }
 _NAMES = {arrow: sql for sql, arrow in _PRIMITIVES.items()} | {pa.large_binary(): "BINARY", pa.large_string(): "STRING"}
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|[<>,])")
+
+
+def sql_string(text: str) -> str:
+    """A text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def arrow_type(sql: str) -> pa.DataType:

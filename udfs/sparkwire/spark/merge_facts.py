@@ -8,6 +8,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 
+from sparkwire.base.sqltype import sql_string
 from sparkwire.spark.current import lacks_values
 
 
@@ -51,10 +52,10 @@ def literal(value: Any, type: DataType) -> str:
     """A value as SQL writes it."""
     if isinstance(type, StructType):
         parts = ", ".join(
-            f"'{field.name}', {literal(part, field.dataType)}" for field, part in zip(type, value, strict=True)
+            f"{sql_string(field.name)}, {literal(part, field.dataType)}"
+            for field, part in zip(type, value, strict=True)
         )
         return f"named_struct({parts})"
     if value is None:
         return f"CAST(NULL AS {type.simpleString()})"
-    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"CAST('{text}' AS {type.simpleString()})"
+    return f"CAST({sql_string(str(value))} AS {type.simpleString()})"

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
+from sparkwire.base.sqltype import sql_string
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
@@ -86,8 +87,7 @@ class TableTarget(NamedTuple):
 
     def note_source(self, spark: SparkSession, name: str | None) -> None:
         if name is not None:
-            text = name.replace("'", "\\'")
-            spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_SOURCE}' = '{text}')")
+            spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_SOURCE}' = {sql_string(name)})")
 
     def agree(self, spark: SparkSession, schema: StructType, keys: Sequence[str]) -> StructType:
         """Create the table, or give it the columns that it has not yet; its schema then."""

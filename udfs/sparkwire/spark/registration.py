@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kernels.cache import COMPILING, announcement, is_cold
 from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
@@ -94,14 +95,9 @@ def _described() -> str:
     """The query whose rows are the catalogue's: one literal, which Spark reads five times faster than hundreds in VALUES."""
     rows = [{column: getattr(function, column) or None for column in _DESCRIBED} for function in FUNCTIONS.values()]
     type = f"ARRAY<STRUCT<{', '.join(f'{column} STRING' for column in _DESCRIBED)}>>"
-    return f"SELECT inline(from_json({_literal(json.dumps(rows, ensure_ascii=False))}, '{type}'))"
+    return f"SELECT inline(from_json({sql_string(json.dumps(rows, ensure_ascii=False))}, '{type}'))"
 
 
 def _view(spark: SparkSession, name: str, query: str) -> None:
     # A query, not createDataFrame: no job, no Python worker, the same text on classic and on Connect.
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}")
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

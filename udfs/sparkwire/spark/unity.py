@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
@@ -78,10 +79,10 @@ def _fields(struct: Function) -> list[str]:
 
 
 def _python(schema: str, function: Function, environment: dict[str, str]) -> str:
-    given = ", ".join(f"{key} = {_text(value)}" for key, value in environment.items())
+    given = ", ".join(f"{key} = {sql_string(value)}" for key, value in environment.items())
     return (
         f"{_head(schema, function)}\n"
-        f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {_text(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
+        f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {sql_string(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
         f"ENVIRONMENT ({given})\n"
         "AS $$\n"
         "from sparkwire.spark.unity import results\n\n\n"
@@ -95,7 +96,7 @@ def _sql(schema: str, function: Function, struct: Function) -> str:
     [argument] = struct.arguments
     return (
         f"{_head(schema, function)}\n"
-        f"LANGUAGE SQL\nDETERMINISTIC\nCOMMENT {_text(function.doc)}\n"
+        f"LANGUAGE SQL\nDETERMINISTIC\nCOMMENT {sql_string(function.doc)}\n"
         f"RETURN {schema}.{struct.name}({argument.name}).`{field}`"
     )
 
@@ -113,12 +114,7 @@ def _argument(argument: Argument) -> str:
 def _literal(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "NULL" if value is None else str(value).upper()
-    return _text(value) if isinstance(value, str) else str(value)
-
-
-def _text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return sql_string(value) if isinstance(value, str) else str(value)
 
 
 def publish(spark: SparkSession, schema: str, wheel: str, environment_version: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from sparkwire.base.sqltype import sql_string
+
 
 class TableColumn(NamedTuple):
     """A column of a table."""
@@ -27,11 +29,7 @@ class ClusterTable(NamedTuple):
 
     def ddl(self) -> str:
         """The columns as Spark declares them, with comments."""
-        return ", ".join(f"{column.name} {column.type} COMMENT {_literal(column.doc)}" for column in self.columns)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return ", ".join(f"{column.name} {column.type} COMMENT {sql_string(column.doc)}" for column in self.columns)
 
 
 def _table(doc: str, *columns: tuple[str, str, str]) -> ClusterTable:
