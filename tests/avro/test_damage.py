@@ -15,7 +15,7 @@ from sparkwire.avro import arrow_columns
 from sparkwire.avro import json_program as json_columns
 from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.schema import parse
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.column import spans_of
 from tests.support.child import run_python
 from tests.support.guard import guarded_column

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import Decoded, decode, plan
 from sparkwire.avro.schema import parse
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
 from tests.support.oracles import avro as oracle
 

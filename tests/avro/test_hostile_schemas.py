@@ -15,7 +15,7 @@ from sparkwire.avro.json_program import json_program
 from sparkwire.avro.schema import MOST_LEVELS, parse, text_of
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_values import typed
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.column import spans_of
 from sparkwire.errors import SchemaError
 

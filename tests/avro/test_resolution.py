@@ -11,7 +11,7 @@ import pytest
 
 from sparkwire.avro.arrow_columns import plan
 from sparkwire.avro.schema import parse
-from sparkwire.base.errors import BAD_FIELD, OK
+from sparkwire.base.error_codes import BAD_FIELD, OK
 from tests.avro.test_decode import read, values
 from tests.support.oracles import avro as oracle
 

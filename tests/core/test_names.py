@@ -59,8 +59,8 @@ def test_there_is_no_other_attribute() -> None:
         sparkwire.kafkaa  # noqa: B018
 
 
-SAME_IN_EVERY_WING = {"__init__", "api", "errors", "explain", "functions", "layout"}
-"""modules that a newcomer finds in each format's folder; `errors`: codes in the base, exceptions at the top"""
+SAME_IN_EVERY_WING = {"__init__", "api", "explain", "functions", "layout"}
+"""modules that a newcomer finds in each format's folder"""
 
 
 def test_one_name_is_one_thing() -> None:

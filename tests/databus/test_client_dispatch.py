@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import sparkwire
-from sparkwire.base.errors import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
+from sparkwire.base.error_codes import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
 from sparkwire.databus.client.data_event import DataEvent

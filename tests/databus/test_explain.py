@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
 from tests.support.arrow import ask
 from tests.support.databus_damage import damaged_rows, golden_rows, mutants

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from sparkwire import FUNCTIONS
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import FORMATS
 from sparkwire.core.function import Format
 from tests.support import ROOT

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
 from sparkwire.core.dump import DECOMPRESSED, MOST_LINES
 from sparkwire.kafka import explain

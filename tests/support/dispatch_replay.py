@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from sparkwire.base.errors import BAD_MAGIC, OK, TRUNCATED
+from sparkwire.base.error_codes import BAD_MAGIC, OK, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, ReadResponse, split
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration

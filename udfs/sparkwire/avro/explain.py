@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from sparkwire.avro.payloads import GLUE_ZLIB
-from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import LONGEST_TEXT, Dump, Line
 

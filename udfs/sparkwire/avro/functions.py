@@ -11,7 +11,7 @@ import pyarrow as pa
 from sparkwire.avro.column_machine import SchemaProgram
 from sparkwire.avro.json_program import json_program, to_json
 from sparkwire.avro.schema import parse
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
 from sparkwire.core.function import Format, Function
 from sparkwire.errors import SchemaError

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparkwire.avro.schema import Schema
-from sparkwire.base.errors import BAD_FIELD, BAD_JSON, ERRORS
+from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS
 
 _INTEGERS: Final = {"int": 31, "long": 63}
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")

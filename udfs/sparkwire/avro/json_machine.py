@@ -15,7 +15,7 @@ from sparkwire.avro.column_machine import NO_ROOM, SchemaProgram
 from sparkwire.avro.logical_text import LOGICAL_SLACK, write_duration, write_scaled, write_uuid
 from sparkwire.avro.ops import J_LAST_VARINT, STEP
 from sparkwire.avro.readers import LONGEST, MOST_EMPTY_ITEMS, decimal_words, fits_digits, read_varint
-from sparkwire.base.errors import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
+from sparkwire.base.error_codes import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i32, i64, int64, kernel, store_u8, u8
 from sparkwire.kernels.base64 import write_base64
 from sparkwire.kernels.json_text import write_java_text

@@ -20,7 +20,7 @@ from sparkwire.avro.column_machine import STACK, SchemaProgram
 from sparkwire.avro.json_machine import TEXT_SLACK, run_json
 from sparkwire.avro.readers import DIGITS, MOST_EMPTY_ITEMS
 from sparkwire.avro.schema import Schema
-from sparkwire.base.errors import OK, TOO_LARGE
+from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import Spans, bitmap, empty
 from sparkwire.errors import SchemaError
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparkwire.base.errors import BAD_FIELD, TRUNCATED
+from sparkwire.base.error_codes import BAD_FIELD, TRUNCATED
 from sparkwire.kernels import Bytes, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 
 LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import Schema, parse
-from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.errors import SchemaError
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"

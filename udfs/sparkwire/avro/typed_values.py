@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.to_avro import encode
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sparkwire.avro import explain as avro
 from sparkwire.avro.payloads import ids_as_text
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.dump import Dump, Line

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.avro.typed_rows import RowsReader
-from sparkwire.base.errors import ERRORS, MISSING_FIELD
+from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
 from sparkwire.cdc.change_columns import DELETE, UPSERT
 from sparkwire.core.column import bools_of

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS, MISSING_FIELD
+from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
 from sparkwire.cdc.change_columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.core.coerce import coerce, fits, plain_type
 from sparkwire.core.column import INT32_MAX, plain_value

@@ -12,7 +12,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.base.sqltype import sql_name
 
 # Arrow has views from 16 on.

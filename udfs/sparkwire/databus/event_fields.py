@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, OK, TRUNCATED
+from sparkwire.base.error_codes import ERRORS, OK, TRUNCATED
 from sparkwire.base.wire import described
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import build, empty, from_codes, gather, primitive, timestamps

@@ -6,7 +6,7 @@ field is read only after its own bytes have been proved to lie inside the row.
 
 from __future__ import annotations
 
-from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.databus import layout
 from sparkwire.kernels import Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
 

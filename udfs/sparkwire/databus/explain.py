@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparkwire.base.errors import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.base.error_codes import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.base.wire import Field, Layout, described
 from sparkwire.core.dump import Dump, Line
 from sparkwire.databus import event_fields, event_kernels, layout

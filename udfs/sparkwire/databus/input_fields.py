@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.core.column import Spans, bools_of, plain_value, spans_of, to_codes
 from sparkwire.kernels import Bools, Ints
 

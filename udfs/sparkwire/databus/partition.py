@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.core.column import empty, primitive
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import Offsets, binary_of, empty, rooms
 from sparkwire.databus import event_kernels, layout, parts
 from sparkwire.databus.attributes import find_opcodes, key_kinds

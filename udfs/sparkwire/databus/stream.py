@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, primitive
 from sparkwire.databus import event_kernels, layout

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.core.column import Spans, from_codes, primitive
 from sparkwire.core.json_columns import NULL, object_of, string_of_spans
 from sparkwire.databus import layout

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.core.column import binary_of, plain_value, strings
 from sparkwire.core.json_columns import NULL, array_of, item_offsets, joined, object_of, string_of
 from sparkwire.core.json_values import Ranges, documents, last_places, numbered

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS
+from sparkwire.base.error_codes import ERRORS
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps

@@ -20,7 +20,7 @@ from sparkwire.avro.json_program import json_program, to_json
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas
-from sparkwire.base.errors import BAD_FIELD, ERRORS, OK
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK
 from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.errors import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
+from sparkwire.base.error_codes import CRC_MISMATCH, ERRORS, OK, UNKNOWN_CODEC
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import Binary, binary_of, from_codes, lists, primitive
 from sparkwire.kafka.batch_headers import BatchHeaders, Nullable, header_block

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import BAD_RECORD, OK, UNKNOWN_CODEC
+from sparkwire.base.error_codes import BAD_RECORD, OK, UNKNOWN_CODEC
 from sparkwire.core.column import arrays
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
 from sparkwire.kafka.codecs import READABLE

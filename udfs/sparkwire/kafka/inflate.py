@@ -17,7 +17,7 @@ from typing import NamedTuple
 import cramjam
 import numpy as np
 
-from sparkwire.base.errors import DECOMPRESS_FAILED, OK, TOO_LARGE
+from sparkwire.base.error_codes import DECOMPRESS_FAILED, OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Binary, empty, part
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock
 from sparkwire.kafka.codecs import BY_ID, BY_NAME

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import BAD_MAGIC, OK
+from sparkwire.base.error_codes import BAD_MAGIC, OK
 from sparkwire.core.column import binary_of, empty, primitive, struct
 from sparkwire.kafka.framing import EntrySums, crc_ok, entry_end, entry_sums, find_entry, frame_error
 from sparkwire.kafka.layout import BATCH, ENTRY, MAGIC

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import BAD_RECORD, OK
+from sparkwire.base.error_codes import BAD_RECORD, OK
 from sparkwire.core.column import Binary, arrays, part
 from sparkwire.kafka import layout
 from sparkwire.kafka.batch_headers import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import BAD_RECORD, OK
+from sparkwire.base.error_codes import BAD_RECORD, OK
 from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
 from sparkwire.kafka.parse_messages import NO_CODE, append_row
 from sparkwire.kafka.record_columns import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkwire.base.errors import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
+from sparkwire.base.error_codes import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
 from sparkwire.kafka import record_columns
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkwire.base.errors import DECOMPRESS_FAILED, OK, UNKNOWN_CODEC
+from sparkwire.base.error_codes import DECOMPRESS_FAILED, OK, UNKNOWN_CODEC
 from sparkwire.core.column import arrays, empty, part
 from sparkwire.kafka.batch_headers import HeaderBlock
 from sparkwire.kafka.codecs import CODECS, Plan

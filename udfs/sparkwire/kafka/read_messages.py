@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED, UNKNOWN_CODEC
+from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED, UNKNOWN_CODEC
 from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.layout import (
     CODEC_MASK,

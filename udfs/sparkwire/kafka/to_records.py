@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import refusal
+from sparkwire.base.error_codes import refusal
 from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
 from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_bytes import (

@@ -19,7 +19,7 @@ from sparkwire.avro.protobuf import compiled
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA
-from sparkwire.base.errors import BAD_FIELD, ERRORS
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.core.column_names import distinct_names
 from sparkwire.spark.frames import quoted, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken

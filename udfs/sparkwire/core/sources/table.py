@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, WRONG_FORMAT
+from sparkwire.base.error_codes import ERRORS, WRONG_FORMAT
 from sparkwire.core.sources import options
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import check_unfinished

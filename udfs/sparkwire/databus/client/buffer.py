@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import binary_of, empty
 from sparkwire.databus import event_kernels, layout, stream
 from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.databus.client.buffer import EventBuffer
 from sparkwire.databus.client.callbacks import Failure
 from sparkwire.databus.client.checkpoint import Checkpoint

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.databus.client.consumer import Consumer, Registration
 from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.page import Source, pages

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, WRONG_FORMAT
+from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import from_codes, gather, primitive
 from sparkwire.core.sources.loss import Lost, report_loss

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import OK, TRUNCATED
+from sparkwire.base.error_codes import OK, TRUNCATED
 from sparkwire.core.column import empty
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus import event_kernels

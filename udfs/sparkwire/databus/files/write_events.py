@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.column import binary_of
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import options

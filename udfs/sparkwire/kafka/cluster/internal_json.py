@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
+from sparkwire.base.error_codes import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
 from sparkwire.kafka.cluster import mirror_records
 from sparkwire.kafka.cluster.definitions import messages

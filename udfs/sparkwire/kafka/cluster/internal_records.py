@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK, TRUNCATED
+from sparkwire.base.error_codes import BAD_MAGIC, ERRORS, OK, TRUNCATED
 from sparkwire.core.builders import Column, columns_of, struct_type
 from sparkwire.core.column import Spans, empty, from_codes, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from sparkwire.base.errors import BAD_LENGTH, OK, TOO_LARGE, TRUNCATED
+from sparkwire.base.error_codes import BAD_LENGTH, OK, TOO_LARGE, TRUNCATED
 from sparkwire.kafka.cluster.definitions import DefinedField, Message
 
 MOST_COPIED: Final = 1 << 26
@@ -23,7 +23,7 @@ _FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int6
 
 
 class Wrong(Exception):
-    """What is wrong with a message, as a code of `base.errors`."""
+    """What is wrong with a message, as a code of `base.error_codes`."""
 
     def __init__(self, error: int) -> None:
         self.error = error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import BAD_MAGIC, TRUNCATED
+from sparkwire.base.error_codes import BAD_MAGIC, TRUNCATED
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 from sparkwire.kernels.varint import VARINT_BYTES, unsigned
 

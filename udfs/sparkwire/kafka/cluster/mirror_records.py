@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sparkwire.base.errors import BAD_MAGIC, ERRORS, OK
+from sparkwire.base.error_codes import BAD_MAGIC, ERRORS, OK
 from sparkwire.kafka.cluster.definitions import DefinedField, Message
 from sparkwire.kafka.cluster.message_reader import Cursor, MessageVersion
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import BAD_FIELD, OK
+from sparkwire.base.error_codes import BAD_FIELD, OK
 from sparkwire.core.builders import Column
 from sparkwire.core.column import from_codes
 from sparkwire.kafka.cluster.internal_records import InternalRecords, MessageReader, RecordKind, column_of

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment

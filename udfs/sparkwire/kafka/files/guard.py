@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.framing import frame_error
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, MESSAGE_ENTRY_0

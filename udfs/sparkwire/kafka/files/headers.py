@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import Binary, empty
 from sparkwire.kafka.batches import Batches, batches_of
 from sparkwire.kafka.files.decode import batch_decoder, check_joined, pieces

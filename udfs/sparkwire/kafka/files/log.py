@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import BAD_MAGIC, CRC_MISMATCH, OK
+from sparkwire.base.error_codes import BAD_MAGIC, CRC_MISMATCH, OK
 from sparkwire.core.column import arrays, part
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.framing import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.errors import ERRORS, WRONG_FORMAT
+from sparkwire.base.error_codes import ERRORS, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import primitive
 from sparkwire.kafka.batch_headers import BatchHeaders
 from sparkwire.kafka.files.log import Log

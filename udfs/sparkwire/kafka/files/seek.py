@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.kafka.files import tier
 from sparkwire.kafka.files.log import Block, Log
 from sparkwire.kafka.files.naming import Segment

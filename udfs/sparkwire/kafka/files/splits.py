@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.seek import FoundEntry, Seeker, entry_of
 

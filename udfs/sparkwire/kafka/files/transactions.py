@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.column import empty
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.seek import END, entry_numbers

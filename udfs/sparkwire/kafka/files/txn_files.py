@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import PAGE, beside
 from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkwire.base.errors import BAD_LENGTH, BAD_MAGIC, TRUNCATED
+from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, TRUNCATED
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files.log import SEARCHED
 from sparkwire.kafka.framing import FrameBlock

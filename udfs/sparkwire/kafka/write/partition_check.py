@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.errors import OK
+from sparkwire.base.error_codes import OK
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.staging import joined
 from sparkwire.core.sources.storage import File, OpenFile

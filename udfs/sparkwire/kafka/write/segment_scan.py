@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sparkwire.base.errors import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.files.log import Block, Log
 from sparkwire.kafka.layout import BATCH, ENTRY, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
