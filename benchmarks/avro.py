@@ -243,7 +243,7 @@ def registry_rows() -> list[Row]:
             return lambda: discarded(avro.rows(frame, "value", schemas, keep_payload=False))()
 
         def tables() -> None:
-            for name, table in avro.rows_by_type(frame, "value", registry).items():
+            for name, table in avro.rows_by_type(frame, "value", registry, keep_payload=False).items():
                 if name.startswith("Flat"):
                     discarded(table)()
 

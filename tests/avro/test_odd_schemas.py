@@ -417,7 +417,6 @@ def test_files_that_are_named_by_an_id(tmp_path: Path) -> None:
     for id in (1, 27):
         (tmp_path / f"{id}.avsc").write_text(json.dumps(record(field(f"f{id}", "int"), name=f"R{id}")))
     registry = Registry.of(tmp_path)
-    assert registry.wire_format == "confluent"
     reader = typed_rows.reader(registry.schemas([]))
     columns, errors = reader.rows(payloads.of_confluent(pa.array([b"\0\0\0\0\x1b\4", b"\0\0\0\0\1\6"])))
     assert errors.null_count == 2

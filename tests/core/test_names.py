@@ -10,6 +10,7 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -77,17 +78,33 @@ def test_one_name_is_one_thing() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_every_public_function_has_an_example() -> None:
+def public_functions() -> dict[str, Any]:
+    """What users call, by its name."""
     modules = [
         import_module(f"sparkwire{name}") for name in ("", ".avro", ".databus", ".datahub", ".debezium", ".kafka")
     ]
-    public = {
+    functions = {
         f"{module.__name__}.{name}": getattr(module, name)
         for module in modules
         for name in module.__all__
         if inspect.isfunction(getattr(module, name))
     }
     registry = import_module("sparkwire.avro").Registry
-    public |= {f"Registry.{name}": getattr(registry, name) for name in ("of", "http", "topic")}
+    return functions | {f"Registry.{name}": getattr(registry, name) for name in ("of", "http", "topic")}
+
+
+def test_every_public_function_has_an_example() -> None:
+    public = public_functions()
     assert len(public) > 20
     assert [name for name, function in public.items() if "Examples\n" not in (inspect.getdoc(function) or "")] == []
+
+
+def test_a_parameter_has_one_default() -> None:
+    """Whichever functions take it."""
+    defaults: dict[str, set[Any]] = {}
+    for function in public_functions().values():
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.default is not inspect.Parameter.empty:
+                defaults.setdefault(name, set()).add(parameter.default)
+    assert (defaults["wire_format"], defaults["keep_payload"]) == ({"confluent"}, {True})
+    assert {name: some for name, some in defaults.items() if len(some) > 1} == {}

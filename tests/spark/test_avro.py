@@ -95,11 +95,11 @@ def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str
     folder = write_folder(tmp_path, stream)
     events = [(k, event) for k, (event, _) in enumerate(decoded(stream))]
     df = spark.createDataFrame(events, "k INT, event BINARY")
-    found = avro.rows(df, "event", folder).orderBy("k").collect()
+    found = avro.rows(df, "event", folder, wire_format="databus").orderBy("k").collect()
     for row, (_, java) in zip(found, decoded(stream), strict=True):
         assert row._error_ is None
         assert {name: row[name] for name in java} == java
-    unknown = avro.rows(df, "event", schemas(stream)[:1]).groupBy("_error_").count().collect()
+    unknown = avro.rows(df, "event", schemas(stream)[:1], wire_format="databus").groupBy("_error_").count().collect()
     assert {row["_error_"] for row in unknown} == {None, "UNKNOWN_SCHEMA"}
 
 
@@ -147,18 +147,31 @@ def test_a_field_takes_the_place_of_the_payload_of_its_name(spark: SparkSession)
 MESSAGES = [b"\0\0\0\0\1\4", b"\0\0\0\0\2\4", b"\0\0\0\0\1"]
 
 
-@pytest.mark.parametrize("as_mapping", [True, False])
-def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, as_mapping: bool) -> None:
-    events = [event for _, event in golden_events("window_stream")]
-    values = events if as_mapping else MESSAGES
+KINDS = {"confluent": "messages with Confluent's prefix", "databus": "Databus events"}
+
+
+@pytest.mark.parametrize(("taken", "has"), [("confluent", "databus"), ("databus", "confluent")])
+def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, taken: str, has: str) -> None:
+    values = MESSAGES if has == "confluent" else [event for _, event in golden_events("window_stream")]
     df = spark.createDataFrame([(value,) for value in values], "value BINARY").coalesce(1)
-    given = dict(enumerate(schemas())) if as_mapping else schemas()
-    kinds = ["messages with Confluent's prefix", "Databus events"][:: 1 if as_mapping else -1]
-    with pytest.raises(
-        Exception,
-        match=f"rows has taken the column for {kinds[0]}, and it has {kinds[1]}: give (a Registry, or )?schemas as",
-    ):
-        avro.rows(df, "value", given).collect()
+    said = f"rows has taken the column for {KINDS[taken]}, and it has {KINDS[has]}: give wire_format='{has}'"
+    with pytest.raises(Exception, match=said):
+        avro.rows(df, "value", dict(enumerate(schemas())), wire_format=taken).collect()
+
+
+def test_what_holds_the_schemas_chooses_no_wire_format(spark: SparkSession, tmp_path: Path) -> None:
+    """The same events by a folder, a list and a mapping; and messages with ids by a folder of ids."""
+    df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
+    mapping = dict(enumerate(schemas()))
+    for given in (write_folder(tmp_path, "window_stream"), schemas(), mapping):
+        rows = avro.rows(df, "event", given, wire_format="databus")
+        assert {row._error_ for row in rows.collect()} == {None}
+    by_ids = tmp_path / "ids"
+    by_ids.mkdir()
+    (by_ids / "1.avsc").write_text('"int"')
+    messages = spark.createDataFrame([(MESSAGES[0],)], "m BINARY")
+    for some in (by_ids, {1: "int"}):
+        assert [tuple(row) for row in avro.rows(messages, "m", some).collect()] == [(MESSAGES[0], 2, None)]
 
 
 def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_rows(spark: SparkSession) -> None:
@@ -169,7 +182,7 @@ def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_ro
     ):
         avro.rows(df, "value", given).collect()
     assert {r._error_ for r in avro.rows(df.limit(20), "value", given).collect()} == {"BAD_MAGIC"}
-    assert {r._error_ for r in avro.rows(df.limit(20), "value", schemas()).collect()} != {None}
+    assert {r._error_ for r in avro.rows(df.limit(20), "value", schemas(), wire_format="databus").collect()} != {None}
     good = spark.createDataFrame([(b"\0\0\0\0\7\4",)] * 200, "value BINARY")
     assert {r._error_ for r in avro.rows(good, "value", given).collect()} == {"UNKNOWN_SCHEMA"}
 
@@ -195,7 +208,7 @@ def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> N
     registry = avro.rows(df, "value", Registry.of({1: schema}), keep_payload=False)
     assert registry.columns == ["N", "_ERROR_", *names[:4], "_schema_id__2", "_schema_id_", "_error__2"]
     tables = avro.rows_by_type(df, "value", {1: schema})
-    assert tables["R"].columns == ["N", "_ERROR_", *names]
+    assert tables["R"].columns == [*df.columns, *names]
     assert tables["UNKNOWN_SCHEMA"].columns == [*df.columns, "_schema_id_", "_error__2"]
     assert [row["_error__2"] for row in tables["UNKNOWN_SCHEMA"].collect()] == ["UNKNOWN_SCHEMA"]
     assert [row["n_2"] for row in tables["R"].where("_error__2 IS NULL").collect()] == [1]
@@ -210,7 +223,7 @@ def test_refusals(spark: SparkSession) -> None:
         with pytest.raises(
             ValueError, match=r"^in wire_format confluent a message .* id, and no schema has one: call the files"
         ):
-            read(df, "value", [given[1]], wire_format="confluent")
+            read(df, "value", [given[1]])
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
         avro.register_function(spark, "f", "string", "int")
     with pytest.raises(

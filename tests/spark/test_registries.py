@@ -95,7 +95,7 @@ def test_a_column_of_something_else_is_not_asked_for_id_by_id(spark: SparkSessio
 
 def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
-    tables = avro.rows_by_type(df, "value", Registry.http(server.url))
+    tables = avro.rows_by_type(df, "value", Registry.http(server.url), keep_payload=False)
     assert list(tables) == ["geo.City", "shop.Order", "UNKNOWN_SCHEMA", "TOMBSTONE"]
     assert tables["shop.Order"].columns == ["n", "id", "to", "note", "_error_"]
     assert [(row.n, row.id, row.note) for row in tables["shop.Order"].collect()] == [(0, 7, "-"), (1, 8, "x")]
@@ -105,7 +105,7 @@ def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> N
         (5, bytearray(b"what"), None, "BAD_MAGIC"),
     ]
     assert [tuple(row) for row in tables["TOMBSTONE"].collect()] == [(3,)]
-    with_payload = avro.rows_by_type(df, "value", Registry.http(server.url), keep_payload=True)["geo.City"]
+    with_payload = avro.rows_by_type(df, "value", Registry.http(server.url))["geo.City"]
     assert [tuple(row) for row in with_payload.collect()] == [(2, bytearray(city(server, "Rome")), "Rome", None)]
 
 

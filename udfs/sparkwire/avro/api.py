@@ -3,7 +3,7 @@
     sparkwire.avro.register_function(spark, "order_of", schema)
     spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
 
-    rows = sparkwire.avro.rows(df, "event", "/schemas")
+    rows = sparkwire.avro.rows(df, "event", "/schemas", wire_format="databus")
 
 Column types are those of Spark's own ``from_avro``. Schemas are JSON texts, or what ``json.loads`` makes of them.
 """
@@ -82,7 +82,7 @@ def rows(
     *,
     by: str | None = None,
     keep_payload: bool = True,
-    wire_format: str | None = None,
+    wire_format: str = "confluent",
     headers: str | None = None,
 ) -> DataFrame:
     """Typed columns where every row names its schema.
@@ -92,12 +92,13 @@ def rows(
     df
         a DataFrame, a batch or a stream
     column
-        the name of a BINARY column: Databus events, or messages with Confluent's prefix, or bare Avro data
+        the name of a BINARY column: messages of the ``wire_format``, or bare Avro data
     schemas
-        - a ``Registry``: the column has messages with Confluent's prefix;
-        - a folder of ``.avsc`` files, or a list of schemas: the column has Databus events. Each names its schema by the MD5
-          or CRC-32 of its text, or by a version (REPL_DBUS), which the name of a file tells: ``<name>.<version>.avsc``;
-        - a mapping from numbers, or their texts, to schemas: the column has messages with Confluent's prefix.
+        - a ``Registry``;
+        - a mapping from numbers, or their texts, to schemas;
+        - a folder of ``.avsc`` files: ``<id>.avsc``, or for Databus events of any name. These name their schemas by the MD5 or
+          CRC-32 of the text, or by a version (REPL_DBUS), as in ``<name>.<version>.avsc``;
+        - a list of schemas, for Databus events, single objects and ``by``.
     reader_schema
         a record, whose fields the columns are; of another type a column ``value``. By default every field of all schemas, of
         the narrowest type that holds every version: the page "Avro payloads" has the rules
@@ -107,8 +108,8 @@ def rows(
     keep_payload
         whether the column stays in the result; a field of the same name takes its place
     wire_format
-        what names the schema of each message, where it is something else: ``confluent``, ``confluent_header``, ``apicurio``,
-        ``apicurio_global_id``, ``glue``, ``single_object``, ``databus``
+        what names the schema of each message: ``confluent``, ``confluent_header``, ``apicurio``, ``apicurio_global_id``,
+        ``glue``, ``single_object``, ``databus``
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
         ``apicurio``; of the column ``key`` those that are about keys
@@ -147,8 +148,8 @@ def rows_by_type(
     schemas: Registry | str | Path | Iterable[Any] | Mapping[Any, Any],
     *,
     by: str | None = None,
-    keep_payload: bool = False,
-    wire_format: str | None = None,
+    keep_payload: bool = True,
+    wire_format: str = "confluent",
     headers: str | None = None,
 ) -> dict[str, DataFrame]:
     """A table for each type of a column that mixes them. The parameters are those of ``rows``.
@@ -158,7 +159,7 @@ def rows_by_type(
     Returns
     -------
     dict
-        by the full name of a type, by its kind if it has none: the other columns of ``df``, the fields of its last schema, each
+        by the full name of a type, by its kind if it has none: the columns of ``df``, the fields of its last schema, each
         of the narrowest type that holds every version, and ``_error_``. A type that is no record has one field, ``value``. Then
         ``UNKNOWN_SCHEMA``: the messages that name no schema that is known, with ``_schema_id_`` and ``_error_``; and
         ``TOMBSTONE``: the other columns of rows without a message.
@@ -179,7 +180,7 @@ def rows_by_type(
 
 
 def json_rows(
-    df: DataFrame, column: str, registry: Registry, *, wire_format: str | None = None, headers: str | None = None
+    df: DataFrame, column: str, registry: Registry, *, wire_format: str = "confluent", headers: str | None = None
 ) -> DataFrame:
     """Typed columns of JSON whose JSON Schema a registry has, read by Spark's own ``from_json``.
 
@@ -213,7 +214,7 @@ def protobuf_rows(
     registry: Registry,
     message: str | None = None,
     *,
-    wire_format: str | None = None,
+    wire_format: str = "confluent",
     headers: str | None = None,
 ) -> DataFrame:
     """Typed columns of Protobuf whose schema a registry has, read by Spark's own ``from_protobuf``.

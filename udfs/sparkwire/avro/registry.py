@@ -23,9 +23,6 @@ class Registry:
     Wherever schemas are taken, a registry is.
     """
 
-    wire_format = "confluent"
-    """what names the schema of a message, where nobody says it"""
-
     def ids(self) -> Sequence[Hashable] | None:
         """What names its schemas, the latest last; None where only the data can say which are needed."""
         raise NotImplementedError

@@ -28,8 +28,6 @@ class WireFormat(NamedTuple):
     payloads: Callable[[pa.Array], Payloads]
     fits: Callable[[pa.Array], bool]
     """whether values without NULL are of it, beyond a doubt"""
-    advice: str
-    """what ``rows`` takes for it"""
     with_headers: Callable[[pa.Array, pa.Array, str], Payloads] | None = None
     """where the headers of a Kafka record may name the schema: of messages, headers, and ``key`` or ``value``"""
     named_by_text: Callable[[Schemas], Schemas] | None = None
@@ -73,14 +71,12 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "messages with Confluent's prefix",
         payloads.of_confluent,
         _have_prefix,
-        "give a Registry, or schemas as a mapping from ids, or a folder of files named <id>.avsc",
         bytes_without_size=True,
     ),
     "confluent_header": WireFormat(
         "messages with Confluent's header",
         payloads.of_confluent,
         lambda values: False,  # which the values alone do not show
-        "give wire_format='confluent_header'",
         payloads.with_headers("confluent_header", payloads.of_confluent),
         bytes_without_size=True,
     ),
@@ -88,37 +84,31 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "messages with Apicurio's prefix",
         payloads.of_apicurio,
         _have_wide_prefix,
-        "give wire_format='apicurio'",
         payloads.with_headers("apicurio", payloads.of_apicurio),
     ),
     "apicurio_global_id": WireFormat(
         "messages with Apicurio's prefix and global ids",
         payloads.of_apicurio_global_ids,
         _have_wide_prefix,
-        "give wire_format='apicurio_global_id'",
         payloads.with_headers("apicurio_global_id", payloads.of_apicurio_global_ids),
     ),
-    "glue": WireFormat(
-        "messages with AWS Glue's header", payloads.of_glue, _have_all(payloads.of_glue), "give wire_format='glue'"
-    ),
+    "glue": WireFormat("messages with AWS Glue's header", payloads.of_glue, _have_all(payloads.of_glue)),
     "single_object": WireFormat(
         "Avro's single objects",
         payloads.of_single_objects,
         _have_all(payloads.of_single_objects),
-        "give wire_format='single_object'",
         named_by_text=with_fingerprints,
     ),
     "databus": WireFormat(
         "Databus events",
         of_events,
         _have_event,
-        "give schemas as a folder or a list, with wire_format='databus'",
         named_by_text=with_digests,
     ),
 }
 
 
-def check_fit(name: str, values: pa.Array, errors: pa.Array) -> None:
+def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
     """That a column has what it was taken for, asked where none of its rows could be read.
 
     ValueError where the rows are of another wire format, or are many and all of none: one sentence.
@@ -126,10 +116,12 @@ def check_fit(name: str, values: pa.Array, errors: pa.Array) -> None:
     values_present = values.drop_null()
     if not len(values_present) or pc.sum(errors.is_valid()).as_py() < len(values_present):
         return
-    taken = WIRE_FORMATS[name]
-    for other in WIRE_FORMATS.values():
+    taken = WIRE_FORMATS[taken_for]
+    for name, other in WIRE_FORMATS.items():
         if other is not taken and not taken.fits(values_present) and other.fits(values_present):
-            raise ValueError(f"rows has taken the column for {taken.title}, and it has {other.title}: {other.advice}")
+            raise ValueError(
+                f"rows has taken the column for {taken.title}, and it has {other.title}: give wire_format={name!r}"
+            )
     if len(values_present) >= _MANY and not _any_fits(taken, values_present):
         begins = values_present[0].as_py()[:8].hex(" ")
         raise ValueError(

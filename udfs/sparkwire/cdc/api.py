@@ -22,7 +22,7 @@ def changes(
     keys: Sequence[str] | str | None = None,
     schemas: Any = None,
     columns: Mapping[str, str] | None = None,
-    wire_format: str | None = None,
+    wire_format: str = "confluent",
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
 ) -> DataFrame:
@@ -50,7 +50,7 @@ def changes(
         name to type, as `datahub.rows` and `debezium.rows` take them. Needed for a stream; by default what the messages declare,
         for which a batch is read once more now.
     wire_format
-        of Debezium in Avro: what names the schema of a message, as in `sparkwire.avro.rows`; by default Confluent's prefix
+        of Debezium in Avro: what names the schema of a message, as in `sparkwire.avro.rows`
     before
         of Debezium: "full" where the old row in ``before`` is whole (MySQL with full row images, PostgreSQL with REPLICA IDENTITY
         FULL). By default only its key is believed, since connectors fill what they do not know with zeros.

@@ -77,7 +77,7 @@ def rows(
     reader_schema: Any,
     by: str | None,
     keep_payload: bool,
-    wire_format: str | None,
+    wire_format: str,
     headers: str | None,
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
@@ -104,7 +104,7 @@ def rows_by_type(
     schemas: Any,
     by: str | None,
     keep_payload: bool,
-    wire_format: str | None,
+    wire_format: str,
     headers: str | None,
 ) -> dict[str, DataFrame]:
     """See ``sparkwire.avro.rows_by_type``."""

@@ -42,7 +42,7 @@ class Request(NamedTuple):
     keys: tuple[str, ...] | None = None
     schemas: Any = None
     columns: Mapping[str, str] | None = None
-    wire_format: str | None = None
+    wire_format: str = "confluent"
     before: str = "key"
     placeholder: str = UNAVAILABLE_VALUE
 

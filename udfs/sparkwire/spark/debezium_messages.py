@@ -25,13 +25,11 @@ class AvroMessages:
     """A column of values or keys in Avro."""
 
     def __init__(
-        self, df: DataFrame, column: str, schemas: Any, wire_format: str | None, headers: str | None, of: str
+        self, df: DataFrame, column: str, schemas: Any, wire_format: str, headers: str | None, of: str
     ) -> None:
-        registry = Registry.of(schemas)
-        # Schemas without ids are those of Databus events by default, which no message of Debezium is.
-        wire = wire_format or ("confluent" if registry.wire_format == "databus" else registry.wire_format)
-        by_headers = wire in WIRE_FORMATS and WIRE_FORMATS[wire].with_headers is not None
-        self._payloads = PayloadColumn.of(df, column, registry, None, wire, headers if by_headers else None)
+        by_headers = wire_format in WIRE_FORMATS and WIRE_FORMATS[wire_format].with_headers is not None
+        named = headers if by_headers else None
+        self._payloads = PayloadColumn.of(df, column, Registry.of(schemas), None, wire_format, named)
         self._of = of
 
     def columns(self, table: str) -> Mapping[str, str]:

@@ -45,12 +45,11 @@ class PayloadColumn(NamedTuple):
         column: str,
         registry: Registry,
         by: str | None,
-        wire_format: str | None,
+        wire: str,
         headers: str | None,
     ) -> PayloadColumn:
         """ValueError where there is no such format, TypeError where the column is not BINARY: one sentence."""
         check_binary(df, column)
-        wire = wire_format or registry.wire_format
         if wire not in WIRE_FORMATS:
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
         if headers is not None and WIRE_FORMATS[wire].with_headers is None:
@@ -68,7 +67,8 @@ class PayloadColumn(NamedTuple):
         if by_id and ids and all(isinstance(id, bytes) for id in ids):
             raise ValueError(
                 f"in wire_format {wire} a message names its schema by an id, and no schema has one: call the files of a "
-                "folder <id>.avsc, such as 1.avsc, or give a mapping from ids to schemas"
+                "folder <id>.avsc, such as 1.avsc, or give a mapping from ids to schemas, or for events "
+                "wire_format='databus'"
             )
         return cls(df, column, registry, by, wire, headers)
 

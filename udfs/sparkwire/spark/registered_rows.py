@@ -42,9 +42,7 @@ class _Names(NamedTuple):
         return cls(*distinct_names(["_data_", "_row_", "_schema_id_", "_error_"], df.columns))
 
 
-def json_rows(
-    df: DataFrame, column: str, registry: Registry, wire_format: str | None, headers: str | None
-) -> DataFrame:
+def json_rows(df: DataFrame, column: str, registry: Registry, wire_format: str, headers: str | None) -> DataFrame:
     """See ``sparkwire.avro.json_rows``."""
     messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
     known = _schemas_of_type(messages, "JSON")
@@ -61,7 +59,7 @@ def json_rows(
 
 
 def protobuf_rows(
-    df: DataFrame, column: str, registry: Registry, message: str | None, wire_format: str | None, headers: str | None
+    df: DataFrame, column: str, registry: Registry, message: str | None, wire_format: str, headers: str | None
 ) -> DataFrame:
     """See ``sparkwire.avro.protobuf_rows``."""
     messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from sparkwire.avro.payloads import GLOBAL_ID
@@ -22,9 +21,6 @@ class GivenRegistry(Registry):
             f"{GLOBAL_ID}{key}": k for key, k in found.keys.items() if isinstance(key, int)
         }
         self._schemas: Schemas = found._replace(keys={**found.keys, **global_ids})
-        folder = isinstance(schemas, str | Path)
-        by_id = isinstance(schemas, Mapping) or (folder and _named_by_ids(Path(schemas)))
-        self.wire_format = "confluent" if by_id else "databus"
 
     def __repr__(self) -> str:
         return f"Registry.of {len(self._schemas.texts)} schemas"
@@ -39,8 +35,3 @@ class GivenRegistry(Registry):
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
         keys, texts = self._schemas.keys, self._schemas.texts
         return {key: Registered(texts[keys[key]], f"schema {key!r}") for key in ids if key in keys}
-
-
-def _named_by_ids(folder: Path) -> bool:
-    """Whether every file of a folder is named by an id alone: ``1.avsc``."""
-    return all(path.stem.isdigit() for path in folder.glob("*.avsc"))
