@@ -36,7 +36,7 @@ def resolve(*coordinates: str) -> tuple[Path, ...]:
         with one_at_a_time("resolver"):  # they share Ivy's cache
             listed = run_python("-c", _RESOLVER, wanted)
     except AssertionError as error:
-        pytest.fail(f"make integration could not get {wanted} from Maven Central: {_reason(str(error))}", pytrace=False)
+        pytest.fail(f"could not get {wanted} from Maven Central: {_reason(str(error))}", pytrace=False)
     return tuple(Path(url.removeprefix("file:")) for url in listed.strip().split(","))
 
 
@@ -51,7 +51,7 @@ def jar(coordinates: str, folder: Path, classifier: str = "") -> Path:
     try:
         urllib.request.urlretrieve(f"https://repo1.maven.org/maven2/{place}", path)
     except OSError as error:
-        pytest.fail(f"make integration could not get {coordinates} from Maven Central: {error}", pytrace=False)
+        pytest.fail(f"could not get {coordinates} from Maven Central: {error}", pytrace=False)
     return path
 
 

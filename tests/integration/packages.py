@@ -41,7 +41,7 @@ def python(package: Package) -> tuple[list[str], dict[str, str]]:
     [environment] = [environment for environment in matrix.ENVIRONMENTS if environment.spark == package.spark]
     missing = matrix.install(environment)
     if missing:
-        pytest.fail(f"make integration could not get {environment.title}: {missing}", pytrace=False)
+        pytest.fail(f"could not get {environment.title}: {missing}", pytrace=False)
     python = str(environment.path / "bin" / "python")
     jars = ",".join(map(str, resolve(package.coordinates)))
     settings = {

@@ -1,8 +1,7 @@
 """Random messages of Kafka's internal topics, by its own definitions, for its own classes to write.
 
-    python -m tests.support.internal_messages CLASSPATH
-
-writes `tests/data/kafka/internal_messages.jsonl.xz`: every message in every version that these classes have, as bytes and JSON.
+`tests/data/kafka/internal_messages.jsonl.xz` has them: every message in every version that these classes have, as bytes and JSON.
+`make golden` writes them once more.
 """
 
 from __future__ import annotations
@@ -10,11 +9,8 @@ from __future__ import annotations
 import json
 import lzma
 import random
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparkwire.kafka.cluster.definitions import DefinedField, Message, messages
@@ -22,7 +18,6 @@ from tests.support import DATA as DATA_FOLDER
 
 DATA = DATA_FOLDER / "kafka"
 SAMPLES = DATA / "internal_messages.jsonl.xz"
-PROGRAM = DATA / "InternalMessages.java"
 _PACKAGES = {
     "__consumer_offsets": "org.apache.kafka.coordinator.group.generated",
     "__transaction_state": "org.apache.kafka.coordinator.transaction.generated",
@@ -99,16 +94,16 @@ def asked(chance: random.Random, each: int) -> Iterator[tuple[Message, int, Any]
                 yield message, version, tree | ({"version": version} if message.part == "control" else {})
 
 
-def written(classpath: str, each: int = 3, java: str = "java") -> list[Written]:
-    """Random messages by the classes of this path; those that it does not have are left out."""
+def written(answers: Callable[[str], str], each: int = 3) -> list[Written]:
+    """Random messages by classes of Kafka; those that they do not have are left out.
+
+    ``answers`` gives what `InternalMessages` says to lines of JSON.
+    """
     chance = random.Random(4)
     rows = list(asked(chance, each))
     lines = [json.dumps({"class": class_of(m), "version": v, "json": tree}) for m, v, tree in rows]
-    command = [java, "-cp", classpath, str(PROGRAM)]
-    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
     found = []
-    for (message, version, _), line in zip(rows, done.stdout.splitlines(), strict=True):
+    for (message, version, _), line in zip(rows, answers("\n".join(lines)).splitlines(), strict=True):
         data, _, text = line.partition(" ")
         if text:
             place = message.topic, message.part, message.number
@@ -127,12 +122,7 @@ def stored() -> tuple[Written, ...]:
     )
 
 
-def main(classpath: str) -> None:
-    """Write the test data."""
-    rows = [[*row[:4], row.data.hex(), row.json] for row in written(classpath)]
-    text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    Path(SAMPLES).write_bytes(lzma.compress(text.encode(), preset=9))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def lines_of(messages: Iterable[Written]) -> str:
+    """The text of the test data."""
+    rows = ([*row[:4], row.data.hex(), row.json] for row in messages)
+    return "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)

@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.data.generators.debezium.comparison import differences as compare
+import pytest
+
+from tests.data.generators.comparison import Compared
+from tests.data.generators.debezium.comparison import differences
 from tests.data.generators.debezium.scenario import run
+from tests.integration.postgres import MISSING, programs_of_postgres
 from tests.support import debezium_golden as golden
 
 
-def differences(place: Path) -> Iterator[str]:
-    """Make the data in an empty directory; a sentence for each difference from those that are stored."""
+def make(place: Path) -> Iterator[Compared]:
+    """Make the data in an empty directory."""
+    if programs_of_postgres() is None:
+        pytest.fail(MISSING, pytrace=False)
     run(place)
     made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
-    yield from compare(golden.files("postgres"), made)
+    messages = sum(text.count(b"\n") for name, text in made.items() if name.startswith("messages."))
+    yield Compared(messages, "messages of PostgreSQL written again", list(differences(golden.files("postgres"), made)))
