@@ -22,10 +22,23 @@ LONGEST: Final = 25
 """a sentence should have no more words"""
 _GENERATED: Final = ("docs/benchmarks.md", "udfs/sparkwire/sql_functions.py")
 _FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-_CODE: Final = re.compile(r"`[^`]*`")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?:])\s+|\n\s*\n|\n\s*(?=[-*|#]|\d+\.\s)|\s\|\s")
+_CODE: Final = re.compile(r"``.*?``|`[^`]*`", re.DOTALL)
+_SIGNATURE: Final = re.compile(r"\w+\(.*\) -> ", re.DOTALL)
+_TABLE_ROW: Final = r"\n(?=[^\n]*\S {2,}\S)"
+"""before a line with two spaces within it: a row of a layout, or an argument of a docstring"""
+_ARGUMENT: Final = r"\n *\w+(?:, \w+)*\n(?= )"
+"""a line with nothing but names: the arguments that the next line explains"""
+_SENTENCE_END: Final = re.compile(
+    rf"(?<=[.!?:])\s+|\n\s*\n|\n\s*(?=[-*|#]|\d+\.\s)|\s\|\s|{_TABLE_ROW}|{_ARGUMENT}|\n(?=\s*>>>)"
+)
+_STATES: Final = (
+    "absent|adjacent|ahead|ancient|beneath|beside|between|code|consistent|corrupt|dependent|different|even|evident|exempt|fluent"
+    "|hidden|independent|inside|open|outside|permanent|present|recent|right|seven|silent|sufficient|ten|then|transparent|unknown|when"
+)
+"""words that end as participles do and say how a thing is"""
 _PASSIVE: Final = re.compile(
-    r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?\w+(?:ed|wn|en|pt|lt|ld|nt|ght|de)\b", re.IGNORECASE
+    rf"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?(?!(?:{_STATES})\b)[a-z]+(?:ed|wn|en|pt|lt|ld|nt|ght|de)\b",
+    re.IGNORECASE,
 )
 
 
@@ -93,11 +106,15 @@ def _without_code(text: str) -> str:
 def _of_module(path: Path) -> Iterator[Text]:
     source = path.read_text("utf-8")
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_prose(node.value):
             yield Text(_name(path), node.lineno, _CODE.sub("code", node.value))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Text(_name(path), token.start[0], _CODE.sub("code", token.string.lstrip("# ")))
+
+
+def _is_prose(text: str) -> bool:
+    return text.count(" ") > 2 and not _SIGNATURE.match(text)
 
 
 def sentences(text: str) -> list[list[str]]:
