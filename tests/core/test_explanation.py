@@ -68,7 +68,7 @@ def test_damaged_bytes_are_less_sure() -> None:
 def test_confluents_messages_are_told_from_events() -> None:
     data = bytes.fromhex("000000002a") + b"\xd4\x0f\x0ahello"
     (part,) = sparkwire.explain(data).parts
-    assert part.format == "a message with Confluent's prefix, schema 42"
+    assert part.format == "a message with Confluent's wire format header, schema 42"
     assert [(line.position, line.size, line.field) for line in part.lines] == [
         (0, 1, "magic"),
         (1, 4, "schema_id"),

@@ -147,7 +147,7 @@ def test_a_field_takes_the_place_of_the_payload_of_its_name(spark: SparkSession)
 MESSAGES = [b"\0\0\0\0\1\4", b"\0\0\0\0\2\4", b"\0\0\0\0\1"]
 
 
-KINDS = {"confluent": "messages with Confluent's prefix", "databus": "Databus events"}
+KINDS = {"confluent": "messages with Confluent's wire format header", "databus": "Databus events"}
 
 
 @pytest.mark.parametrize(("taken", "has"), [("confluent", "databus"), ("databus", "confluent")])

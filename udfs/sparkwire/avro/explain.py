@@ -13,12 +13,12 @@ from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import LONGEST_TEXT, Dump, Line
 
 CONFLUENT: Final = Layout(
-    "Confluent's prefix",
+    "Confluent's wire format header",
     Field("magic", "u8", "Confluent's wire format"),
     Field("schema_id", "i32", "the number of the schema in a registry"),
 )
 APICURIO: Final = Layout(
-    "Apicurio's prefix",
+    "Apicurio's wire format header",
     Field("magic", "u8", "Apicurio's wire format"),
     Field("schema_id", "i64", "the number of the schema in a registry"),
 )
@@ -72,8 +72,8 @@ def _single_object(data: bytes) -> list[Line]:
 
 
 EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
-    "confluent": ("a message with Confluent's prefix", partial(_message, CONFLUENT)),
-    "apicurio": ("a message with Apicurio's prefix", partial(_message, APICURIO)),
+    "confluent": ("a message with Confluent's wire format header", partial(_message, CONFLUENT)),
+    "apicurio": ("a message with Apicurio's wire format header", partial(_message, APICURIO)),
     "glue": ("a message with AWS Glue's header", _glue),
     "single_object": ("one of Avro's single objects", _single_object),
 }

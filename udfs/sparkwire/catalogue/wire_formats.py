@@ -68,7 +68,7 @@ def _have_all(of: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array], bool]:
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "confluent": WireFormat(
-        "messages with Confluent's prefix",
+        "messages with Confluent's wire format header",
         payloads.of_confluent,
         _have_prefix,
         bytes_without_size=True,
@@ -81,13 +81,13 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         bytes_without_size=True,
     ),
     "apicurio": WireFormat(
-        "messages with Apicurio's prefix",
+        "messages with Apicurio's wire format header",
         payloads.of_apicurio,
         _have_wide_prefix,
         payloads.with_headers("apicurio", payloads.of_apicurio),
     ),
     "apicurio_global_id": WireFormat(
-        "messages with Apicurio's prefix and global ids",
+        "messages with Apicurio's wire format header and global ids",
         payloads.of_apicurio_global_ids,
         _have_wide_prefix,
         payloads.with_headers("apicurio_global_id", payloads.of_apicurio_global_ids),

@@ -171,7 +171,7 @@ class PayloadColumn(NamedTuple):
         return sorted(found, key=lambda key: (str(type(key)), key))
 
     def _distinct_prefixes(self) -> list[Any]:
-        """The ids in Confluent's prefixes, which the JVM finds out."""
+        """The ids in Confluent's wire format headers, which the JVM finds out."""
         prefix = F.substring(F.col(self.column), 1, _PREFIX).alias("prefix")
         some = self.df.select(prefix).where(F.substring("prefix", 1, 1) == F.lit(bytes(1))).distinct()
         prefixes = [bytes(row[0]) for row in some.limit(MOST_IDS + 1).collect()]
