@@ -163,9 +163,8 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
 def doctor(spark: SparkSession | None = None) -> Diagnosis:
     """Report what this session is made of and what to do about it. The report prints itself: paste it into an issue.
 
-    Versions on driver and executors, the interface, the compile cache and its place, the checksums' code, round trips
-    of each format with the time of its first call. Runs one small job; without a session, in the one that PySpark's
-    settings give.
+    It reports versions on driver and executors, the interface, the compile cache, and the checksums' code. It times the first
+    round trip of each format. Runs one small job; without a session, in the one that PySpark's settings give.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def dbus_version(event: Column | str | bytes) -> Column:
 
 
 def dbus_byte_order(event: Column | str | bytes) -> Column:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
 
     dbus_byte_order(event BINARY) -> STRING
 
@@ -402,7 +402,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
     Fields:
         version: Version of the format: 0 (V1) or 2 (V2); other values as stored.
-        byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+        byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
         header_crc: The header's checksum, as stored.
         value_crc: The value's checksum, as stored; of V2 the body's.
         header_crc_computed: The header's checksum, computed over the bytes that are there.
@@ -480,7 +480,7 @@ def dbus_explain(event: Column | str | bytes) -> Column:
 
 
 def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
-    """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the number that it says, else by its Java hash code; NULL without a key that can be read.
+    """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A text key that is a number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.
 
     dbus_key_partition(event BINARY, n INT) -> INT
 
@@ -520,7 +520,7 @@ def to_dbus_event(event: Column | str) -> Column:
 
 
 def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
+    """Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
     kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_value_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
 
@@ -550,7 +550,7 @@ def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, 
 
 
 def kafka_batches(data: Column | str | bytes) -> Column:
-    """The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.
+    """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without a size.
 
     kafka_batches(data BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
 
@@ -752,7 +752,7 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
         version: Of the value; NULL for a tombstone, and for an offset sync, which has none.
         key: As JSON.
         value: As JSON; NULL for a tombstone.
-        error: What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, BAD_FIELD a topic that is none of these.
+        error: The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, BAD_FIELD any other topic.
 
     Example: kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> {"name":"metadata.version","featureLevel":19}
     """
@@ -979,7 +979,7 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
 
 
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that have an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. They are numbered from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
     to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, timestamp_type STRING = NULL) -> BINARY
 
@@ -1294,7 +1294,7 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
 
 
 def datahub_shard_key(blob: Column | str | bytes) -> Column:
-    """What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before image; the table's name where there is no key or no image.
+    """The key by which messages are sharded: the primary key's values as a JSON array, from the after image, else the before image. The table's name if there is no key or no image.
 
     datahub_shard_key(blob BINARY) -> STRING
 
@@ -1304,7 +1304,7 @@ def datahub_shard_key(blob: Column | str | bytes) -> Column:
 
 
 def to_datahub_blob(change: Column | str) -> Column:
-    """The message that datahub_change reads as this, out of any of its fields. op wins over operation, a time in milliseconds over its TIMESTAMP, before and after (JSON objects, inserted as they are) over their maps; error and is_valid are not looked at.
+    """Encodes a message from any of the fields of datahub_change. op takes precedence over operation, and a time in milliseconds over its TIMESTAMP. before and after are JSON objects, inserted unchanged; they take precedence over their maps. error and is_valid are ignored.
 
     to_datahub_blob(change STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>) -> BINARY
 
@@ -1566,7 +1566,7 @@ def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
 
 
 def registry_schema_id(value: Column | str | bytes) -> Column:
-    """The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.
+    """The number of the schema in a registry, from its wire format header (a zero byte, four bytes); NULL without one.
 
     registry_schema_id(value BINARY) -> INT
 
@@ -1576,7 +1576,7 @@ def registry_schema_id(value: Column | str | bytes) -> Column:
 
 
 def registry_payload(value: Column | str | bytes) -> Column:
-    """What comes after Confluent's prefix; NULL without it.
+    """What comes after Confluent's wire format header; NULL without it.
 
     registry_payload(value BINARY) -> BINARY
 

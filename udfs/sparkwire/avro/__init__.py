@@ -1,23 +1,21 @@
-"""Avro payloads: one datum in a BINARY, without a file around it, and Confluent's prefix of one.
+"""Avro payloads: one datum in a BINARY, without a file around it, and Confluent's wire format header.
 
     datum    the values of the schema one after another, nothing between them        Apache Avro, "Binary Encoding"
     framed   0  id  datum            i32 big-endian: the schema's number in a registry    Confluent's wire format
 
-Where this reader is stricter than Avro's Java, which reads on, or fails the job:
+This reader is stricter than Avro's Java, which continues or fails the job, in these cases:
 
-- a text that is not UTF-8, a boolean that is not 0 or 1, an int beyond 32 bits, a decimal with more digits than its
-  precision, a date or timestamp outside of the years 1 to 9999, a time of day outside of the day: `BAD_FIELD`, and that field
-  alone is NULL in a column;
-- the number of a symbol that the schema does not have: the same; of a branch that it does not have: `BAD_FIELD`, and the datum
-  is NULL;
-- more than 1024 items without any bytes (null, records without fields) in one datum, or more than 2048 records or arrays
-  within each other: `BAD_LENGTH`. An item whose defaults or names are longer than 1 KiB counts as that many more.
+- Values that their type does not allow are `BAD_FIELD`, and NULL in a column; the other fields stay. Examples: a text that is
+  not UTF-8, a boolean other than 0 and 1, an int beyond 32 bits, an unknown enum symbol. Decimals with too many digits, dates
+  and timestamps outside the years 1 to 9999, and times outside the day, are `BAD_FIELD`, too.
+- A union branch that the schema does not have is `BAD_FIELD`, and the datum is NULL.
+- More than 1024 items without bytes (null, records without fields) in one datum are `BAD_LENGTH`. So are more than 2048 nested
+  records or arrays. An item whose defaults or names are longer than 1 KiB counts as that many more.
 
-A schema of more than 64 types within each other is rejected, and to JSON one whose datum of no bytes is a text of more
+A schema with more than 64 nested types raises an error. To JSON, so does a schema whose datum of no bytes is a text of more
 than 1 MiB.
 
-The size that a block of negative count announces has to lie within the datum and is otherwise not looked at. Bytes left over
-are no error.
+The size of a block of negative count has to be within the datum and has no other effect. Extra bytes at the end are no error.
 """
 
 from __future__ import annotations

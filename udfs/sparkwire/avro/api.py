@@ -96,23 +96,23 @@ def rows(
     schemas
         - a ``Registry``;
         - a mapping from numbers, or their texts, to schemas;
-        - a folder of ``.avsc`` files: ``<id>.avsc``, or for Databus events of any name. These name their schemas by the MD5 or
-          CRC-32 of the text, or by a version (REPL_DBUS), as in ``<name>.<version>.avsc``;
+        - a folder of ``.avsc`` files: ``<id>.avsc``, or for Databus events of any name. These have the MD5 or CRC-32 of
+          their schema's text, or a version (REPL_DBUS), as in ``<name>.<version>.avsc``;
         - a list of schemas, for Databus events, single objects and ``by``.
     reader_schema
         a record, whose fields the columns are; of another type a column ``value``. By default every field of all schemas, of
         the narrowest type that holds every version: the page "Avro payloads" has the rules
     by
-        the name of a column that names the schema of bare Avro data: a key of the mapping, or with a folder or list a
-        digest
+        the name of a column that identifies the schema of bare Avro data: a key of the mapping, or with a folder or list a
+        fingerprint
     keep_payload
-        whether the column stays in the result; a field of the same name takes its place
+        whether the column stays in the result; a field of the same name replaces it
     wire_format
-        what names the schema of each message: ``confluent``, ``confluent_header``, ``apicurio``, ``apicurio_global_id``,
+        how a message identifies its schema: ``confluent``, ``confluent_header``, ``apicurio``, ``apicurio_global_id``,
         ``glue``, ``single_object``, ``databus``
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
-        ``apicurio``; of the column ``key`` those that are about keys
+        ``apicurio``. For the column ``key``, the headers about keys count
 
     Returns
     -------
@@ -184,9 +184,9 @@ def json_rows(
 ) -> DataFrame:
     """Typed columns of JSON whose JSON Schema a registry has, read by Spark's own ``from_json``.
 
-    The columns are every field of the schemas that the messages name: integers BIGINT, numbers DOUBLE, objects STRUCT (MAP where
-    the schema has no properties and one type for all), arrays ARRAY; STRING for texts and, as JSON, for what has no one shape.
-    The parameters are those of ``rows``.
+    The columns are every field of the messages' schemas. Integers become BIGINT, numbers DOUBLE, arrays ARRAY, objects STRUCT
+    (MAP if the schema has no properties and one type for all). Texts become STRING, and so do values of several shapes, as
+    JSON. The parameters are those of ``rows``.
 
     Returns
     -------

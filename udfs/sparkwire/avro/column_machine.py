@@ -1,8 +1,8 @@
 """The machine that fills columns: it runs a program over each row's datum and puts every value into its column.
 
-A *slot* is a buffer of one level. Level 0 has an item for each row; each array or map of the schema has a level of its
-own, with an item for each of its items in all rows. A value that its type does not allow is noted, and reading goes on after it.
-Where the data end too early, or nobody knows where they go on, what the row has left in the levels is taken back.
+A *slot* is a buffer of one level. Level 0 has an item for each row. Each array or map of the schema has a separate level, with
+an item for each of its items in all rows. A value that its type does not allow gets an error code, and reading continues after
+it. If the data end too early, or the next value cannot be located, the row's items leave all levels.
 
 `run` is one function, and a long one, on purpose: a call that hands on all these arrays costs more than reading a field.
 """

@@ -1,4 +1,4 @@
-"""Avro's functions: JSON of a datum, why one cannot be read, and what Confluent's prefix says."""
+"""Avro's functions: JSON of a datum, why one cannot be read, and what Confluent's wire format header says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAMPLES: Final = {
     "avro_order": bytes.fromhex("d40f0a68656c6c6f0214"),
     "registry_message": bytes.fromhex("000000002ad40f0a68656c6c6f0214"),
 }
-"""A datum of a long, a string and an optional int, after Avro's specification; the same with Confluent's prefix, schema 42."""
+"""A datum of a long, a string and an optional int, after Avro's specification; the same with Confluent's header, schema 42."""
 
 _SCHEMA: Final = (
     '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},'
@@ -62,7 +62,7 @@ def _read_prefixes(data: Bytes, starts: Any, sizes: Any, ids: Any, valid: Any) -
 
 
 def schema_ids(value: pa.Array) -> tuple[Any, Any]:
-    """The id in Confluent's prefix of each row, and whether it has one."""
+    """The id in Confluent's wire format header of each row, and whether it has one."""
     spans = spans_of(value)
     ids, valid = np.empty(len(value), np.int32), np.empty(len(value), np.bool_)
     _read_prefixes(*spans, ids, valid)
@@ -95,13 +95,13 @@ FUNCTIONS: Final = (
     ),
     Function(
         "registry_schema_id(value BINARY) -> INT",
-        "The number of the schema in a registry, from Confluent's prefix (a zero byte, four bytes); NULL without it.",
+        "The number of the schema in a registry, from its wire format header (a zero byte, four bytes); NULL without one.",
         _schema_id,
         "registry_schema_id(registry_message) -> 42",
     ),
     Function(
         "registry_payload(value BINARY) -> BINARY",
-        "What comes after Confluent's prefix; NULL without it.",
+        "What comes after Confluent's wire format header; NULL without it.",
         _payload,
         "registry_payload(registry_message) = avro_order -> true",
     ),

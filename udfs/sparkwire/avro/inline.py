@@ -30,7 +30,7 @@ Definitions = Mapping[str, Mapping[str, Any]]
 
 
 def inlined(schema: Registered) -> str:
-    """The text of a schema with all that it refers to in it; SchemaError where a text is no JSON, or too deep; it is named."""
+    """The text of a schema, with its references inlined. SchemaError names a text that is no JSON, or too deep."""
     if not schema.references:
         return schema.text
     definitions: dict[str, Mapping[str, Any]] = {}

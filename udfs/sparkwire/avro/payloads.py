@@ -2,8 +2,8 @@
 
     confluent         0  id                  i32 big-endian
     confluent_header  1  guid                16 bytes, in the record's header __value_schema_id or __key_schema_id; or 0 and an id
-    apicurio          0  contentId           i64 big-endian, below 2^32, or i32; or i64 in the header apicurio.value.contentId, or
-                                             without it apicurio.value.globalId; apicurio.value.encoding is BINARY or JSON
+    apicurio          0  contentId           i64 big-endian, below 2^32, or i32; or i64 in a header: apicurio.value.contentId,
+                                             else apicurio.value.globalId. apicurio.value.encoding is BINARY or JSON
     apicurio_global_id
                       0  globalId            the same; of both headers, that with the globalId counts
     glue              3  compression  uuid   0 for none, 5 for zlib; 16 bytes
@@ -67,7 +67,7 @@ def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
 
 
 def of_confluent(messages: pa.Array) -> Payloads:
-    """The payloads after Confluent's prefix."""
+    """The payloads after Confluent's wire format header."""
     ids = _FUNCTIONS["registry_schema_id"].decode(messages)
     without = np.asarray(messages.is_valid()) & ~np.asarray(ids.is_valid())
     return Payloads.binary(_FUNCTIONS["registry_payload"].decode(messages), ids, _bad_magic(without))

@@ -133,9 +133,8 @@ def changes_by_table(
 def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_of: Any = None) -> DataFrame:
     """The table that changes come to: the newest row of every key that is not deleted.
 
-    The order of the rows does not matter, nor do changes that come twice or late. A change of the key moves the row, a
-    TRUNCATE ends every row before it, and a value that a message does not tell is the one that was there. Rows with an
-    ``_error_`` do not count.
+    The order of the rows does not matter, nor do changes that come twice or late. A change of the key moves the row. A TRUNCATE
+    deletes every earlier row. A value that a message does not have stays as it was. Rows with an ``_error_`` do not count.
 
     Parameters
     ----------
@@ -209,8 +208,8 @@ def merge(
     Raises
     ------
     ValueError
-        where the key is not known, or the target has not the columns of a merged table, another key, or a column of a type that
-        cannot be widened: one sentence.
+        if there is no key, or if the target has another key or lacks the columns of a merged table. Also if a column has a type
+        that cannot widen.
     sparkwire.errors.WriteConflictError
         where somebody else writes to the directory, or to the table.
 

@@ -1,7 +1,7 @@
 """Changes out of messages of Debezium.
 
-Connectors fill what they do not know of an old row with zeros, so of `before` only the key is believed unless the user says
-otherwise. A change of a key is two messages; the second names the old key in a header, which is its `_before_` then.
+Connectors fill unknown values of an old row with zeros. So only the key of `before` counts, unless the user says otherwise. A
+change of a key is two messages; the second has the old key in a header, which becomes its `_before_`.
 """
 
 from __future__ import annotations

@@ -26,9 +26,8 @@ _KEPT: Final = 64 << 20
 class Shared(Generic[Scan]):
     """One scan a batch, for all the functions that a query calls on it.
 
-    Spark hands each of them the batch anew, around the same buffers. The last batch is kept with its scan, so that its
-    memory cannot become another batch's; what Arrow says may change is never shared, nor is a batch that is larger than what
-    should be kept.
+    Spark passes each of them a new batch around the same buffers. This keeps the last batch with its scan, so that no other
+    batch can reuse its memory. It never shares mutable buffers, nor a batch that is too large to keep.
 
     Threads may share one: the batch and its scan are replaced together, so that each thread answers for its own batch. At
     worst a batch is scanned twice, and so may be a step of a scan that two threads ask for at once.

@@ -53,8 +53,8 @@ class Function:
     example
         A SQL expression over the view ``sparkwire_samples`` and its answer as text, ``expr -> answer``.
     called_on_null
-        False: NULL in a column that has to be given gives NULL, whatever the decoder answers; in one that may be left out
-        it is its default, which the decoder sees to. True: the decoder sees to all NULLs itself.
+        False: NULL in a required column returns NULL, whatever the decoder returns. NULL in an optional column is its default,
+        which the decoder handles. True: the decoder handles all NULLs.
     field_docs
         What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
     literals
@@ -129,8 +129,8 @@ class Function:
         Parameters
         ----------
         args, named
-            one column of n rows for each column argument: an Arrow array, a column of a pyarrow Table, a list or a
-            pandas Series; for each constant a Python value, or an Arrow array that repeats one value.
+            for each column argument, a column of n rows: an Arrow array, a column of a pyarrow Table, a list or a pandas
+            Series. For each constant, a Python value, or an Arrow array that repeats one value.
 
         Returns
         -------
@@ -140,8 +140,7 @@ class Function:
         Raises
         ------
         TypeError
-            where the number or the types of the arguments are not those of the signature, or the columns are not of
-            the same length.
+            if the number or types of the arguments differ from the signature, or the columns differ in length.
         ValueError
             where an argument has a value that the function does not take.
         MemoryError

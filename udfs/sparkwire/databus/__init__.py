@@ -9,8 +9,8 @@
     metadata, payload   part                    each there if its attribute bit is set
     part     i32 length, i16 attributes, digest (16 bytes MD5 or 4 bytes CRC-32), data
 
-The version byte is 0 for V1 and 2 for V2. Only V2's magic word says the byte order, so a row
-is read in the order in which it makes sense (`event.event_variant`).
+The version byte is 0 for V1 and 2 for V2. Only V2's magic word states the byte order. Any other row is read in the order in
+which it is consistent (`event.event_variant`).
 
 Checksums are CRC-32 with neither the initial value nor the final inversion of zlib's: that of zeros, and
 of nothing, is 0. The body's checksum is in the header, so it is covered by the header's:
@@ -18,20 +18,18 @@ of nothing, is 0. The body's checksum is in the header, so it is covered by the 
     V1   header_crc: length … key (LONG) or key's length (BYTES)     value_crc: what follows
     V2   header_crc: value_crc … end of the key                      value_crc: the parts after the key
 
-Where this reader is stricter than Databus's own scan, which is unsafe there:
+This reader is stricter than Databus's own scan, which is unsafe in these cases:
 
-- V2's magic word has to be right (`BAD_MAGIC`): Databus reads on whatever it is;
+- V2's magic word has to be right (`BAD_MAGIC`): Databus does not check it;
 - 45 <= V2's header length <= length (`BAD_LENGTH`): Databus loops on 0, throws near the bounds of an INT, and
   takes one flipped bit there for the beginning of a longer event;
-- a V1 key has to end within the event, a V2 key within the header, parts within the event, and a part's kind of
-  digest has to be known (`BAD_LENGTH`): Databus throws when the key or the part is asked for, or reads a
-  neighbour's bytes.
+- a V1 key and parts have to end within the event, and a V2 key within the header (`BAD_LENGTH`). A part's kind of digest has to
+  be one that exists. Databus throws when it reads the key or the part, or it reads a neighbour's bytes.
 
-What Databus leaves open: of a row whose version is unknown only the version is answered, it is `BAD_MAGIC`.
-A V2 key type of 0 is no error, such an event has no key. Resuming in a corrupt stream (`dbus_events`) believes only
-headers of up to 64 KiB.
+Databus does not define these cases. If the version is unknown, only the version is returned, and the error is `BAD_MAGIC`. A V2
+key type of 0 is no error: the event has no key. After corrupt bytes, `dbus_events` accepts only headers of up to 64 KiB.
 
-The way back, and what it does where Databus is silent or unsafe: `to_event`, `to_json`, `from_json`.
+`to_event`, `to_json` and `from_json` encode events.
 
 Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
 """

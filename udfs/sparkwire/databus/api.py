@@ -40,8 +40,8 @@ def consume(
 ) -> DataFrame:
     """Run a consumer over the events of a DataFrame, now; a report row for each completed window.
 
-    Every stream is dispatched in its order in one task, however the DataFrame is partitioned, and streams in parallel; a
-    stream is never in memory as a whole. Works in a batch query and inside ``foreachBatch``, classic and on Connect.
+    One task dispatches a stream in its order, however the DataFrame is partitioned; tasks run in parallel. No task holds a
+    whole stream in memory. Works in a batch query and inside ``foreachBatch``, classic and on Connect.
 
     A window is delivered at least once: Spark runs a failed task again. A consumer that writes by window scn ends exactly once
     (docs/databus-client.md shows one). With speculative execution two tasks may deliver the same window at once.
@@ -75,17 +75,16 @@ def consume(
     -------
     DataFrame
         ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
-        ``rollbacks INT`` (since the window before), ``retries INT`` (of these, those after failures, and not after an SCN
-        regress), ``seconds DOUBLE``, ``checkpoint STRING`` (NULL where it was declined); of a window that was delivered again
-        a row each time. It is there when this returns.
+        ``rollbacks INT`` (since the previous window), ``retries INT`` (those after failures), ``seconds DOUBLE``,
+        ``checkpoint STRING`` (NULL if declined). A rollback after an SCN regress is no retry. A repeated window has a row for
+        each delivery. All rows exist when this returns.
 
     Raises
     ------
     ValueError, TypeError
         where an argument is wrong.
     pyspark.errors.PythonException
-        where the consumer has failed as often as it may (its last line is one sentence that names stream, window, callback and
-        error), or an event is corrupt.
+        if the consumer has failed too often, or an event is corrupt. The last line names stream, window, callback and error.
 
     Examples
     --------
@@ -153,8 +152,8 @@ def rows_by_source(
     column
         the BINARY column of events
     schemas
-        a folder of ``.avsc`` files, a list of schemas, or a mapping from digests or versions to schemas, as for
-        `sparkwire.avro.rows`; a source is the full name of a record, and its last schema is what its rows are read as
+        a folder of ``.avsc`` files, a list of schemas, or a mapping from fingerprints or versions to schemas, as for
+        `sparkwire.avro.rows`. A source is the full name of a record; its last schema is the reader's schema
 
     Returns
     -------

@@ -75,8 +75,8 @@ FIELDS.append(fixed("version", "dbus_version(event) -> 0"))
 
 @FIELDS.column("STRING", "dbus_byte_order(event) -> BIG_ENDIAN")
 def byte_order(events: Events) -> pa.Array:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word says it; else the order in which the stored
-    length is the row's, else that in which the header's checksum is right, else BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which
+    the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
     """
     variants = events.header.variants
     little = ((variants == V1_LITTLE) | (variants == V2_LITTLE)).astype(np.int8)

@@ -166,8 +166,8 @@ def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
 def event_variant(data: Bytes, start: int, size: int) -> int:
     """Version and byte order of a row that is one event.
 
-    V2's magic word decides; else the order in which the stored length is the row's; else the order in
-    which the header's checksum is right; else big-endian.
+    V2's magic word decides. Otherwise it is the order in which the stored length is the row's, else the one in which the
+    header's checksum is right, else big-endian.
     """
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
         return layout.NO_VARIANT

@@ -1,16 +1,16 @@
 """``dbus_from_json``: Databus's JSON of a V1 event back into the event, big-endian.
 
-It takes what Databus's own import takes (`DbusEventSerializable.appendToEventBuffer`) and reads it alike: numbers as
-Java's `longValue` and `shortValue`, which cut (`"key":5.9` is 5, `"srcId":70000` is 4464); of a schema id the first 16
-bytes; `endOfPeriod` as a boolean or a text; names that it does not know are nothing to it. Anything else is NULL.
+It accepts what Databus's own import accepts (`DbusEventSerializable.appendToEventBuffer`) and reads it in the same way. Numbers
+are Java's `longValue` and `shortValue`, which truncate (`"key":5.9` is 5, `"srcId":70000` is 4464). The first 16 bytes of a
+schema id count. `endOfPeriod` is a boolean or a text. Unknown names are ignored. Anything else is NULL.
 
 Where it differs from Databus's import:
 
-- `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId` are read, which Databus ignores for UPSERT, false, a
-  refusal and its buffer's own partition; one that cannot be read makes the event NULL. Without `opcode` there is none.
+- It reads `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId`. Databus ignores them: it takes UPSERT, false, an
+  exception and its buffer's own partition. If one of them is invalid, the event is NULL. Without `opcode` the event has none.
 - `JSON_PLAIN` is taken for `JSON_PLAIN_VALUE`.
-- An event with `endOfPeriod` keeps what fields it has, where Databus writes an end of its own for the window; what it
-  lacks is as there: key 0, physical partition -1, logical partition 0, no schema id, no value.
+- An event with `endOfPeriod` keeps its fields, where Databus writes a new end of the window. Missing fields are as in Databus:
+  key 0, physical partition -1, logical partition 0, no schema id, no value.
 - Bad Base64 is NULL, where Databus makes an empty value of it; what looks gzipped stays as it is.
 - The text is JSON and nothing after it; Databus's parser does not look beyond the object.
 """

@@ -66,8 +66,8 @@ FUNCTIONS: Final = (
     ),
     Function(
         "dbus_key_partition(event BINARY, n INT) -> INT",
-        "Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A key that is text counts as the "
-        "number that it says, else by its Java hash code; NULL without a key that can be read.",
+        "Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A text key that is a "
+        "number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.",
         key_partition,
         "dbus_key_partition(event, 3) -> 2",
     ),

@@ -4,8 +4,8 @@ A header whose checksum is right can be trusted to say its event's length. After
 such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
 header of more than 64 KiB is read in its place, but not searched for.
 
-Nothing here costs more than the stream's size, whatever the bytes: a row ends where the next begins, a search ends at the
-next row, and a long header's checksum follows from sums that are computed once (`range_crc`).
+The cost is linear in the stream's size, whatever the bytes. A row ends where the next begins, and a search ends at the next
+row. A long header's checksum follows from sums that `range_crc` computes once.
 """
 
 from __future__ import annotations

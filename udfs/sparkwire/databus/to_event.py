@@ -10,9 +10,9 @@ What is left out or NULL is 0, false or empty, the version 0, the byte order BIG
 `attributes` and `key_type` the key is what its fields say: a LONG by `key_long`, a SCHEMA key by its schema, else
 BYTES by `key_bytes` or `key`; without any of them the LONG 0.
 
-What an event cannot hold is refused with one sentence, not cut or dropped: numbers beyond their fields (V1 has a short
-source id, a part has 14 bits of version), metadata or a SCHEMA key in V1, two partition ids in V2, a schema id of
-another size than 16 (or 4 in V2), a key field that does not fit the kind of key.
+A value that an event cannot hold raises an error; nothing is truncated or dropped. Examples: numbers beyond their fields (V1
+has a short source id, a part has 14 bits of version), metadata or a SCHEMA key in V1. Others: two partition ids in V2, a schema
+id whose size is not 16 (V2: or 4), a key field that does not fit the kind of key.
 
 `to_dbus_event(dbus_event(x))` is `x` for every valid event but those with bytes that no field shows: after the key in
 V2's header, after the announced parts, after the event. Of a corrupt event it makes a valid one out of what can be

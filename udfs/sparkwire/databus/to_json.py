@@ -1,7 +1,7 @@
 """Databus's JSON of an event, the text that `DbusEvent.writeTo` writes.
 
-The bytes of a value are in Base64 with line breaks (encoding `JSON`) or as text (`JSON_PLAIN_VALUE`); keys of bytes
-and schema ids are in Base64 in both. The text ends with a line feed.
+The encoding `JSON` writes a value in Base64 with line breaks, `JSON_PLAIN_VALUE` writes it as text. Both write keys of bytes
+and schema ids in Base64. The text ends with a line feed.
 
 An event whose bytes are corrupt has a text as long as every field that the text names can be read; checksums do not
 matter. It is NULL where Java throws: an unknown version, a V2 event without a kind of key or with opcode 3.

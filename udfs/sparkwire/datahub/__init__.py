@@ -14,19 +14,18 @@
 
 In an image BYTES are Base64, a DATE is an integer [ms since epoch], everything else is plain JSON.
 
-The names of fields above are fixed, the order of keys is not; keys that are not known are passed over. What the
-source leaves open is answered so:
+The names of the fields above are fixed. The order of keys is not; unknown keys are ignored. The source leaves some cases open:
 
 - JSON is RFC 8259 to the letter: NaN, comments and trailing commas are `BAD_JSON`, so are bytes that are not UTF-8.
   Nesting has no limit;
 - if a key repeats in an object, the last wins, whatever the first had;
-- of a message that is `BAD_JSON` the fields are answered that are whole before the corruption;
-- half a surrogate pair, escaped, reads as U+FFFD, and is that in the text of an image;
-- JSON null is absent, but for the values of an image, where a map has the key with NULL;
-- a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer
-  is NULL, and only eventTime's is an error;
-- an image that is there and is not an object, or whose dataColumn is none, is `BAD_FIELD`;
-- an op of another JSON type than a string is an unknown one.
+- a message that is `BAD_JSON` returns the fields that are complete before the corruption;
+- half a surrogate pair, escaped, reads as U+FFFD, also in the text of an image;
+- a JSON null is a missing field, except in an image, where a map has the key with NULL;
+- a text field whose value is not a string returns its JSON text;
+- a time that is not an integer is NULL, and only eventTime's is an error;
+- an image that is not an object, or whose dataColumn is not, is `BAD_FIELD`;
+- an op that is not a string is unknown.
 
 Source: Alibaba Cloud, DataWorks, "Appendix: DataHub message formats".
 """

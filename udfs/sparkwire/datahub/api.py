@@ -40,9 +40,9 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
           rows of one sequence id; so has the one message UPDATE if it brings both images;
         - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any other type but the six as text;
         - ``_primary_key_`` ARRAY<STRING>: names of the primary key's columns, as the message has them;
-        - ``_unexpected_`` MAP<STRING, STRING>: the text of columns that are not in the schema, of those that the message
-          declares with another type, and of values that are not of the column's type, which is NULL then. NULL where
-          everything is as expected: a changed table is never overlooked, and nothing of it is lost;
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of unexpected values. Their column is not in the schema, the message
+          declares another type for it, or the value does not fit the type. The column is NULL then. NULL if there are none: you
+          notice a changed table and lose nothing of it;
         - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row, with what can be read.
 
         DDL, heartbeats and transaction marks have none. The plan crosses to Python once.
@@ -50,8 +50,8 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     Raises
     ------
     ValueError
-        where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, no message declares
-        columns for the table, or a column of ``df`` has the name of a column of the rows.
+        if ``table`` is no name of a table, a type is unknown, or a stream comes without ``columns``. Also if no message
+        declares columns for the table, or a column of ``df`` has the name of a column of the rows.
     TypeError
         where the column is not BINARY.
 

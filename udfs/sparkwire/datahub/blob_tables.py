@@ -39,7 +39,7 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     -------
     pa.RecordBatch
         ``columns`` ARRAY<STRUCT<name STRING, type STRING>>, and ``recency`` STRUCT<digits INT, sequence_id STRING,
-        event_time_ms BIGINT> of the last message that declares it: recencies compare as sequence ids do as numbers.
+        event_time_ms BIGINT> of its last message: recencies compare as sequence ids do as numbers.
     """
     messages = BlobColumn(blobs)
     found = messages.columns.distinct

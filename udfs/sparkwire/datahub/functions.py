@@ -60,16 +60,16 @@ FUNCTIONS: Final = (
     ),
     Function(
         "datahub_shard_key(blob BINARY) -> STRING",
-        "What the message is sharded by: the primary key's values as a JSON array, out of the after image, else the before "
-        "image; the table's name where there is no key or no image.",
+        "The key by which messages are sharded: the primary key's values as a JSON array, from the after image, else "
+        "the before image. The table's name if there is no key or no image.",
         Accessor(messages_of, blob_fields.shard_key),
         'datahub_shard_key(blob) -> [1,"joe"]',
     ),
     Function(
         f"to_datahub_blob(change {_CHANGE.returns}) -> BINARY",
-        "The message that datahub_change reads as this, out of any of its fields. op wins over operation, a time in "
-        "milliseconds over its TIMESTAMP, before and after (JSON objects, inserted as they are) over their maps; error and "
-        "is_valid are not looked at.",
+        "Encodes a message from any of the fields of datahub_change. op takes precedence over operation, and a time in "
+        "milliseconds over its TIMESTAMP. before and after are JSON objects, inserted unchanged; they take precedence "
+        "over their maps. error and is_valid are ignored.",
         to_blob,
         "CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> "
         '{"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}',

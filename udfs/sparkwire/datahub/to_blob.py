@@ -6,9 +6,9 @@ without any; ``schema`` and ``payload`` are always there.
 - `op` is written as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
   `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and refused alone.
 - A time in milliseconds wins over its TIMESTAMP, which is rounded toward the past.
-- `before` and `after` have to be JSON objects and go in as they are. Without them `before_map` and `after_map` say the image: a
-  column declared as LONG, DOUBLE, BOOLEAN or DATE has a number, true or false where its text is one, a DATE in ISO 8601
-  becomes its milliseconds, everything else is a string.
+- `before` and `after` have to be JSON objects; they are inserted unchanged. Without them `before_map` and `after_map` are the
+  image. A column declared as LONG, DOUBLE, BOOLEAN or DATE gets a number, true or false if its text is one. A DATE in ISO 8601
+  becomes its milliseconds. Any other value is a string.
 - `sequence_id` is a string; `error` and `is_valid` are not looked at.
 - Strings are escaped as Jackson does it; bytes that are not UTF-8 become U+FFFD.
 """

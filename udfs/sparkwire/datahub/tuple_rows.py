@@ -3,9 +3,9 @@
 A row has the metadata columns of a TUPLE topic, one typed column for each column of the table, and three more:
 
     _primary_key_  ARRAY<STRING>         names of the primary key's columns, as the message has them
-    _unexpected_   MAP<STRING, STRING>   the text of each column that the table has not, whose declared type is another
-                                         than the table's, or whose value is not of the table's type (the typed column
-                                         is NULL then); NULL where there is none
+    _unexpected_   MAP<STRING, STRING>   the text of each unexpected value: the table lacks the column or has it with
+                                         another type, or the value does not fit (the typed column is NULL then). NULL if there
+                                         are none
     _error_        STRING                `datahub_error`: what is wrong with the message
 """
 

@@ -14,17 +14,18 @@
                 of a schema       {source, ts_ms, databaseName, schemaName, ddl, tableChanges}
     tombstone   no bytes at all: the row of this key was deleted
 
-The order of keys is not fixed; keys that are not known are passed over. What the source leaves open is answered so:
+The order of keys is not fixed; unknown keys are ignored. The source leaves some cases open:
 
 - JSON is RFC 8259 to the letter, as Debezium writes it: not-a-number and infinities are strings;
-- a message is {schema, payload} where its schema is an object with a type, or is null and nothing else is beside the payload;
-- a message is an envelope where it has source or op, and before or after; a notice where it has these fields and no others;
-  every other object is a flattened row;
+- a message is {schema, payload} if its schema is an object with a type, or is null beside nothing but the payload;
+- a message is an envelope if it has source or op, and before or after;
+- a message is a notice if it has the fields of a notice and no others;
+- any other object is a flattened row;
 - if a key repeats in an object, the last wins; half a surrogate pair, escaped, reads as U+FFFD;
-- of a message that is `BAD_JSON` the fields are answered that are whole before the corruption;
+- a message that is `BAD_JSON` returns the fields that are complete before the corruption;
 - {schema, payload} with a null payload is a tombstone: NULL, and no error;
-- a text field whose value is no string is answered as the JSON that is written there; a time that is not an integer is NULL;
-- a flattened row that does not say what happened is an UPSERT; ``__deleted`` wins over ``__op``;
+- a text field whose value is not a string returns its JSON text; a time that is not an integer is NULL;
+- a flattened row without an operation is an UPSERT; ``__deleted`` takes precedence over ``__op``;
 - the prefix of added fields is ``__``: fields added with another one are columns of the row;
 - messages of MongoDB and Cassandra may lack either image.
 
@@ -44,8 +45,8 @@ What Connect's and Debezium's types become in ``sparkwire.debezium.rows``:
     Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
     array, map, struct                                       ARRAY, MAP, STRUCT
 
-Ranges, network addresses and whatever else has no name of its own stay what they are on the wire. What Spark does not hold is
-NULL, and its text is in ``_unexpected_``: infinite dates as ``infinity`` and ``-infinity``, years before 1 and after 9999.
+Ranges, network addresses and other types without a semantic name keep their wire type. A value that Spark cannot hold is NULL,
+and ``_unexpected_`` has its text: infinite dates as ``infinity`` and ``-infinity``, years before 1 and after 9999.
 
 Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1's ``JsonConverter``.
 """

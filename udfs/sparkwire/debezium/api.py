@@ -56,8 +56,8 @@ def rows(
           ``_time_``, ``_table_``, ``_transaction_``, ``_snapshot_``; ``_keys_``: names of the key's columns;
         - ``_before_``, ``_after_`` STRUCT: the table's columns;
         - ``_unavailable_`` ARRAY<STRING>: columns that the message does not tell although they exist, NULL in the row;
-        - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or that do not fit it, such as an infinite
-          date, which are NULL there; NULL where everything is as expected;
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of values without a column, and of values that do not fit it, such as
+          an infinite date. The column is NULL then. NULL if there are none;
         - ``_error_``: ``debezium_error``. A corrupt message that may be of this table has a row, with what can be read.
 
         Heartbeats and messages about transactions and schemas have none. The plan crosses to Python once.
@@ -65,8 +65,8 @@ def rows(
     Raises
     ------
     ValueError
-        where ``table`` is no name of a table, a type is unknown, a stream comes without ``columns``, no message has a schema of
-        the table, or a column of ``df`` has the name of a column of the rows.
+        if ``table`` is no name of a table, a type is unknown, or a stream comes without ``columns``. Also if no message has a
+        schema of the table, or a column of ``df`` has the name of a column of the rows.
     TypeError
         where a column of messages or keys is neither BINARY nor STRING.
 

@@ -7,7 +7,7 @@ table, transaction, snapshot   STRING
 keys          ARRAY<STRING>    names of the columns of the Kafka key
 before, after STRUCT    the table's columns; NULL where the message has no such image
 unavailable   ARRAY<STRING>    columns whose value the message does not have, although there is one; NULL for none
-unexpected    MAP<STRING, STRING>   the text of values that have no column or do not fit it, NULL for none; those of the before
+unexpected    MAP<STRING, STRING>   the text of values that have no column or do not fit it, NULL for none. Those of the before
                         image under ``before.`` and their name where there is an after image
 error         STRING    `debezium_error`
 """

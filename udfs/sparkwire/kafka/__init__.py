@@ -9,8 +9,8 @@
              varint size, key, varint size, value, varint count, header …
     header   varint size, key (UTF-8), varint size, value
 
-Varints are zigzag; a negative size of a key or a value is null. With a codec in its attributes a message is a *wrapper*,
-its value a compressed log of messages; of a batch all that follows the header is compressed.
+Varints are zigzag; a negative size of a key or a value is null. A message with a codec in its attributes is a *wrapper*: its
+value is a compressed log of messages. In a batch, everything after the header is compressed.
 
     CRC-32 (zlib's)   message: magic … value                  offset, size and the CRC itself are not covered
     CRC-32C           batch: attributes … last record         nor are the leader epoch and the magic
@@ -20,32 +20,32 @@ its value a compressed log of messages; of a batch all that follows the header i
 - With log append time the wrapper's timestamp, in magic 2 the batch's largest, is that of all its records.
 - Compaction leaves gaps and batches without records; a batch then keeps its first and last offset.
 - In a control batch a record's key is i16 version, i16 type; `layout.CONTROL_TYPES` has the types.
-- What codecs accept is written in `framings`.
+- `framings` states what codecs accept.
 
-Readable is what Kafka 3.8 reads from a file. Stricter are
+sparkwire reads what Kafka 3.8 reads from a file. It is stricter about
 
 - an unknown magic, `BAD_MAGIC`: Kafka takes it for 2, and as no checksum covers the magic, even calls it valid;
 - the checksum of a wrapper, `CRC_MISMATCH`: Kafka's consumer checks inner messages only;
-- an inner message with a wrong checksum (a row with its fields and `CRC_MISMATCH`), a magic of 2 or more (`BAD_MAGIC`), an
-  inner set that ends within a message (one row `BAD_RECORD` after the whole ones): Kafka reads them, or drops the rest;
+- inner messages: a wrong checksum is a row with the fields and `CRC_MISMATCH`, a magic of 2 or more is `BAD_MAGIC`. An inner
+  set that ends within a message has a row `BAD_RECORD` after the complete ones. Kafka reads them, or drops the rest;
 - counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
-- a payload longer than max_batch_bytes, and what is compressed in a row once it comes to more than max_value_bytes, `TOO_LARGE`:
-  its payloads and `ROW_BYTES` for each record, those included that are too large by themselves. So is what the rows that
-  Spark hands over together become beyond 2 GiB of content, or 4 GiB counted so: no Arrow column holds more, and the
-  alternative is a query that fails. Nowhere else does an answer depend on the rows around it;
+- size, `TOO_LARGE`: a payload larger than max_batch_bytes, and the compressed payloads of a row beyond max_value_bytes. The
+  latter counts payloads and `ROW_BYTES` for each record, and includes payloads that are too large alone. The rows that Spark
+  passes together have limits, too: 2 GiB of content, or 4 GiB in this count, because an Arrow column holds no more. Only in
+  this case does a result depend on other rows;
 
-Laxer are
+sparkwire is more lenient about
 
-- corruption: Kafka stops at it, in some cases without a word. Here one row says what is wrong, and reading goes on as
-  `framing` describes. Torn and zeroed tails are such a row, too;
-- a batch in which a record cannot be read gives the records before it, and one row `BAD_RECORD`, compressed or not: Kafka's
-  consumer does the same, its file reader gives none of a compressed one. As in Kafka, when the count is too small the
-  record at which that shows is not given. A payload that cannot be decompressed to its end gives no record;
-- nested wrappers, `BAD_RECORD` for the inner one only: Kafka refuses the outer one with it, when it gets there.
+- corruption: Kafka stops, in some cases silently. Here one row has the error, and reading continues as `framing` describes.
+  Torn and zeroed tails are such a row, too;
+- a batch with an unreadable record: it returns the records before it, and one row `BAD_RECORD`, compressed or not. Kafka's
+  consumer does the same; its file reader returns none of a compressed batch. As in Kafka, a count that is too small hides the
+  record that proves it. A payload that does not decompress to its end returns no record;
+- nested wrappers: only the inner one is `BAD_RECORD`. Kafka rejects the outer one as well, when it gets there.
 
-A row with an error has the position, and what the entry's header tells if it can be read: the offset is that in the header,
-NULL where it is about one record of a batch. A batch without records gives no row and its payload is not looked at.
-A first wrong code wins, in the order size, magic, checksum, codec, payload, records.
+A row with an error has the position, and the fields of the entry's header if it is readable. The offset is the header's; it is
+NULL in a row about one record of a batch. A batch without records returns no row, and its payload is not read. The first error
+wins, in the order size, magic, checksum, codec, payload, records.
 
 Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storage.internals.log`.
 """

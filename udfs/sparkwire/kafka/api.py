@@ -63,14 +63,14 @@ def write(
     Parameters
     ----------
     df
-        columns topic, partition, offset, timestamp or timestamp_ms [ms since epoch], key, value, headers; topic and partition may
-        be options, all but the offset may be missing. Records of transactions have to be read with ``isolationLevel``
+        columns topic, partition, offset, timestamp or timestamp_ms [ms since epoch], key, value, headers. Topic and partition
+        may be options; all but the offset may be missing. Read records of transactions with ``isolationLevel``
         ``read_committed``
     path
         the directory, local or by URI
     mode
-        ``append`` writes after the last offset that a partition has, ``overwrite`` replaces each partition that the rows have,
-        as a whole, ``errorifexists`` refuses partitions that have records
+        ``append`` writes after the last offset of a partition. ``overwrite`` replaces each partition of the rows completely.
+        ``errorifexists`` fails if a partition has records
     order_by
         with ``offsets="assign"`` the columns by which rows are numbered in their partition: by default the timestamp
     tasks

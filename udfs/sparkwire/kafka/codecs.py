@@ -50,9 +50,9 @@ def stored_block(source: memoryview, out: memoryview) -> int:
 def lz4_block(source: memoryview, out: memoryview) -> int:
     """A block without its size.
 
-    The library takes a block's first four bytes for its size where they can be one, so such a block gets its size first:
-    the room, a multiple of 256. Where the block is corrupt, the library reads size and block as one block, which then
-    begins with a match before the first byte and is refused, too.
+    The library takes a block's first four bytes for its size where they can be one, so such a block gets its size first: the
+    room, a multiple of 256. If the block is corrupt, the library reads size and block as one block. That begins with a match
+    before the first byte, so the library rejects it, too.
     """
     if len(source) < 4 or 0 <= int.from_bytes(source[:4], "little", signed=True) <= len(out):
         return int(cramjam.lz4.decompress_block_into(len(out).to_bytes(4, "little") + bytes(source), out))

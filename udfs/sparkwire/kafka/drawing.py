@@ -1,7 +1,7 @@
 """A partition as a picture: what lies where in its offsets, from the headers of its batches alone.
 
-Offsets go from left to right, in so many columns as a screen shows; a column is what its batches are, and where they differ what
-one would rather know: corruption before a gap, an open transaction before an aborted one.
+Offsets go from left to right, in as many columns as a screen shows. If the batches of a column differ, it shows the most
+serious one: corruption before a gap, an open transaction before an aborted one.
 """
 
 from __future__ import annotations

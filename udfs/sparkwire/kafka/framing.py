@@ -1,8 +1,8 @@
 """Framing: where each entry of log bytes begins, where the next one does, and what is wrong with it.
 
-A row of a column is log bytes; its entries are found by their sizes alone. Where a size cannot be right, the next entry is
-the first position at which a whole entry with a right checksum lies, or there is none. Where only the checksum or the
-magic is wrong, the size is believed, unless
+A row of a column is log bytes. The size of an entry leads to the next entry. If a size cannot be right, the next entry is at
+the first position with a complete entry and a right checksum, if any. If only the checksum or the magic is wrong, the size
+counts, unless
 
 - no valid entry begins where it ends, but one begins before: the size was too large, or
 - nothing like an entry begins where it ends, but a valid entry follows later: the size was too small.

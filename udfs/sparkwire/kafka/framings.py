@@ -4,9 +4,9 @@ They are read here, because what Kafka reads differs from what the libraries rea
 
 - gzip: any number of members; what follows the last one is ignored; trailers are checked
 - snappy: a raw block, or xerial framing (versions unchecked, a second header may follow, no empty chunk)
-- lz4: one frame of version 1 with independent blocks and without dictionary; block checksums are verified, the content
-  size and the content checksum are not; what follows the end mark is ignored. The checksum of the frame's header can be
-  left unchecked, because that of magic 0 is wrong by custom (KAFKA-3160)
+- lz4: one frame of version 1 with independent blocks and without dictionary; block checksums are verified, the content size and
+  the content checksum are not. Bytes after the end mark are ignored. The checksum of the frame's header can be left unchecked,
+  because that of magic 0 is wrong by custom (KAFKA-3160)
 - zstd: frames and skippable frames to the end of the payload, windows of up to 2^27 bytes
 
 Each kernel here adds the blocks of a payload to a plan; `codecs` says whose they are.

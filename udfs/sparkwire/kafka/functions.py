@@ -57,8 +57,8 @@ SAMPLES: Final = {
     "producer_snapshot": _PRODUCER_SNAPSHOT,
     "leader_epochs": _LEADER_EPOCHS,
 }
-"""Written by Kafka itself: a message of magic 1; log bytes of a tombstone of magic 1, a batch of one record compressed with lz4
-and an abort marker; two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
+"""Written by Kafka itself. A message of magic 1; log bytes (a tombstone of magic 1, a batch of one record compressed with lz4,
+an abort marker). Two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
 
 
 _messages_of = Shared(MessageColumn)
@@ -70,8 +70,9 @@ FUNCTIONS: Final = (
         f"max_value_bytes BIGINT = {MAX_VALUE_BYTES})",
         RECORDS_TABLE,
         scan_records,
-        "Every record of log bytes, compressed sets opened, control records among them. A batch or entry that cannot be read, "
-        "or whose CRC is wrong, is one row with an error, its position [bytes] and what its header tells. verify_crc => false "
+        "Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable "
+        "batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's "
+        "fields. verify_crc => false "
         "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes "
         "what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
@@ -80,8 +81,9 @@ FUNCTIONS: Final = (
         "kafka_batches(data BINARY)",
         BATCHES,
         scan_batches,
-        "The headers of log bytes: a row for each batch of magic 2 and each entry of magic 0 and 1, nothing decompressed; "
-        "position and size [bytes], timestamps [ms since epoch]. Torn, zeroed or skipped bytes are one row without a size.",
+        "The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 "
+        "and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without "
+        "a size.",
         "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
     ),
     Function(
@@ -208,8 +210,8 @@ FUNCTIONS: Final = (
         "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
         "value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, "
         "timestamp_type STRING = NULL) -> BINARY",
-        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records, numbered from base_offset on; those that "
-        f"have an offset keep it, in ascending order. compression is "
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. They are numbered from "
+        "base_offset on; records with an offset keep it, in ascending order. compression is "
         f"{codecs.listed(codecs.writable(1))}, for magic 2 {codecs.listed(codecs.writable())}, in any case. Fields may be "
         "left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
         "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",

@@ -1,8 +1,8 @@
 """Inflating: payloads decompressed into memory that is used again and again, as much as is still in the cache when it is parsed.
 
-Cramjam does it. Measured on record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd,
-twice as fast for snappy, up to 1.7 times for gzip, and it decompresses into memory that it is given, so that what it may
-write is bounded. Gzip that it refuses zlib reads, member by member.
+Cramjam does it. On record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd. It is twice as fast for
+snappy, and up to 1.7 times as fast for gzip. It decompresses into a buffer of the caller, which bounds its output. If it
+rejects gzip data, zlib reads them, member by member.
 """
 
 from __future__ import annotations

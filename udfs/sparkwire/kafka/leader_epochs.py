@@ -5,10 +5,10 @@ r"""``kafka_leader_epochs``: a `leader-epoch-checkpoint` file, where each leader
     0 0         epoch, its first offset
     3 1042
 
-Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Corruption is a row of NULLs: a line in an entry's place
-that is not two such numbers, a file that has not as many entries as it says (after the last one), and a file
-whose first two lines are no version and count (its only row). Kafka refuses such a file; one that is empty, or ends after the
-version, as a broker leaves it that is killed meanwhile, has no entries for it.
+Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Corruption is a row of NULLs: for a line that is not two
+such numbers, and after the last entry if the count is wrong. If the first two lines are not a version and a count, it is the
+only row. Kafka rejects such a file. A file that is empty, or ends after the version, has no entries: a broker that is killed
+leaves such files.
 
 Source: apache/kafka, `LeaderEpochCheckpointFile`, `CheckpointFile`.
 """

@@ -1,8 +1,8 @@
 """``kafka_crc`` … ``kafka_message``: the fields of single messages of magic 0 and 1.
 
-A message does not say how long it is: it ends where its value does, and what follows is not part of it. Kafka takes the
-length from the entry around it and has its checksum cover all of that; so where bytes follow the value and the checksum
-is not right without them, it is computed with them.
+A message has no length: it ends where its value ends, and bytes after that are not part of it. Kafka takes the length from the
+entry around it, and its checksum covers all of that. So if bytes follow the value and the checksum is wrong without them, it
+includes them.
 """
 
 from __future__ import annotations

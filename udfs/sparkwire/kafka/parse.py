@@ -3,8 +3,8 @@
 Parsers append to ``RecordColumns`` and count in ``used``; room has been made for the most that the bytes allow. What a
 parser does not finish it does not count, so the next one overwrites it.
 
-As long as nothing is compressed one kernel does all, from `framing` on, a cacheful at a time: bytes are parsed while they are
-still where their checksum brought them, and Python is not asked in between, which would take longer than parsing a cacheful.
+While nothing is compressed, one kernel does everything from `framing` on, a cacheful at a time. It parses bytes while they are
+still in the cache from their checksum. A call of Python in between would take longer than parsing a cacheful.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def parse_plain(
 ) -> tuple[int, int, bool]:
     """Find entries, about ``most`` bytes of them, and append their records, until one is compressed or there is no room.
 
-    Returns how many entries the block has now, after the ``found`` that it had, up to where they were parsed, and whether one
-    of the others is compressed.
+    Returns the number of entries in the block (it had ``found`` before), the end of the parsed ones, and whether a later one is
+    compressed.
     """
     entries, payloads, data = block
     first = framing.progress[POSITION]

@@ -1,8 +1,8 @@
 """``kafka_records``: every record of log bytes, compressed sets opened.
 
-Log bytes are walked once, a cacheful at a time: `framing` finds the entries, `batch_headers` reads their headers, `payloads`
-says where what they hold lies, `inflate` opens what is compressed, `parse` appends the records to columns. Here the columns
-become Arrow's. What is the same for all records of an entry is kept once an entry, and repeated at the end.
+Log bytes are read once, a cacheful at a time. `framing` finds the entries, `batch_headers` reads their headers, `payloads`
+locates their contents, `inflate` decompresses them, `parse` appends the records to columns. This module makes Arrow columns of
+these. A value that all records of an entry share is stored once, and repeated at the end.
 """
 
 from __future__ import annotations

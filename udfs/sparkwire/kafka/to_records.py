@@ -2,10 +2,10 @@
 
 - A set of magic 0 or 1 is one entry a record, or one wrapper: its offset is the last record's, its timestamp the latest.
   Offsets inside a wrapper are absolute in magic 0; in magic 1 they count from 0.
-- A batch is that of a producer without transactions or sequences: producer id, epoch and sequence are -1, and the leader epoch
-  is, before a broker stamps it; the first timestamp is the base, varints are the shortest.
-- Records that have offsets keep them, gaps as compaction leaves them; those that one batch cannot hold, as their offsets lie
-  more than 2^31 - 1 apart, are several.
+- A batch is that of a producer without transactions or sequences: producer id, epoch and sequence are -1. The leader epoch is
+  -1, too, until a broker sets it. The first timestamp is the base, varints are the shortest.
+- Records with offsets keep them, with gaps, as compaction leaves them. If their offsets differ by more than 2^31 - 1, they
+  become several batches.
 """
 
 from __future__ import annotations

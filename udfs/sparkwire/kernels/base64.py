@@ -1,7 +1,7 @@
 """Base64, read as ``java.util.Base64.getDecoder()`` does and written padded.
 
-Reading takes the standard alphabet and nothing else, no white space; the padding may be missing, but not in part; the bits
-of the last character that belong to no byte are not looked at.
+The decoder accepts the standard alphabet only, and no white space. The padding may be missing, but not in part. It ignores the
+bits of the last character that belong to no byte.
 """
 
 from __future__ import annotations

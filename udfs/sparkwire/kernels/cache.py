@@ -1,8 +1,8 @@
 """Machine code of kernels on disk: a cache that never raises and never serves what the sources do not say.
 
-Numba's own cache raises where it cannot write or read, serves old code after a change in another file,
-never hits for closures, and numbers its files so that two processes can mix them up. This one keeps one
-file per kernel, key and signature, whose name says all that shapes machine code::
+Numba's own cache raises if it cannot write or read, and serves old code after a change in another file. It never hits for
+closures, and two processes can mix up its numbered files. This one has one file per kernel, key and signature. Its name
+contains everything that shapes machine code::
 
     <place>/sparkwire-kernels-<state>/<module>.<kernel>-<variant>-<sources>.bin
 
@@ -10,11 +10,11 @@ file per kernel, key and signature, whose name says all that shapes machine code
     variant  key of the kernel, types of its arguments
     sources  of the kernel's module, and of all modules of the package that it imports, and these import
 
-Other sources are another file, so nothing old is ever found; of files that differ in nothing else, and of directories, the
-``KEPT`` last ones remain. A file begins with the digest of its content and gets its name when it is complete: a reader
-sees a whole file or none, and takes a corrupt one for none. Every failure, of the file system or of what Numba has
-changed (`numba_inside`), means: compile, and at most one line in the log. ``SPARKWIRE_KERNEL_CACHE=off`` in the environment
-means: compile always, read and write nothing.
+Other sources have another file, so outdated code is never used. Of files that differ in nothing else, and of directories, the
+last ``KEPT`` remain. A file begins with the digest of its content and gets its name when it is complete: a reader sees a
+complete file or none, and ignores a corrupt one. Every failure, of the file system or of what Numba has changed
+(`numba_inside`), means: compile, and at most one line in the log. ``SPARKWIRE_KERNEL_CACHE=off`` in the environment means:
+compile always, read and write nothing.
 
 What came `ready` with the package is read first. The places, all read in this order, the first that can be
 written is written: ``NUMBA_CACHE_DIR`` if set,

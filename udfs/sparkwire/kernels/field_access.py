@@ -50,9 +50,9 @@ def variant_of(table: Layout, names: Sequence[str], little: bool = False) -> Var
 def field_reader(variants: Sequence[Variant]) -> Callable[..., None]:
     """``read(data, start, size, variant, outs, row)`` for rows of the variants 0, 1, … of the table.
 
-    It writes field ``k`` of the row ``data[start:start + size]`` to ``outs[k][row]`` (to
-    ``outs[k][16 * row:]`` if it is of 16 bytes, a column of uint8), widened to the column's type; 0 where the row is too
-    short for the field, or its variant lacks it. ``variant`` is in the table.
+    It writes field ``k`` of the row ``data[start:start + size]`` to ``outs[k][row]``, widened to the column's type. A field of
+    16 bytes goes to ``outs[k][16 * row:]``, a column of uint8. It writes 0 if the row is too short for the field, or its
+    variant lacks it. ``variant`` is in the table.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]

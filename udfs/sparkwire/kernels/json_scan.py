@@ -147,8 +147,8 @@ def scan_documents(
     nulls
         whether a null is noted as NULL; if not, it is as if it were not there
     starts, sizes, kinds, counts
-        one row for each slot of ``tree``, one column for each document; ``sizes`` is -1 and ``kinds`` ABSENT where
-        there is no such value; ``counts`` is the number of members of a container that has no slots below it
+        one row for each slot of ``tree``, one column for each document. ``sizes`` is -1 and ``kinds`` ABSENT if the value does
+        not exist. ``counts`` is the number of members of a container that has no slots below it
     valid
         whether the document is one JSON object and nothing else
     """
@@ -174,7 +174,7 @@ def scan_documents(
 
 @kernel
 def number_runs(data: Bytes, starts: Ints, sizes: Ints, firsts: Ints) -> None:
-    """For each span the first one of the run of equal spans that it is in, by their bytes; those of a negative size are equal."""
+    """For each span, the first of the consecutive spans with the same bytes. Spans of a negative size are equal."""
     for i in range(sizes.size):
         firsts[i] = i
         if i > 0 and sizes[i] == sizes[i - 1] and (sizes[i] < 0 or _equal(data, starts[i - 1], starts[i], sizes[i])):
@@ -191,7 +191,8 @@ def _equal(data: Bytes, a: int, b: int, size: int) -> bool:
 
 @kernel
 def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
-    """How many bytes from ``a`` on are the same from ``b`` on, at most ``size``; near the end of the data it may be said less."""
+    """How many bytes are the same from ``a`` and from ``b`` on, at most ``size``. Near the end of the data it may return
+    less."""
     same = 0
     while same < size and max(a, b) + same + BLOCK <= data.size:
         other = differences(data, a + same, b + same)

@@ -1,7 +1,7 @@
 """What is between the quotes of a JSON string, written as Jackson 1 writes it.
 
-Each function gives the place after what it writes to ``out[at:]``; with ``writing`` off it writes nothing and only
-measures, so that size and text come from the same lines. ``out`` may be written eight bytes over.
+Each function returns the position after what it writes to ``out[at:]``. With ``writing`` off it only measures, so that size and
+text come from the same code. It may write up to eight bytes more to ``out``.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def _write_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
 def malformed_size(data: Bytes, pos: int, end: int) -> int:
     """How many bytes from ``pos`` on, none of which begins a character, Java replaces by one U+FFFD.
 
-    They are the longest beginning of a character, as Unicode recommends; but to Java an encoded surrogate is the beginning of
-    one, or a whole one.
+    They are the longest beginning of a character, as Unicode recommends. To Java, an encoded surrogate is the beginning of one,
+    or a complete one.
     """
     lead = int64(u8(data, pos))
     if lead < 0xC2 or lead > 0xF4 or pos + 1 == end:

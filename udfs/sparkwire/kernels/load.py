@@ -1,8 +1,8 @@
 """Raw access to byte buffers: unaligned loads, stores and prefetch, as LLVM instructions.
 
-Assembling a number byte by byte costs two to four times a load and a byte swap, and LLVM does not merge
-the bytes under Numba's indexing. Loads and stores are unchecked: a kernel proves its bounds before, or
-the checked build catches it (``SPARKWIRE_CHECKED=1``, see :mod:`sparkwire.kernels.jit`).
+Assembling a number byte by byte takes two to four times as long as a load and a byte swap. LLVM does not merge the bytes under
+Numba's indexing. Loads and stores are unchecked: a kernel checks its bounds before. The checked build verifies this
+(``SPARKWIRE_CHECKED=1``, see :mod:`sparkwire.kernels.jit`).
 
 ``data`` and ``out`` are contiguous uint8 arrays, ``pos`` is a byte position. Values are big-endian
 unless ``little``.

@@ -1,8 +1,8 @@
 """Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
 
-A reader answers ``(value, next)``: the number, and the position after it, or -1 where ``data[pos:end]``
-holds no whole varint. As in Kafka's own reader, encodings longer than needed are fine, more bytes than the
-type needs are not, and bits beyond the type's width are dropped.
+A reader answers ``(value, next)``: the number, and the position after it, or -1 where ``data[pos:end]`` holds no whole varint.
+As in Kafka's own reader, an encoding may be longer than necessary, but not longer than the type allows. Bits beyond the type's
+width are dropped.
 """
 
 from __future__ import annotations

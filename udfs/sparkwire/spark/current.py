@@ -5,8 +5,8 @@ branches whose broadcast side turns out to be empty.
 
 - A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a group of its own.
 - A change that names another key in ``_before_`` counts for both: the old key is gone, with the same order.
-- A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them; one that came by a
-  change of the key goes on with the rows of the old key before it (`settled`).
+- A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them. After a change of the
+  key, it continues with the earlier rows of the old key (`settled`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Data sources that Spark finds by itself.
 
-Whoever first asks a Spark for a source in Python makes it start its Python, and take ``DefaultSource`` of every top-level module
-that is named ``pyspark_*``: two of them are beside this package. So the sources are there without ``register``.
+At the first lookup of a Python source, Spark starts Python and registers ``DefaultSource`` of every top-level module named
+``pyspark_*``. Two such modules are beside this package. So the sources are available without ``register``.
 """
 
 from __future__ import annotations

@@ -77,8 +77,9 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 class _Pushed:
     """What Spark calls with filters.
 
-    Spark refuses a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, as it is by default; it
-    tells such a reader by the function of its method. This one takes them, and has the function of one that does not.
+    Spark rejects a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, the default. It
+    recognizes such a reader by the function of its method. This reader takes filters, but has the function of one that does
+    not.
     """
 
     def __init__(self, reader: BatchReader) -> None:

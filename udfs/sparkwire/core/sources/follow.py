@@ -1,8 +1,8 @@
 """Streams: what a query has read of logs that grow, and what it reads next.
 
-What a query checkpoint keeps of a log says what comes next in it, and by what it is known that the log is still the same: the
-last entry that was given. File and position only say where that was found. Whenever rows are planned it is looked for, and
-where it is not there, something is lost: that fails the query, or with ``failOnDataLoss`` false goes on with what is there.
+For each log, a query checkpoint has what comes next, and the last entry returned, which identifies the log. File and position
+are only a hint. Each plan looks for that entry. If it is missing, data are lost: the query fails, or with ``failOnDataLoss``
+false continues with the remaining data.
 
 A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``.
 """

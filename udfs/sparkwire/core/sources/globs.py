@@ -1,7 +1,7 @@
 """What a name in a glob matches: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, one in the other.
 
-A pattern is a machine that reads a name once, all its states at the same time, so that no pattern takes longer than its length
-times that of the name; a regular expression of sixty stars goes back and forth for ever.
+A pattern is a state machine that reads a name once, in all its states at the same time. So no pattern takes longer than its
+length times that of the name. A regular expression of sixty stars backtracks without end.
 """
 
 from __future__ import annotations

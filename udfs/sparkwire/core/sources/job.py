@@ -14,8 +14,8 @@ to the files that stay, and its own. Once all of them are on disk its file says 
 version takes its partition's place in one step, and carries a mark by which that is known. Then the job's file goes: it is
 done.
 
-Where a partition is no directory of its own (object stores; event files right in the path), its files are moved one by one, those
-that they replace are put aside first, and readers wait or refuse until all is done.
+In object stores, and for event files directly in the path, a partition is not a directory. Its files then move one by one,
+after the files that they replace. Readers wait, or fail, until all have moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files that say which jobs write to a directory, and what each of them is about to do; nothing in them leads out of it."""
+"""The files with the jobs that write to a directory and their plans. No name in them leads out of the directory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Where the bytes come from: files, directories and globs, local or in a store, through ``pyarrow.fs``.
 
-A local path is any text without a scheme, or with ``file:`` or ``dbfs:``. Of a URI, only the scheme, what follows it up to the
-first slash, and the options at its end (``?region=eu-west-1``) go to ``pyarrow.fs`` as a URI. The path goes beside it as it is
-written, so that a key may have any character. What exists under a name is read by it; only then it may be a glob.
+A local path is any text without a scheme, or with ``file:`` or ``dbfs:``. ``pyarrow.fs`` gets three parts of a URI as a URI:
+scheme, authority, and the options at its end (``?region=eu-west-1``). It gets the path literally, so that a key may have any
+character. A path is a glob only if nothing exists under this name.
 """
 
 from __future__ import annotations

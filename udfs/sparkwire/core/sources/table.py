@@ -88,8 +88,8 @@ def found_at(
     ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
     makes nothing of them, with places for ``{path}`` and how many ``{files}``. ``needed``: see `listed`.
 
-    OSError where there is nothing, or it must not be read; ValueError where there are files, but nothing is made of them, and
-    where a job that writes there has been interrupted.
+    OSError if the path does not exist, or you may not read it. ValueError if it has no files of this format, or an interrupted
+    job has left it unfinished.
     """
     found: dict[str, Found] = {}
     for path in paths:

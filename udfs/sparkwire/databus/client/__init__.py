@@ -2,8 +2,8 @@
 
     chunks -> buffer -> pages -> dispatcher -> callbacks -> consumers
 
-A *chunk* is one response of a relay; the *buffer* keeps of it what Databus's buffer keeps; a *page* is a run of events
-as columns; the *dispatcher* is Databus's state machine; the *callbacks* fan out to the registered consumers.
+A *chunk* is one response of a relay. The *buffer* keeps the same events of it as Databus's buffer. A *page* is a sequence of
+events as columns. The *dispatcher* is Databus's state machine. The *callbacks* fan out to the registered consumers.
 
 Source: linkedin/databus, `GenericDispatcher`, `RelayDispatcher`, `DispatcherState`, `MultiConsumerCallback`,
 `DbusEventBuffer`.

@@ -59,8 +59,8 @@ class EventBuffer:
     """What Databus's `DbusEventBuffer.readEvents` keeps of each response.
 
     Of end-of-period events that follow one another in a response only the first is kept: of a run of empty windows in one
-    response consumers hear nothing. With ``drop_old_events``, the mode of relays and not of clients, events of windows that have
-    been seen are skipped, and a window without an end ends the response.
+    response consumers hear nothing. ``drop_old_events``, the mode of relays and not of clients, skips events of earlier
+    windows. A window without an end then ends the response.
     """
 
     def __init__(self, drop_old_events: bool = False) -> None:

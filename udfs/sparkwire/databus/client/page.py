@@ -93,8 +93,8 @@ _run = partial(tuple.__new__, Run)  # without a call in Python
 class Page:
     """Events that follow one another in a stream, one a row.
 
-    What the dispatcher needs of every event is in arrays; what a consumer asks of a data event is decoded for all of the
-    page when it is first asked for.
+    The fields that the dispatcher needs of every event are in arrays. The first time a consumer requests a field of a data
+    event, it is decoded for the whole page.
     """
 
     scns: Ints

@@ -1,9 +1,9 @@
 """What of a stream is complete, and so what a checkpoint may say.
 
-What differs from Databus, on purpose: a checkpoint never claims the window in progress, nor one after it. Where the last
-completed window is not before it (after an SCN regress, in a window delivered again, in windows merged by a missing end), the
-checkpoint says the scn before the window's start, without a time. Databus says the last completed window, and loses
-events if it is started again from there.
+This differs from Databus on purpose: a checkpoint never includes the window in progress or a later one. After an SCN regress,
+in a repeated window, or if a missing end merged windows, the last completed window is not an earlier one. The checkpoint is
+then the SCN before the window's start, without a time. Databus stores the last completed window, and loses events after a
+restart.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def dispatch(
     ----------
     chunks
         the stream's bytes; each chunk is one response of a relay, whole events. What cannot be read ends its chunk (it is
-        logged), and a torn event at a chunk's end is dropped, as in Databus. Of the empty windows that follow a window in
-        the same chunk nobody hears, as in Databus; ``consume``, whose rows are no responses, tells of each.
+        logged), and a torn event at a chunk's end is dropped, as in Databus. As in Databus, consumers get no callbacks for
+        empty windows that follow a window in the same chunk. ``consume``, whose rows are no responses, reports each of them.
     consumers
         one consumer, or several; each gets everything. A `Registration` tells which sources' data events it gets, or makes
         a group of several consumers. A failure of one rolls back all.

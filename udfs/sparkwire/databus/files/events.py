@@ -92,8 +92,8 @@ def frame_rows(
 ) -> tuple[int, int, int]:
     """Fill in the rows that begin before ``stop`` and can be decided by ``data``.
 
-    Returns how many there are, the variant to remember, and how many bytes from there on the next needs to be decided; 0 where
-    it is only more of the file. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.
+    Returns their number, the variant to remember, and how many bytes it takes to classify the next event. 0 if it needs more of
+    the file only. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.
     """
     skipped, ahead = bounds
     final, at_end = ends_with == FILE, ends_with != CHUNK_OF_FILE

@@ -1,9 +1,9 @@
 """`databus` as a stream: where a query stands in a stream of events is a window.
 
-Windows are given as a whole. What is not all there yet waits: a window without its end, and the bytes at the end of a file that
-may grow, as long as no event after them proves them corrupt. A file that another one follows has ended. In a directory files
-are read in the order of their names; one that comes later is read after those that have been, and so is what is appended to one
-of those. One of them that has become shorter, or has other events where it was read, is a loss.
+Only complete windows become rows. Incomplete data are left for the next batch: a window without its end, and bytes at the end
+of a file that may grow, unless a later event proves them corrupt. A file that another one follows has ended. In a directory,
+files are read in the order of their names. A file that appears later is read later, and so are events appended to an earlier
+file. If a file that was read becomes shorter, or has other events there, data are lost.
 """
 
 from __future__ import annotations

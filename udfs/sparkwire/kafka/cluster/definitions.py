@@ -9,8 +9,8 @@ of which a version has some:
     tags     at the end of a message and of each structure, if flexible: unsigned varint count, for each unsigned varint tag,
              unsigned varint size, bytes. A tag that the definition does not have is passed over
 
-A size or count of -1 (flexible: 0) is null, where the definition allows it; a structure that may be null has an i8 before it,
-1, and -1 for null, in a tag 0. Bytes after the message are ignored.
+A size or count of -1 (flexible: 0) is null, if the definition allows it. Before a nullable structure is an i8: 1, or -1 for
+null (in a tag 0). Bytes after the message are ignored.
 
 Source: apache/kafka, `generator/src/main/java/org/apache/kafka/message/FieldSpec.java`, and KIP-482.
 """

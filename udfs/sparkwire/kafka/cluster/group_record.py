@@ -1,8 +1,8 @@
 """``kafka_group_record``: a record of `__consumer_offsets`, by its key and its value.
 
-The key's version tells the kind of record: 0 and 1 an offset that a group committed, 2 the state of a group, from 3 on what the
-newer group protocols (KIP-848, KIP-932, KIP-1071) keep: of those the key's version alone is answered, and `kafka_internal_record`
-has all of it. A null value is a tombstone: the offset or the group is gone.
+The key's version identifies the kind of record: 0 and 1 are a committed offset, 2 is the state of a group. From 3 on, records
+belong to the newer group protocols (KIP-848, KIP-932, KIP-1071). For these, only the key's version is returned;
+`kafka_internal_record` has all of it. A null value is a tombstone: the offset or the group is gone.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ What names the message depends on the topic:
         the key begins with an i16, the message's number; the value with an i16, its version
     __cluster_metadata, __remote_log_metadata
         no key; the value begins with a frame, see `metadata_frames`
-    __cluster_metadata, control records
-        a key, i16 version and i16 type; the value is the message, its first field the version
-    those of MirrorMaker 2
-        see `mirror_records`
+    control records of __cluster_metadata
+        a key: i16 version, i16 type. The value is the message; its first field is the version
+
+`mirror_records` reads the topics of MirrorMaker 2.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ FIELD_DOCS: Final = {
     "version": "Of the value; NULL for a tombstone, and for an offset sync, which has none.",
     "key": "As JSON.",
     "value": "As JSON; NULL for a tombstone.",
-    "error": "What is wrong with the key, else with the value; BAD_MAGIC is a message or a version that no release of Kafka has, "
-    "BAD_FIELD a topic that is none of these.",
+    "error": "The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, "
+    "BAD_FIELD any other topic.",
 }
 
 

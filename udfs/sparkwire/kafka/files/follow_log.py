@@ -1,7 +1,7 @@
 """`kafka_log` as a stream: where a query stands in a log is an offset.
 
-What is not all there yet waits: bytes of the last segment after its last valid entry, as long as it may grow, and the zeros that
-a broker has allocated in advance. A segment that another one follows is complete, and read to its end.
+Incomplete data are left for the next batch: bytes after the last valid entry of the last segment, while it may grow, and the
+zeros of a preallocated segment. A segment that another one follows is complete, and is read to its end.
 """
 
 from __future__ import annotations

@@ -296,8 +296,8 @@ def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery
 def read(query: LogQuery, task: Sequence[SegmentPart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since it was planned;
-    DataLossError where a segment of a stream has other bytes than when it was planned, with failOnDataLoss.
+    CorruptDataError with mode FAILFAST if a row has an error. FileChangedError if a file became shorter after the plan. With
+    failOnDataLoss, DataLossError if a segment of a stream has other bytes than in the plan.
     """
     rows = record_rows if query.rows == RECORDS else batch_rows
 

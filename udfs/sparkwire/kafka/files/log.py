@@ -1,11 +1,11 @@
 """A segment read from anywhere in it, a chunk at a time, in bounded memory, whatever the file's size.
 
 The entries are those that `formats.kafka` finds in the same bytes: each begins where the one before ends, and after corrupt
-bytes at the next place where a valid one is. Which entry follows one depends on the bytes from it on and on nothing before,
-so it does not matter where a reader begins, so long as it begins at an entry.
+bytes at the next place where a valid one is. The next entry depends only on the bytes from the current one on. So a reader may
+begin at any entry.
 
-Two bounds keep a corrupt size from costing memory. An entry of more than `SEARCHED` bytes is believed only where another
-entry, or the end of the file, follows it; and after corrupt bytes none that large is looked for.
+Two bounds keep a corrupt size from costing memory. An entry of more than `SEARCHED` bytes counts only if another entry, or the
+end of the file, follows it. After corrupt bytes, the search skips entries that large.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def frame_corrupt(
     ``left`` bytes of the file are from the beginning of ``data`` on. ``bounds``: where in ``data`` nothing can be looked for any
     more, and `SEARCHED`. ``found``: the first valid entry after ``first``, -1 where it is not known.
 
-    Returns how many entries there are, the first valid entry after the last of them if it was looked for, and whether it is
-    missing to go on.
+    Returns the number of entries, the first valid entry after them if the caller looks for it, and whether it is needed to
+    continue.
     """
     limit, largest = bounds
     pos, count = int64(first), 0

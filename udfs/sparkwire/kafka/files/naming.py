@@ -9,10 +9,13 @@
                                            a snapshot of `__cluster_metadata`, whose offsets begin at 0: read where a path
                                            names snapshots and no segment
 
-Left out, wherever they are found: files of any other name (indexes, snapshots, checkpoints, a server's own `server.log`),
-segments on their way out or in (`.log.deleted`, `.log.cleaned`, `.log.swap`), and directories of partitions that are deleted,
-moved or strayed (`orders-0.<id>-delete`, `-future`, `-stray`). A file or directory that the path itself names is read whatever
-its name.
+The reader skips, in any directory:
+
+- files of any other name (indexes, snapshots, checkpoints, a server's own `server.log`);
+- segments that are being deleted or created (`.log.deleted`, `.log.cleaned`, `.log.swap`);
+- directories of partitions that are being deleted or moved, or that strayed (`orders-0.<id>-delete`, `-future`, `-stray`).
+
+It reads a file or directory that the path itself names, whatever its name.
 """
 
 from __future__ import annotations

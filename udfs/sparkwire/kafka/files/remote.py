@@ -1,10 +1,10 @@
 """Segments that brokers have moved to a bucket, as Aiven's plugin lays them out, and which of them are the log.
 
 The union of what lies there is not the log: failed copies leave objects behind, a new leader copies offsets again, an unclean
-election leaves another lineage, a deletion may have removed a part. Where each offset has one name, and the names were written in
-the order of the offsets, they are believed, until a manifest says otherwise when its segment is read; else all manifests decide:
+election leaves another lineage, a deletion may have removed a part. If each offset has one name, and the names were written in
+the order of the offsets, the names count until a manifest contradicts them. Otherwise all manifests decide:
 
-1. A segment counts whose manifest can be believed: it agrees with the names, with the segments beside it, or with its own bytes.
+1. A segment counts if its manifest agrees with the names, with the segments beside it, or with the segment's bytes.
 2. The lineage is the leader epochs that the segment of the highest epoch has: an epoch reaches to where the next begins.
 3. Of a segment those offsets are true whose epoch reaches over them; of several that have an offset, one gives it.
 4. Offsets within the log that no segment gives are a hole, which is read as a segment that is corrupt.

@@ -56,6 +56,6 @@ def _several(name: str, logs: Sequence[Log]) -> str:
     folders = ["".join(log[0].log) for log in logs]
     shown = ", ".join(folders[:_SHOWN]) + (", …" if len(folders) > _SHOWN else "")
     return (
-        f"partition {name} is in {len(folders)} directories, {shown}: name one of them in path, or set replicas to longest "
-        "(the log that goes furthest) or all (the rows of every one, which file tells apart)"
+        f"partition {name} is in {len(folders)} directories, {shown}: name one of them in path, or set replicas to "
+        "longest (the log that goes furthest) or all (the rows of each, with its file)"
     )

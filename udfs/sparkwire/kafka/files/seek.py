@@ -1,10 +1,10 @@
 """Find an offset or a timestamp in a segment, as Kafka does: through its indexes where they agree with it, else by its headers.
 
-An index has no checksum, and may be cut, zeroed, corrupt, or of another file. So where it points is believed only if a valid
-entry is there, which begins before what is looked for, and to which valid entries lead from where the index points before;
-else the entry of the index before it is tried, and at last the beginning of the segment. From there on headers are read. A
-wrong index makes a search longer. Only one that was made to agree with bytes inside of a record's value leads into it; where
-the segment is cut there, the part before does not end at the cut, and that fails the query (`decode.check_joined`).
+An index has no checksum, and may be truncated, zeroed, corrupt, or belong to another file. So an index entry counts only under
+two conditions. It points to a valid log entry before the target, and valid entries lead there from the previous index entry.
+Otherwise the search tries the index entry before it, and finally the beginning of the segment. From there it reads headers. A
+wrong index makes a search longer. Only an index that was made to agree with bytes inside a record's value leads into that
+value. If a task begins there, the task before does not end there, and the query fails (`decode.check_joined`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a broker does at its start with partition directories, told without doing it.
 
-A broker that was not shut down in order looks at every batch from the segment of its recovery point on, and truncates the
-partition at the first that is not valid. One that was believes what is there.
+After an unclean shutdown, a broker verifies every batch from the segment of its recovery point on. It truncates the partition
+at the first batch that is not valid. After a clean shutdown, it verifies nothing.
 
 Source: apache/kafka, `LogManager`; of a partition's directory `partition_check`.
 """

@@ -1,8 +1,8 @@
 """Where the logs that are written start and end: where the logs start and end that they stand for.
 
-Consumers stand on offsets. So a log that has lost its first records still starts where it did, and one that has lost its last,
-markers among them, still ends there: an empty batch holds the last offset, as Kafka's own cleaner leaves it. A log is that of
-the source of the rows, and with `overwrite` the one that is replaced, whose end never goes back.
+Consumers keep offsets. So a log without its first records still starts where it did. A log without its last records or markers
+still ends there: an empty batch holds the last offset, as after Kafka's own compaction. Start and end come from the source of
+the rows, and with `overwrite` from the log that is replaced. Its end never goes back.
 """
 
 from __future__ import annotations

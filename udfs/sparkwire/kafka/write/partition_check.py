@@ -2,9 +2,10 @@
 
 1. temporary files go; the files of a compaction that was interrupted get their names
 2. indexes without a segment go; a segment without one is looked at whole, and its indexes are built
-3. a broker that was not shut down in order looks at every batch from the segment of its recovery point on, and cuts the log at
-   the first that is not valid
-4. a log that ends before it starts is emptied; the checkpoint of leader epochs is cut to the log
+3. after an unclean shutdown it verifies every batch from the segment of its recovery point on, and truncates the log at the
+  first
+   that is not valid
+4. it empties a log that ends before it starts, and limits the checkpoint of leader epochs to the log
 5. the directory of a topic that the cluster does not know is renamed
 
 Source: apache/kafka, `LogLoader`, `LogSegment`, `LeaderEpochFileCache`, `ProducerStateManager`, `LogManager.isStrayKraftReplica`.

@@ -83,15 +83,15 @@ WRITE_OPTIONS: Final = (
         "leaderEpoch",
         _number(0, 2**31 - 1),
         None,
-        "of every batch; by default that of its rows' `partition_leader_epoch`, 0 without it, and where rows are appended at "
-        "least the last one that is there",
+        "of every batch. Default: the `partition_leader_epoch` of its rows, else 0; for appended rows at least the "
+        "log's last epoch",
     ),
     Option(
         "offsets",
         options.choice(KEEP, ASSIGN),
         None,
-        "`keep` those of the column `offset`, the default where it is; `assign` numbers the rows in their order, a task's after "
-        "those of the tasks before",
+        "`keep` uses the column `offset`, and is the default if it exists. `assign` numbers the rows in the order of "
+        "tasks and of rows in a task",
     ),
     Option(
         "startingOffset",

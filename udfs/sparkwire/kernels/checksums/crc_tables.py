@@ -1,9 +1,8 @@
 """Checksums by table look-up, for targets without carry-less multiplication.
 
-Slice-by-8 takes eight bytes a step by eight independent look-ups (Kounavis & Berry, *A Systematic
-Approach to Building High Performance, Software-based, CRC Generators*, 2005). Its steps wait for each
-other, so four streams run side by side over the quarters of a block, and each is then moved past those
-after it: twice the speed of one stream.
+Slice-by-8 takes eight bytes a step by eight independent look-ups (Kounavis & Berry, *A Systematic Approach to Building High
+Performance, Software-based, CRC Generators*, 2005). Its steps wait for each other. So four streams run in parallel over the
+quarters of a block, and each is then moved past those after it: twice the speed of one stream.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checksums by carry-less multiplication, in LLVM IR: one emitter for all polynomials and registers.
 
-A checksum is the message as a polynomial modulo P, and a block may be moved past the ones that follow by
-multiplying it with a power of x modulo P ("folding", Gopal et al., *Fast CRC Computation for Generic
-Polynomials Using PCLMULQDQ*, Intel 2009). Bits are reflected: the first bit of a message has the
-highest power, so bit i of a 128-bit lane, read as a little-endian number, is x^(127-i).
+A checksum is the message as a polynomial modulo P. Multiplying a block by a power of x modulo P moves it past the blocks that
+follow. This is "folding" (Gopal et al., *Fast CRC Computation for Generic Polynomials Using PCLMULQDQ*, Intel 2009). Bits are
+reflected: the first bit of a message has the highest power, so bit i of a 128-bit lane, read as a little-endian number, is
+x^(127-i).
 
 Four ideas keep short messages short:
 
@@ -43,8 +43,8 @@ _POINTER = BYTE.as_pointer()
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
     """``uint32 f(uint8 *data, int64 n)`` in ``module``.
 
-    It is a call, since its code at every place would slow down the rest of a kernel, and its compilation, by
-    more than a call costs; only a constant length of one block is where it is needed.
+    It is a call: inlined, it would slow down the rest of a kernel, and its compilation, by more than a call costs. Only a
+    constant length of one block is inlined.
     """
     name = f"sparkwire_{checksum.name}"
     function = module.globals.get(name)

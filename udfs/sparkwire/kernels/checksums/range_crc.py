@@ -1,8 +1,8 @@
 """Checksums of any range of a row in the same short time, however long the range.
 
-A search in corrupt bytes may meet a place at every few bytes that claims a checksum over much of what follows; to compute
-each from its first byte on would take quadratic time. From the checksums of the row's beginnings, noted every ``STEP``
-bytes, that of a range follows by two products of polynomials: with A and B the first and the last noted place within it ::
+A search in corrupt bytes may find a checksum over a long range every few bytes. To compute each from its first byte on would
+take quadratic time. Instead, the checksums of the row's prefixes are stored every ``STEP`` bytes. The checksum of a range
+follows by two products of polynomials, with A and B the first and the last stored position within it ::
 
     crc(start..end) = ((crc(start..A) + crc(0..A)) * x^(8 (B - A)) + crc(0..B)) * x^(8 (end - B)) + crc(B..end)
 """
