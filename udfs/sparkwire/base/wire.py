@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes16"]
+Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes4", "bytes16"]
 
 # What a wire type is read into, in numpy and in SQL: unsigned numbers widen to the type that holds them all.
 _TYPES: dict[Wire, tuple[type[np.generic], str]] = {
@@ -26,10 +26,11 @@ _TYPES: dict[Wire, tuple[type[np.generic], str]] = {
     "i32": (np.int32, "INT"),
     "u32": (np.int64, "BIGINT"),
     "i64": (np.int64, "BIGINT"),
+    "bytes4": (np.uint8, "BINARY"),
     "bytes16": (np.uint8, "BINARY"),
 }
 _WIDTHS: dict[Wire, int] = {
-    "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes16": 16,
+    "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes4": 4, "bytes16": 16,
 }  # fmt: skip
 
 
@@ -108,9 +109,9 @@ class Layout:
 
 def described(name: str, *layouts: Layout) -> tuple[str, str]:
     """SQL type and doc of a field that several layouts have: the widest type; the first doc, and what the others add."""
-    found = [(layout.name, placed.field) for layout in layouts if (placed := layout.get(name))]
+    fields = [(layout.name, placed.field) for layout in layouts if (placed := layout.get(name))]
     first, *others = [
-        field.doc if k == 0 else f"of {title} {field.doc}" for k, (title, field) in enumerate(found) if field.doc
+        field.doc if k == 0 else f"of {title} {field.doc}" for k, (title, field) in enumerate(fields) if field.doc
     ]
-    widest = max((field for _, field in found), key=lambda field: field.width)
+    widest = max((field for _, field in fields), key=lambda field: field.width)
     return widest.sql, "; ".join([first, *others]) + "."

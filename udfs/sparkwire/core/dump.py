@@ -17,7 +17,6 @@ from sparkwire.base.wire import Field
 from sparkwire.core.column import lists
 from sparkwire.kernels import Bytes
 from sparkwire.kernels.checksums.one_bit import flipped_bit
-from sparkwire.kernels.varint import varint
 
 MOST_LINES: Final = 10_000
 """of one value; an event has about twenty, a record of a Kafka log about eight"""
@@ -96,7 +95,7 @@ class Dump:
         self.lines: list[Line] = [] if lines is None else lines
         self._mismatches: list[Mismatch] = []
         self._mark = None if lines is None else DECOMPRESSED
-        self._array = np.frombuffer(data or b"\0", np.uint8)
+        self.array = np.frombuffer(data or b"\0", np.uint8)
 
     @property
     def left(self) -> int:
@@ -126,7 +125,7 @@ class Dump:
             return None
         number = self.peek(field)
         raw = self.data[self.at : self.at + field.width]
-        self.take(name, field.width, raw.hex() if field.wire == "bytes16" else str(number), *notes)
+        self.take(name, field.width, raw.hex() if field.wire.startswith("bytes") else str(number), *notes)
         return number
 
     def peek(self, field: Field) -> int:
@@ -134,13 +133,10 @@ class Dump:
         raw = self.data[self.at : self.at + field.width]
         return int.from_bytes(raw, self.order, signed=field.wire.startswith("i"))
 
-    def varint(self, name: str, *notes: str | None, read: VarintReader = varint) -> int | None:
-        """A line of a zigzag varint, and the number; no line and None where there is none."""
-        number, after = read(self._array, self.at, self.stop)
-        if after < 0:
-            return None
-        self.take(name, after - self.at, str(number), *notes)
-        return int(number)
+    def peek_varint(self, read: VarintReader) -> tuple[int, int]:
+        """The zigzag varint that follows, and where it ends; -1 where there is none."""
+        number, after = read(self.array, self.at, self.stop)
+        return int(number), int(after)
 
     def content(self, field: str, size: int, *notes: str | None) -> bytes:
         """A line of ``size`` bytes of any content, its value their text if they are one; a note where some are missing."""
@@ -163,9 +159,9 @@ class Dump:
             notes[:2] = [DECOMPRESSED, note]
         self.lines[at] = line._replace(note="; ".join(filter(None, notes)))
 
-    def mismatch(self, start: int, stop: int, polynomial: int, difference: int) -> None:
-        """The line that follows is a checksum of the bytes from ``start`` to ``stop``, and is wrong."""
-        self._mismatches.append(Mismatch(len(self.lines), start, stop, polynomial, difference))
+    def mismatch(self, line: int, start: int, stop: int, polynomial: int, difference: int) -> None:
+        """A line is a checksum of the bytes from ``start`` to ``stop``, and is wrong."""
+        self._mismatches.append(Mismatch(line, start, stop, polynomial, difference))
 
     def _blame_bit(self, wrong: Mismatch) -> None:
         """Say of a wrong checksum which flipped bit explains it, if one does, and where that bit is."""
@@ -224,9 +220,9 @@ def explained(explain: Callable[[bytes], Sequence[Line]]) -> Callable[[pa.Array]
 
     def decode(column: pa.Array) -> pa.Array:
         # By row: lines are several times as large as what they become.
-        found = [_arrow_lines(explain(row.as_py()) if row.is_valid else ()) for row in column]
-        ends = np.cumsum([0, *map(len, found)]).astype(np.int32)
-        return lists(ends, pa.concat_arrays(found) if found else _arrow_lines(()))
+        rows = [_arrow_lines(explain(row.as_py()) if row.is_valid else ()) for row in column]
+        ends = np.cumsum([0, *map(len, rows)]).astype(np.int32)
+        return lists(ends, pa.concat_arrays(rows) if rows else _arrow_lines(()))
 
     return decode
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from sparkwire.base.error_codes import BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
 from sparkwire.base.wire import Field, Layout, described
 from sparkwire.core.dump import Dump, Line
+from sparkwire.core.walk import UNDECIDED
 from sparkwire.databus import event_fields, event_kernels, layout
 from sparkwire.databus.scan import Events
 from sparkwire.kernels.checksums.one_bit import REFLECTED_IEEE
@@ -105,8 +106,8 @@ def _checksum(shown: _Event, which: int) -> str | None:
         return None
     if valid == "False":
         first, stop = _covered(shown, which)
-        shown.dump.mismatch(first, stop, REFLECTED_IEEE, int(stored) ^ int(computed))
-    verdict = {"True": "right", "False": "wrong"}.get(valid or "", "bytes are missing to tell")
+        shown.dump.mismatch(len(shown.dump.lines), first, stop, REFLECTED_IEEE, int(stored) ^ int(computed))
+    verdict = {"True": "right", "False": "wrong"}.get(valid or "", UNDECIDED)
     return f"{verdict}: stored {stored}, computed {computed}"
 
 

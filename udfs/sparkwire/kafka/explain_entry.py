@@ -1,31 +1,30 @@
-"""One entry that is being explained: the fields of its header, and the errors that `kafka_records` has for it."""
+"""One entry that is being explained: what its numbers mean, and the errors that `kafka_records` has for it."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Sized
 from sparkwire.core.dump import Dump
+from sparkwire.core.walk import Scope, Walker
 from sparkwire.kafka import layout
 from sparkwire.kafka.codecs import NAMES, READABLE
 from sparkwire.kafka.records import scan_records
-from sparkwire.kernels import Bytes, crc32, crc32c, int64, kernel
-from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
 
 MOST_INFLATED: Final = 16 << 20
 """what all payloads of a value may become [bytes]"""
 
 _COLUMNS: Final = ("position", "error")
-
-
-@kernel
-def checksum(data: Bytes, start: int, size: int, is_batch: bool) -> int:
-    """What an entry's CRC is computed to be."""
-    return int64(crc32c(data, start, size)) if is_batch else int64(crc32(data, start, size))
+_FLAGS: Final = {
+    layout.TRANSACTIONAL: "transactional",
+    layout.CONTROL: "control",
+    layout.DELETE_HORIZON: "delete horizon",
+}
 
 
 class Errors:
@@ -44,15 +43,21 @@ class Errors:
         return self._by_entry.get(position, {})
 
 
-class ExplainedEntry:
-    """An entry that is being explained."""
+class EntryWalker(Walker):
+    """Explains an entry: ``path`` is its name, ``payload`` what it has when it is decompressed."""
 
-    def __init__(self, dump: Dump, path: str, errors: dict[int, str]) -> None:
-        self.dump = dump
+    def __init__(
+        self, dump: Dump, path: str, magic: int, errors: dict[int, str] | None = None, payload: bytes | None = None
+    ) -> None:
+        super().__init__(dump)
         self.path = path
-        self.errors = errors
+        self.magic = magic
+        self.errors = {} if errors is None else errors
         """by row, those that are not yet at their place"""
+        self.payload = payload
         self.first: int = len(dump.lines)
+        self.is_short = False
+        """whether a message ends before what it announces"""
 
     def blame(self, row: int, field: str, text: str, *codes: str) -> None:
         """Put the error of a row, if it is one of ``codes``, to the line of a field of this entry."""
@@ -62,57 +67,75 @@ class ExplainedEntry:
         at = names.index(f"{self.path}.{field}") if f"{self.path}.{field}" in names else 0
         self.dump.amend(self.first + at, f"{self.errors.pop(row)}: {text}")
 
+    def blame_header(self) -> None:
+        self.blame(0, "crc", "the bytes that it covers are not those that were written", "CRC_MISMATCH")
+        self.blame(0, "attributes", "no such codec", "UNKNOWN_CODEC")
+        self.blame(0, "payload", "it is not what its codec writes", "DECOMPRESS_FAILED")
+        bound = f"it becomes more than {MOST_INFLATED} bytes, the bound of an explanation"
+        self.blame(0, "payload", bound, "TOO_LARGE")
 
-def header(entry: ExplainedEntry, table: Layout) -> dict[str, int]:
-    """The fields of a header, as far as they are there."""
-    begin = entry.dump.at
-    found: dict[str, int] = {}
-    for field in table.fields:
-        if entry.dump.left <= 0:
-            break
-        notes = _notes(entry.dump, table, field, begin, found)
-        number = entry.dump.number(field, *notes, field.doc, name=f"{entry.path}.{field.name}")
-        if number is not None:
-            found[field.name] = number
-    return found
+    def note(self, scope: Scope, name: str, number: int | None) -> str | None:
+        if number is None:
+            return None
+        batch = scope.parent.values if scope.parent is not None else scope.values
+        match name:
+            case "attributes" if scope.struct is not layout.RECORD:
+                return bits(number, self.magic)
+            case "timestamp" | "base_timestamp":
+                return time_of(number)
+            case "timestamp_delta":
+                return time_of(_timestamp(batch, number))
+            case "last_offset_delta" | "offset_delta":
+                return f"offset {batch['offset'] + number}"
+        return None
+
+    def content_note(self, scope: Scope, part: Sized, content: bytes) -> str | None:
+        is_control = scope.struct is layout.RECORD and _attributes(scope.parent) & layout.CONTROL
+        return _control(content) if is_control and part.name == "key" else None
+
+    def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes | None, str]:
+        size = "not decompressed" if self.payload is None else f"{len(self.payload)} bytes when decompressed"
+        codec = bits(scope.values["attributes"], self.magic).partition(",")[0]
+        return self.payload, f"{codec}, {size}" if self.magic == 2 else size
+
+    def wrong(self, scope: Scope, line: int, text: str) -> None:
+        """What is wrong with a record; with the number of records only if `kafka_records` finds the same."""
+        if self.magic < 2:
+            self.is_short = True
+            return
+        is_record = scope.struct is layout.RECORD
+        row = scope.number if is_record else min(self.errors, default=-1)
+        if self.errors.get(row) == "BAD_RECORD":
+            text = f"{self.errors.pop(row)}: {text}"
+        elif not is_record:
+            return
+        self.dump.amend(line, text)
 
 
-def _notes(dump: Dump, table: Layout, field: Field, begin: int, found: dict[str, int]) -> list[str | None]:
-    """What a field of a header says here."""
-    if dump.left < field.width:
-        return []
-    number = dump.peek(field)
-    if field.name == "crc" and dump.stop - begin == layout.OVERHEAD + found.get(
-        "size", dump.stop - begin - layout.OVERHEAD
-    ):
-        first = begin + table["crc"].end
-        computed = int(checksum(np.frombuffer(dump.data, np.uint8), first, dump.stop - first, table is layout.BATCH))
-        if computed != number:
-            polynomial = REFLECTED_CASTAGNOLI if table is layout.BATCH else REFLECTED_IEEE
-            dump.mismatch(first, dump.stop, polynomial, computed ^ number)
-        return [f"{'right' if computed == number else 'wrong'}: stored {number}, computed {computed}"]
-    if field.name == "attributes":
-        return [bits(number, table)]
-    if field.name in ("timestamp", "base_timestamp"):
-        return [time_of(number)]
-    if field.name == "last_offset_delta":
-        return [f"offset {found['offset'] + number}"]
-    return []
+def _attributes(batch: Scope | None) -> int:
+    return 0 if batch is None else batch.values["attributes"]
 
 
-def bits(attributes: int, table: Layout) -> str:
+def _timestamp(batch: Mapping[str, int], delta: int) -> int:
+    return batch["timestamp"] if batch["attributes"] & layout.LOG_APPEND_TIME else batch["base_timestamp"] + delta
+
+
+def _control(key: bytes) -> str | None:
+    """What a control record's key says."""
+    if len(key) < 4:
+        return None
+    type = int.from_bytes(key[2:4], "big", signed=True)
+    return layout.CONTROL_TYPES[type] if 0 <= type < len(layout.CONTROL_TYPES) - 1 else layout.CONTROL_TYPES[-1]
+
+
+def bits(attributes: int, magic: int) -> str:
     """The attribute bits by name."""
     codec = attributes & layout.CODEC_MASK
-    names = [NAMES[codec] if READABLE[2 if table is layout.BATCH else 0] >> codec & 1 else f"unknown codec {codec}"]
-    if table not in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_0):
+    names = [NAMES[codec] if READABLE[magic] >> codec & 1 else f"unknown codec {codec}"]
+    if magic > 0:
         names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
-    if table is layout.BATCH:
-        flags = {
-            layout.TRANSACTIONAL: "transactional",
-            layout.CONTROL: "control",
-            layout.DELETE_HORIZON: "delete horizon",
-        }
-        names += [name for bit, name in flags.items() if attributes & bit]
+    if magic == 2:
+        names += [name for bit, name in _FLAGS.items() if attributes & bit]
     return ", ".join(names)
 
 
@@ -123,10 +146,3 @@ def time_of(ms: int) -> str | None:
         return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)).isoformat() + "Z"
     except OverflowError:
         return "outside of the years 1 to 9999"
-
-
-def blame_header(entry: ExplainedEntry) -> None:
-    entry.blame(0, "crc", "the bytes that it covers are not those that were written", "CRC_MISMATCH")
-    entry.blame(0, "attributes", "no such codec", "UNKNOWN_CODEC")
-    entry.blame(0, "payload", "it is not what its codec writes", "DECOMPRESS_FAILED")
-    entry.blame(0, "payload", f"it becomes more than {MOST_INFLATED} bytes, the bound of an explanation", "TOO_LARGE")

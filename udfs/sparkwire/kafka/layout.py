@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.wire import Field, Layout
 
 _ENTRY = (
@@ -74,6 +75,50 @@ DELETE_HORIZON = 64
 
 NONE = 0
 """the codec of what is not compressed; all of them are in `codecs`"""
+
+# What follows the fixed fields.
+HEADER = Struct(
+    "header",
+    Sized("key", Varint("key_size", "[bytes]"), nullable=False),
+    Sized("value", Varint("value_size", "-1 for null [bytes]")),
+)
+RECORD = Struct(
+    "record",
+    Field("attributes", "i8", "none in use"),
+    Varint("timestamp_delta", "from base_timestamp [ms]", 64),
+    Varint("offset_delta", "from base_offset"),
+    Sized("key", Varint("key_size", "-1 for null [bytes]")),
+    Sized("value", Varint("value_size", "-1 for null [bytes]")),
+    Repeated(HEADER, Varint("header_count", "headers that follow")),
+    length=Varint("length", "of what follows [bytes]"),
+)
+_RECORDS = Repeated(RECORD, "record_count", "after the last record")
+WHOLE_BATCH = Struct(
+    "batch",
+    *BATCH.fields,
+    PresentIf("attributes", CODEC_MASK, {NONE: [_RECORDS]}, [Sized("payload", holds=_RECORDS)]),
+    covered=[Covered("crc", "crc32c", first=["attributes"], last=["batch"])],
+)
+INNER = Struct("inner", *_ENTRY)
+"""of a compressed set: an entry of magic 0 or 1"""
+
+
+def _whole_message(*fields: Field) -> Struct:
+    size = Field("value_size", "i32", "negative for a null value [bytes]")
+    plain, compressed = Sized("value", size), Sized("payload", size, nullable=False, holds=Repeated(INNER))
+    return Struct(
+        "message",
+        *fields,
+        Sized("key", "key_size"),
+        PresentIf("attributes", CODEC_MASK, {NONE: [plain]}, [compressed]),
+        covered=[Covered("crc", "crc32", first=["magic"], last=["message"])],
+    )
+
+
+WHOLE_MESSAGES = (_whole_message(*MESSAGE_0.fields), _whole_message(*MESSAGE_1.fields))
+"""by magic"""
+WHOLE_MESSAGE_ENTRIES = (_whole_message(*MESSAGE_ENTRY_0.fields), _whole_message(*MESSAGE_ENTRY_1.fields))
+"""by magic"""
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 CONTROL_TYPES = (
