@@ -1,4 +1,4 @@
-"""Run example queries over the example files and print each with its answer.
+"""Run example queries over the example files and print each with its result.
 
     make demo                       an index of all questions, and a tour of some
     python sql/demo.py kafka        all questions about Kafka
@@ -6,7 +6,7 @@
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
 here, from the files that come with the package (``sparkwire.samples()``, in a query ``$SAMPLES``). Recipes named
-``<format>_….sql`` go on from there. ``kafka_log.sql`` reads a directory by the data source of that name.
+``<format>_….sql`` continue from there. ``kafka_log.sql`` reads a directory by the data source of that name.
 A title that begins with a star is part of the tour.
 """
 
@@ -30,7 +30,7 @@ from sparkwire.databus import Consumer, DataEvent, Result, consume
 EXAMPLES = Path(__file__).parent / "examples"
 RECIPES = Path(__file__).parent / "recipes"
 SOURCE = "kafka_log"
-ROWS = 12  # of an answer that are printed
+ROWS = 12  # of a result that are printed
 WIDTH = 44  # of a column [characters]
 
 
@@ -47,7 +47,7 @@ class Statement(NamedTuple):
 
 
 class Example(NamedTuple):
-    """The queries of a format and the recipes that go on from there."""
+    """The queries of a format and the recipes that continue from there."""
 
     name: str
 
@@ -101,7 +101,7 @@ def split(text: str) -> Iterator[Statement]:
 
 
 def session() -> SparkSession:
-    """A local Spark that says nothing but answers."""
+    """A local Spark that prints nothing but results."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return (
         SparkSession.builder.master("local[2]")

@@ -43,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a JVM is marked so; what starts processes of its own, in which kernels are compiled anew, says so itself."""
+    """What needs a JVM is marked so; what starts processes, in which kernels are compiled again, says so itself."""
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in _WITH_A_JVM or "spark" in getattr(item, "fixturenames", ()):

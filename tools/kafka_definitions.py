@@ -1,6 +1,6 @@
 """Write `kafka/cluster/definitions.json`, Kafka's message definitions: ``python -m tools.kafka_definitions``.
 
-They lie in Kafka's jars as JSON. Those of internal topics are taken from each release, the newest first: what a newer one defines
+They are in Kafka's jars as JSON. Those of internal topics are taken from each release, the newest first: what a newer one defines
 in a version is not looked for in an older one. A new Kafka release is a line in ``RELEASES``, and this run again.
 
 A line a message: the topic, whether it is a ``key``, a ``value`` or a ``control`` record, the number by which records name it

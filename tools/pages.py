@@ -63,7 +63,7 @@ def exceptions() -> str:
 
 
 def functions(format: Format) -> str:
-    """The functions of a format: declaration, meaning, example, and the fields of what they answer."""
+    """The functions of a format: declaration, meaning, example, and the fields of what they return."""
     parts = [
         f"# {format.title}: functions",
         "",
@@ -78,7 +78,7 @@ def functions(format: Format) -> str:
 
 
 def _releases(function: Function) -> list[str]:
-    """Since when there is a function, and until when, if that is not the first release and for ever."""
+    """Since when there is a function, and until when, if that is not the first release and forever."""
     deprecated = [f"**{function.deprecation}**", ""] if function.deprecation else []
     return deprecated if function.since == FIRST_RELEASE else [*deprecated, f"Since {function.since}.", ""]
 
@@ -157,7 +157,7 @@ def declaration(function: Function) -> str:
 
 
 def _broken(text: str, indent: str = "") -> str:
-    """A declaration with each part of its outermost brackets on a line of its own, if it is too long for one."""
+    """A declaration with each part of its outermost brackets on a line, if it is too long for one."""
     if len(indent) + len(text) <= WIDTH or text[-1] not in ")>":
         return text
     opening = min(place for bracket in "(<" if (place := text.find(bracket)) >= 0)

@@ -3,4 +3,4 @@
 from sparkwire.spark.discovery import OFFERED
 
 if OFFERED:
-    from sparkwire.spark.sources import Databus as DefaultSource  # noqa: F401  # Spark asks for this name
+    from sparkwire.spark.sources import Databus as DefaultSource  # noqa: F401  # Spark requests this name

@@ -1,4 +1,4 @@
-"""What people give for a column or a constant: an answer, or one sentence."""
+"""What people give for a column or a constant: a result, or one sentence."""
 
 from __future__ import annotations
 

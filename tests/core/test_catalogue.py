@@ -15,7 +15,7 @@ from tests.support import ROOT, databus_cases
 from tests.support.arrow import ask
 from tools.reference import GENERATED
 
-# Each function that analysts were promised and what it answers; a bare STRUCT stands for its format's fields.
+# Each function that analysts were promised and what it returns; a bare STRUCT stands for its format's fields.
 CONTRACT = dict(line.split("\t") for line in (ROOT / "tests" / "data" / "contract.tsv").read_text("utf-8").splitlines())
 
 

@@ -168,7 +168,7 @@ TEXTS = [name for name, f in FUNCTIONS.items() if any("STRING" in a.sql for a in
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_that_is_not_utf8(name: str) -> None:
-    """An answer, or one sentence."""
+    """A result, or one sentence."""
     columns = [spoilt(column) for column in columns_for(name)]
     try:
         FUNCTIONS[name].decode(*columns).validate()  # what is passed on stays as it is

@@ -148,7 +148,7 @@ def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cells(HTMLParser):
-    """The texts of a table's cells."""
+    """The texts of a table's values."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a name in a glob matches, and that no glob takes for ever."""
+"""What a name in a glob matches, and that no glob takes forever."""
 
 from __future__ import annotations
 

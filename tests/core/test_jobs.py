@@ -1,4 +1,4 @@
-"""Each partition is all of the old or all of the new: each change of the file system is, in turn, the last one or refused."""
+"""Each partition is all of the old or all of the new: each change of the file system is, in turn, the last one or rejected."""
 
 from __future__ import annotations
 
@@ -327,14 +327,14 @@ def test_a_job_with_an_id_is_done_once(tmp_path: Path) -> None:
     assert seen(tmp_path, "a") == {"1": b"1", "3": b"2", "4": b"3"}
     (tmp_path / ".sparkwire-query.done").write_text("{")
     with pytest.raises(
-        ValueError, match=r"\.sparkwire-query\.done is damaged \(.*\), so that it does not say whether the job"
+        ValueError, match=r"\.sparkwire-query\.done is corrupt \(.*\), so that it does not say whether the job"
     ):
         job(tmp_path, "again", {"a": {"2": b"1"}}, once=("query", 0))
     assert "2" not in seen(tmp_path, "a")
 
 
 def test_a_job_that_is_undone_is_not_noted_as_done(quick_path: Path) -> None:
-    """Wherever it is refused: what failed is done when it is run again."""
+    """Wherever it is rejected: what failed is done when it is run again."""
     job(quick_path / "trial", "first", OLD, once=("id", 0))
     with faulty(quick_path, Fault(looks=False)) as calls:
         job(quick_path / "trial", "second", OVERWRITE, True, ("id", 1))
@@ -405,7 +405,7 @@ def test_nothing_leads_outside(tmp_path: Path, plan: dict[str, Any]) -> None:
     before = files_of(tmp_path)
     for attempt in (lambda: jobs.recover(str(top)), lambda: job(top, "next", {"a": {"1": b""}})):
         with pytest.raises(
-            ValueError, match=r"evil/job\.json is damaged \(.*\), so that nobody knows what the job was"
+            ValueError, match=r"evil/job\.json is corrupt \(.*\), so that nobody knows what the job was"
         ):
             attempt()
     assert files_of(tmp_path) == before
@@ -420,7 +420,7 @@ def test_a_damaged_job_file_is_a_sentence(tmp_path: Path, text: bytes) -> None:
         lambda path: jobs.check_unfinished(Folder(path)),
         lambda path: job(Path(path), "x", OLD),
     ):
-        with pytest.raises(ValueError, match=r"evil/job\.json is damaged"):
+        with pytest.raises(ValueError, match=r"evil/job\.json is corrupt"):
             attempt(str(tmp_path))
 
 
@@ -435,6 +435,6 @@ def test_links_are_not_followed(tmp_path: Path, at: str) -> None:
     (victim / "evil").mkdir(exist_ok=True)
     (victim / "mine").write_text("mine")
     before = files_of(victim)
-    with pytest.raises(ValueError, match=r"is a symbolic link|is damaged|is not there, which"):
+    with pytest.raises(ValueError, match=r"is a symbolic link|is corrupt|is not there, which"):
         jobs.recover(str(top))
     assert files_of(victim) == before

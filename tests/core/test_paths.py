@@ -71,7 +71,7 @@ def test_a_key_that_pyarrow_cannot_open_is_passed_over_with_a_warning(
     client.put_object(Bucket="slashes", Key=f"top//orders-1/{NAME}", Body=SEGMENT)
     with caplog.at_level(logging.WARNING, logger="sparkwire"):
         assert len(rows(f"s3://slashes/t*{server.query}")) == 3
-    assert f"s3://slashes/top//orders-1/{NAME} is passed over: pyarrow.fs opens no key with two slashes" in caplog.text
+    assert f"s3://slashes/top//orders-1/{NAME} is skipped: pyarrow.fs opens no key with two slashes" in caplog.text
     with pytest.raises(ValueError, match=r"^path s3://slashes/top//orders-1 cannot be opened: Empty path component"):
         rows(f"s3://slashes/top//orders-1{server.query}")
 

@@ -279,7 +279,7 @@ def test_an_event_that_always_fails_behind_declined_checkpoints_ends() -> None:
     outcome = dispatch(chunks, consumer, settings=Settings(max_retries=5))
     assert outcome.state is State.CLOSED
     assert outcome.failure is not None
-    assert outcome.failure == ("on_data_event", "answered ERROR")
+    assert outcome.failure == ("on_data_event", "returned ERROR")
     assert consumer.told.count(("data", 3)) == 5
     assert consumer.told[-2:] == [("error", DispatcherRetriesExhaustedError), ("stop",)]
 
@@ -406,7 +406,7 @@ def test_an_answer_that_is_no_result_is_an_error(answer: Any) -> None:
             return answer  # type: ignore[no-any-return]
 
     outcome = dispatch([window(100, 40)], Odd(), settings=Settings(max_retries=0))
-    assert outcome.failure == ("on_start_data_event_sequence", f"answered {answer!r}, which is no Result")
+    assert outcome.failure == ("on_start_data_event_sequence", f"returned {answer!r}, which is no Result")
 
 
 def test_an_error_that_is_no_oserror_of_persist_is_the_callers() -> None:

@@ -144,7 +144,7 @@ def test_the_report_tells_of_rollbacks_and_retries() -> None:
     assert told == [
         ("a", 1, 1, 0, 0),
         ("a", 2, 2, 1, 1),
-        ("b", 1, 1, 1, 1),  # each stream has a consumer of its own
+        ("b", 1, 1, 1, 1),  # each stream has a separate consumer
         ("c", 3, 1, 0, 0),
         ("c", 4, 1, 1, 0),  # a regress rolls back, and is no failure
     ]

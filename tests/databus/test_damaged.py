@@ -1,4 +1,4 @@
-"""All 4,426 damaged events against Java: `dbus_status` is its verdict, but for the places in docs/differences.md."""
+"""All 4,426 corrupt events against Java: `dbus_status` is its verdict, but for the places in docs/differences.md."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_error_fits_status(file: str) -> None:
 
 @pytest.mark.parametrize("file", DAMAGED)
 def test_accessors_read_what_java_reads(file: str) -> None:
-    """Java's accessors of the damaged events it accepts: every field whose bytes are there."""
+    """Java's accessors of the corrupt events it accepts: every field whose bytes are there."""
     records = [record for record in damaged(file) if "accessors" in record.java]
     rows = [record.data for record in records]
     same_order = [order == r.java["order"] for order, r in zip(ask("dbus_byte_order", rows), records, strict=True)]

@@ -39,7 +39,7 @@ def test_versions_and_orders_mixed() -> None:
 
 
 def test_damage_against_the_oracle() -> None:
-    """Flips, cuts, garbage, zeros and `02` with zeros between and inside events; every damaged record as a stream."""
+    """Flips, cuts, garbage, zeros and `02` with zeros between and inside events; every corrupt record as a stream."""
     column = [*streams(seed=2, count=1000), *damaged_rows()]
     for stream, rows in zip(column, ask("dbus_events", column), strict=True):
         assert rows == oracle.split(stream), stream.hex()
@@ -77,7 +77,7 @@ def test_cut_at_every_byte(file: str) -> None:
     ("junk", "error"),
     [
         (bytes(200), "BAD_LENGTH"),  # zeros have a right CRC
-        (b"\2" + bytes(200), "BAD_MAGIC"),  # to Java a valid event of size 0, for ever
+        (b"\2" + bytes(200), "BAD_MAGIC"),  # to Java a valid event of size 0, forever
         (b"\xff" * 200, "BAD_MAGIC"),
         (b'{"error":"relay out of memory"}', "BAD_MAGIC"),  # a relay's error in place of an event
     ],
@@ -100,7 +100,7 @@ def test_a_value_crc_says_no_more_than_that() -> None:
 
 
 def test_a_short_event_behind_zeros_is_no_torn_tail() -> None:
-    """Three zeros and a V2 end of period are fewer bytes than a V1 header: the event is found all the same."""
+    """Three zeros and a V2 end of period are fewer bytes than a V1 header: the event is found anyway."""
     eop = next(event for java, event in golden_events("events_v2_be") if java["name"].startswith("createLongKeyEOP"))
     assert len(eop) == 53
     rows = split(bytes(3) + eop)
@@ -123,7 +123,7 @@ def v2_event(key: bytes) -> bytes:
 
 
 def test_a_stream_of_long_headers_costs_no_square() -> None:
-    """Half a million bytes that claim, every 49 bytes, a header of half their size: an answer, not an hour."""
+    """Half a million bytes that claim, every 49 bytes, a header of half their size: a result, not an hour."""
     size = 500_000
     fake = struct.pack(">BIiIIiHqihqi", 2, oracle.MAGIC, size // 2, 1, 1, size // 2, 0x09, 0, 1, 1, 1, size // 2 - 49)
     stream = fake * (size // len(fake))

@@ -52,7 +52,7 @@ def test_golden_events() -> None:
     assert len(events) > 200
     check(events)
     for event, lines in zip(events[:200], ask("dbus_explain", events[:200]), strict=True):
-        # Of an intact event nothing is left without a field.
+        # Of a valid event nothing is left without a field.
         assert not {"rest", "unclaimed", "left_over"} & {line["field"] for line in lines}, event.hex()
 
 

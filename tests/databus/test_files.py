@@ -107,7 +107,7 @@ def windows(found: list[Row]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_in_several_files(name: str, tmp_path: Path, tiny: None) -> None:
-    """Windows go on in the next file, and through files that end none."""
+    """Windows continue in the next file, and through files that end none."""
     data = golden_bytes(name)
     starts = [part["position"] for part in ask("dbus_events", [data])[0]]
     chance = random.Random(1)

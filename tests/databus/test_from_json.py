@@ -14,7 +14,7 @@ from tests.support.arrow import ask
 from tests.support.databus_cases import golden_lines
 from tests.support.databus_json_cases import golden
 
-# Fields of the event that are not what Databus's import answers, by the number of the golden text, and why.
+# Fields of the event that are not what Databus's import returns, by the number of the golden text, and why.
 NOT_THE_BUFFERS = {"physical_partition_id": 9}  # Databus: its buffer's own, here -1
 NO_OPCODE: dict[str, Any] = {"attributes": 0, "opcode": None}  # Databus: always UPSERT
 DATA = NOT_THE_BUFFERS | NO_OPCODE
@@ -31,7 +31,7 @@ DIFFERENCES: dict[int, dict[str, Any] | None] = {
     16: DATA
     | {"value": base64.b64decode("H4sIAAAAAAAAAMtIzcnJBwCGphA2BQAAAA=="), "value_size": 25, "length": 86},  # gunzipped
     18: DATA,  # a schema id of 18 bytes
-    23: {"timestamp_nanos": 1},  # endOfPeriod; Databus writes an end of its own
+    23: {"timestamp_nanos": 1},  # endOfPeriod; Databus writes a new end
     24: {"timestamp_nanos": 1},
 }
 BYTE_KEY = 5  # Databus: "key expected"

@@ -1,4 +1,4 @@
-"""`dbus_to_json`: byte for byte what Databus writes, and for damaged events the oracle's text or none."""
+"""`dbus_to_json`: byte for byte what Databus writes, and for corrupt events the oracle's text or none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_oracle_writes_as_java_does(encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_damaged_events(encoding: str) -> None:
-    """Whatever the damage: the text as long as every field that it names is there, else NULL."""
+    """Whatever the corruption: the text as long as every field that it names is there, else NULL."""
     few = golden_rows()[::73]
     cuts = [event[:size] for event in few for size in range(len(event))]
     rows = [*damaged_rows(), *cuts, *mutants(seed=7, count=4000)]

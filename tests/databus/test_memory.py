@@ -21,7 +21,7 @@ EVENT_FUNCTIONS = [f"dbus_{name}" for name in oracle.NAMES] + ["dbus_event"]
 
 
 def tempting_rows() -> list[bytes]:
-    """Every cut of a few events, mutants with lengths that lie, and the shortest of all."""
+    """Every cut of a few events, mutants with lengths that are, and the shortest of all."""
     few = golden_rows()[::97]
     cuts = [event[:size] for event in few for size in range(len(event) + 1)]
     return [*cuts, *mutants(seed=4, count=1500), b"", b"\0", b"\2"]
@@ -29,7 +29,7 @@ def tempting_rows() -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def cuts() -> list[tuple[bytes, bytes, dict[str, Any]]]:
-    """A few events at every place: what is before it, what is behind it, and the oracle's answers to the former."""
+    """A few events at every place: what is before it, what is behind it, and the oracle's results to the former."""
     few = golden_rows()[::97]
     pairs = [(event[:size], event[size:]) for event in few for size in range(len(event) + 1)]
     return [(front, rest, oracle.decode(front)) for front, rest in pairs]
@@ -37,7 +37,7 @@ def cuts() -> list[tuple[bytes, bytes, dict[str, Any]]]:
 
 @pytest.mark.parametrize("function", EVENT_FUNCTIONS)
 def test_neighbours_do_not_matter(function: str, cuts: list[tuple[bytes, bytes, dict[str, Any]]]) -> None:
-    """Behind each cut lies what was cut off: who reads on finds a whole event."""
+    """Behind each cut is what was cut off: who reads on finds a whole event."""
     alone = ask(function, [front for front, _, _ in cuts])
     assert ask(function, [row for front, rest, _ in cuts for row in (front, rest)])[::2] == alone
     name = function.removeprefix("dbus_")

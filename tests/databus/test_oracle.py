@@ -1,4 +1,4 @@
-"""Kernels and oracle give the same answers for golden, damaged and mutated events, whatever the bytes."""
+"""Kernels and oracle give the same results for golden, corrupt and mutated events, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_oracle_and_cases_know_every_accessor() -> None:
 
 @pytest.fixture(scope="module")
 def rows() -> list[bytes | None]:
-    """Sound, damaged and mutated events, and every cut of a few, in one column with NULLs between."""
+    """Sound, corrupt and mutated events, and every cut of a few, in one column with NULLs between."""
     few = golden_rows()[::73]
     cuts = [event[:size] for event in few for size in range(len(event))]
     mixed: list[bytes | None] = [*golden_rows(), *damaged_rows(), *cuts, *mutants(seed=1, count=20_000)]
@@ -63,7 +63,7 @@ def test_struct(rows: list[bytes | None], expected: list[dict[str, object] | Non
 
 
 def compare(rows: Sequence[bytes | None], got: Sequence[object], expected: Sequence[object]) -> None:
-    """Fails with the shortest row whose answer is another."""
+    """Fails with the shortest row whose result is another."""
     assert len(got) == len(expected)
     wrong = [i for i in range(len(rows)) if got[i] != expected[i]]
     if wrong:

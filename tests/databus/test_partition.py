@@ -16,7 +16,7 @@ from tests.support.oracles.databus_json import java_string
 
 PARTITION = FUNCTIONS["dbus_key_partition"]
 KEYS = {
-    # As Java 17 answers (but for the magnitude of -2^63): Long.parseLong, else String.hashCode.
+    # As Java 17 returns (but for the magnitude of -2^63): Long.parseLong, else String.hashCode.
     "": 0,
     "7": 7,
     "-7": 7,

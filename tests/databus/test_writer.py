@@ -49,7 +49,7 @@ def write(*events: dict[str, Any] | None) -> list[bytes | None]:
 
 
 def fields_of(rows: list[bytes] | list[bytes | None]) -> Any:
-    """A column of STRUCTs, as `dbus_event` answers it."""
+    """A column of STRUCTs, as `dbus_event` returns it."""
     return FUNCTIONS["dbus_event"].decode(pa.array(rows, pa.binary()))
 
 
@@ -114,7 +114,7 @@ def test_stored_fields_are_enough() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_subset_of_the_fields(seed: int) -> None:
-    """What is given is read again, whatever is left out; what cannot be is refused."""
+    """What is given is read again, whatever is left out; what cannot be is rejected."""
     chance = random.Random(seed)
     column = fields_of(golden_rows()[seed::11])
     written = 0
@@ -162,7 +162,7 @@ GIVEN_BACK = [
 
 @st.composite
 def events(draw: st.DrawFn) -> dict[str, Any]:
-    """Fields that an event can hold, as `dbus_event` answers them."""
+    """Fields that an event can hold, as `dbus_event` returns them."""
     version = draw(st.sampled_from((0, 2)))
     key_type = draw(st.sampled_from(("LONG", "BYTES") if version == 0 else ("LONG", "BYTES", "SCHEMA")))
     event: dict[str, Any] = {
@@ -341,7 +341,7 @@ def test_every_null_is_as_if_left_out() -> None:
     assert write({field.name: event.get(field.name) for field in FIELDS}) == write(event)
 
 
-# -- what is refused
+# -- what is rejected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Answers are bounded by the message, and so is the memory that decoding takes, whatever the message repeats."""
+"""Returns are bounded by the message, and so is the memory that decoding takes, whatever the message repeats."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ decode = FUNCTIONS[function].decode
 decode(pa.array([b'{"schema":{"primaryKey":["a"],"dataColumn":[{"name":"a"}, 1]}}']))
 column = pa.array([attack()], pa.binary())
 with open("/proc/self/clear_refs", "w") as control:
-    control.write("5")  # the peak begins anew
+    control.write("5")  # the peak begins again
 before = peak()
-answer = decode(column)
+result = decode(column)
 print((peak() - before) / len(column[0].as_buffer()))
 """
 
@@ -64,7 +64,7 @@ print((peak() - before) / len(column[0].as_buffer()))
 @pytest.mark.process
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_memory_is_bounded_by_the_message(attack: str) -> None:
-    """The peak of a process of its own, beyond what it took with the message in it."""
+    """The peak of a process, beyond what it took with the message in it."""
     assert float(run_python("-c", CHILD, attack)) <= MOST
 
 

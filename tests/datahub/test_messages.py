@@ -1,4 +1,4 @@
-"""The DataHub functions: the samples, generated messages of every form, damaged ones, hostile ones."""
+"""The DataHub functions: the samples, generated messages of every form, corrupt ones, hostile ones."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ ALIKE: dict[str, list[bytes]] = {
     "a key written with an escape": [WHOLE, WHOLE.replace(b"dbName", b"db\\u004eame"), WHOLE],
     "a value written with an escape": [WHOLE, WHOLE.replace(b"shop", b"sh\\u006fp"), WHOLE],
     "an escape that is none": [WHOLE, WHOLE.replace(b"shop", b"sh\\xop"), WHOLE],
-    "damage where the last one was intact": [WHOLE, WHOLE.replace(b'"t"', b'"t'), WHOLE],
+    "corruption where the last one was valid": [WHOLE, WHOLE.replace(b'"t"', b'"t'), WHOLE],
     "nothing between": [WHOLE, b"", WHOLE, b"{}", WHOLE, b"null", WHOLE],
     "white space after the comma": [
         WHOLE,

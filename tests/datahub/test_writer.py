@@ -64,7 +64,7 @@ def some_messages(seed: int, n: int) -> list[bytes]:
 
 
 def test_what_is_read_is_written_and_read_again() -> None:
-    """Messages with any field odd or missing: every answer comes back but the verdicts on what was there."""
+    """Messages with any field odd or missing: every result comes back but the verdicts on what was there."""
     changes = change(some_messages(1, 3000))
     intact = changes.field("is_valid")
     assert pc.sum(intact).as_py() > 500
@@ -252,7 +252,7 @@ def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:
     assert json.loads(blob)["schema"]["source"]["tableName"] == "a\ufffdb"
 
 
-# -- what is refused
+# -- what is rejected
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,13 @@ def time_ms(holder: dict[str, Any]) -> int | None:
 
 
 def text(holder: dict[str, Any], *names: str) -> Any:
-    """The first of these members that says something; anything, where it is no string, which only damage makes of it."""
+    """The first of these members that says something; anything, where it is no string, which only corruption makes of it."""
     value = next((holder[name] for name in names if holder.get(name) is not None), None)
     return value if value is None or isinstance(value, str) else ANY
 
 
 def expected(whole: dict[str, Any]) -> dict[str, Any]:
-    """The answers for an envelope."""
+    """The results for an envelope."""
     envelope = whole["payload"] if set(whole) == {"schema", "payload"} else whole
     source, transaction = envelope["source"], envelope.get("transaction")
     transaction = transaction if isinstance(transaction, dict) else {}
@@ -95,7 +95,7 @@ def answers(values: list[bytes]) -> list[dict[str, Any]]:
 
 
 def compared(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Of an answer the fields that are known, their JSON as what it says."""
+    """Of a result the fields that are known, their JSON as what it says."""
     documents = {name: row[name] and document(row[name].encode()) for name in ("before", "after", "source")}
     return {name: (row | documents)[name] for name in wanted}
 

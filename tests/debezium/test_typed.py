@@ -160,7 +160,7 @@ def test_a_type_is_its_text(text: str) -> None:
         ("uint8", "'uint8' is no type of a column: give one of int8, "),
         ("Decimal(1)", "'Decimal(1)' is no type of a column: ',' is missing"),
         ("array<int8", "'array<int8' is no type of a column: '>' is missing"),
-        ("int8 int8", "'int8 int8' is no type of a column: it goes on after the type"),
+        ("int8 int8", "'int8 int8' is no type of a column: it continues after the type"),
         ("", "'' is no type of a column: a name is missing"),
     ],
 )

@@ -31,7 +31,7 @@ PATHS = {"/var/kafka": "kafka/orders-0", "s3://bucket/relay/*": "databus/*.bin"}
 
 @pytest.fixture(scope="module")
 def views(spark: SparkSession) -> Iterator[None]:
-    """What the guide's queries read: cells of files, and columns of values taken from them."""
+    """What the guide's queries read: values of files, and columns of values taken from them."""
     for name, pattern in (("stream", "databus/*.bin"), ("segments", "kafka/*.log")):
         files = spark.read.format("binaryFile").load(f"{sparkwire.samples()}/{pattern}").select("path", "content")
         files.createOrReplaceTempView(name)
@@ -103,7 +103,7 @@ def test_the_page_on_tiered_storage(spark: SparkSession, tmp_path: Path) -> None
 def test_questions_to_a_clusters_disk(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two replicas of which one has lost a segment and has a bit turned; the answers are those of the files."""
+    """Two replicas of which one has lost a segment and has a bit turned; the results are those of the files."""
     sample = sparkwire.samples() / "cluster"
     disk, other = tmp_path / "disk", tmp_path / "other"
     for copy in (disk, other):

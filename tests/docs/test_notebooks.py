@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom and gives the answers that it was saved with."""
+"""Every notebook runs from top to bottom and gives the results that it was saved with."""
 
 from __future__ import annotations
 

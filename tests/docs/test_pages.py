@@ -1,4 +1,4 @@
-"""The pages of the documentation: complete, readable, and what they show is what Spark answers."""
+"""The pages of the documentation: complete, readable, and what they show is what Spark returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES_AND_TYPES = ("datahub_columns", "debezium_columns")
 
 
 def test_every_error_code_has_a_page_with_its_example(spark: SparkSession) -> None:
-    """The query of each page answers the code that the page is about."""
+    """The query of each page returns the code that the page is about."""
     files = {path.stem: path.read_text("utf-8") for path in (DOCS / "errors").glob("*.md")}
     index = files.pop("index")
     assert set(files) == set(ERRORS)

@@ -1,4 +1,4 @@
-"""The example queries of `sql/examples` run and answer, and their input is what its README says."""
+"""The example queries of `sql/examples` run and result, and their input is what its README says."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_every_example_is_shown(demo: ModuleType) -> None:
 
 
 def test_databus_damage_in_sql(spark: SparkSession, demo: ModuleType) -> None:
-    """The demo's list of damage, against the oracle's."""
+    """The demo's list of corruption, against the oracle's."""
     answer = statement(spark, demo, "Damage").collect()
     expected = [
         ("damaged_v1.bin", row["position"], len(row["event"]), row["status"], row["error"])
@@ -198,7 +198,7 @@ def test_databus_windows_in_sql(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def statement(spark: SparkSession, demo: ModuleType, title: str) -> Any:
-    """The answer to the one Databus query whose title begins so."""
+    """The result to the one Databus query whose title begins so."""
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
     example.frame(spark).createOrReplaceTempView(example.view)
     view, *queries = example.statements
@@ -208,7 +208,7 @@ def statement(spark: SparkSession, demo: ModuleType, title: str) -> Any:
 
 
 def test_databus_input_is_golden() -> None:
-    """The intact files are copies, as the README says."""
+    """The valid files are copies, as the README says."""
     v2 = [event for java, event in golden_events("events_v2_le") if in_espresso(java["i"])]
     assert (INPUT / "relay_v1.bin").read_bytes() == golden_bytes("window_stream")
     assert (INPUT / "espresso_v2.bin").read_bytes() == b"".join(v2)
@@ -219,7 +219,7 @@ def in_espresso(i: int) -> bool:
 
 
 def test_databus_damage_is_as_told() -> None:
-    """The damaged file is the relay's stream after the steps that its README names."""
+    """The corrupt file is the relay's stream after the steps that its README names."""
     at = {java["i"]: java["position"] for java, _ in golden_events("window_stream")}
     stream = bytearray(golden_bytes("window_stream"))
     stream[at[2] + 70] ^= 1 << 3

@@ -56,7 +56,7 @@ def running(
     joins: Broker | None = None,
     options: Sequence[str] = SHORT_LIVED,
 ) -> Iterator[Broker]:
-    """A broker with its files in ``workspace``, until the context ends; it goes on with files that are there.
+    """A broker with its files in ``workspace``, until the context ends; it continues with files that are there.
 
     ``killed``: it is not shut down in order at the end. ``settings``: properties beside those of all.
     ``joins``: a broker of whose cluster it is the second one. ``options``: of its JVM.

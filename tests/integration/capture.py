@@ -31,7 +31,7 @@ _SETTINGS = {
 
 @contextmanager
 def captured(workspace: Path, broker: str, settings: Mapping[str, object]) -> Iterator[subprocess.Popen[bytes]]:
-    """The engine's process, until the context ends; it goes on where another one in ``workspace`` has ended.
+    """The engine's process, until the context ends; it continues where another one in ``workspace`` has ended.
 
     ``settings``: the connector's own; ``broker``: its address.
     """

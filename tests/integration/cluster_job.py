@@ -1,4 +1,4 @@
-"""What an application does on the cluster: the driver, as a process of its own.
+"""What an application does on the cluster: the driver, as a process .
 
     python -m tests.integration.cluster_job WHAT GIVEN
 
@@ -59,7 +59,7 @@ def events(files: DataFrame) -> DataFrame:
 
 
 def answers(spark: SparkSession, files: str) -> None:
-    """The first answer of a cold executor, and the counts over all files; each with its time [s]."""
+    """The first result of a cold executor, and the counts over all files; each with its time [s]."""
     start = time.monotonic()
     first = spark.sql("SELECT size(dbus_events(stream)), dbus_sequence(event) FROM sparkwire_samples").first()
     say(first=first, seconds=round(time.monotonic() - start, 1))

@@ -1,7 +1,7 @@
 """Tests against real servers and clusters: `make integration`, not `make test`.
 
 They may fetch what they run against; where it cannot be had they fail and say so in one sentence. PostgreSQL is the system's
-own: where there is none, its test is skipped and says so. A session that needs jars
+own: if none exists, its test is skipped and says so. A session that needs jars
 starts in a process of its own (`tests.support.child`), with those that `tests.integration.jars.resolve` gives.
 """
 
@@ -33,7 +33,7 @@ def producers(broker: Broker) -> Iterator[Traffic]:
 
 @pytest.fixture
 def busy(producers: Traffic) -> Iterator[Traffic]:
-    """Producers that have filled their topics for a while, and go on while a test asks for them."""
+    """Producers that have filled their topics for a while, and continue while a test requests them."""
     with producers.at_work():
         producers.wait(_ENOUGH - len(producers.rounds))
         yield producers

@@ -1,4 +1,4 @@
-"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, as a process of its own.
+"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, as a process .
 
     python -m tests.integration.merge_table delta|iceberg DIRECTORY
 
@@ -125,7 +125,7 @@ def grown(spark: SparkSession) -> None:
 
 
 def more(spark: SparkSession, kind: str) -> None:
-    """A column is added and one widens; a table that is not merge's is refused."""
+    """A column is added and one widens; a table that is not merge's is rejected."""
     schema = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
     sparkwire.merge(
         spark.createDataFrame([("INSERT", 1, "t", 1, 1), ("INSERT", 2, "t", 2, 2)], schema), "shop.wide", "id"

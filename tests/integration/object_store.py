@@ -24,7 +24,7 @@ class Server(NamedTuple):
     """at the end of a URI that leads to it"""
     asked: list[tuple[str, str, str]]
     faults: list[int]
-    """how often it will still say that it is busy when an object is asked for"""
+    """how often it will still say that it is busy when an object is requested"""
 
     @property
     def url(self) -> str:
@@ -46,7 +46,7 @@ class Server(NamedTuple):
         ]
 
     def opened(self, below: str) -> int:
-        """How often an object below a path has been opened: pyarrow then asks for its size, by a HEAD."""
+        """How often an object below a path has been opened: pyarrow then requests its size, by a HEAD."""
         return sum(method == "HEAD" and path.startswith(f"/{below}/") for method, path, _ in self.asked)
 
 

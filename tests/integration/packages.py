@@ -1,4 +1,4 @@
-"""Packages for Spark that exist for an older one than ours: that Spark, in an environment of its own, as `make matrix` has it."""
+"""Packages for Spark that exist for an older one than ours: that Spark, in an environment, as `make matrix` has it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Postgres(NamedTuple):
         return self._replace(database=name)
 
     def run(self, sql: str) -> list[str]:
-        """Run statements, each on its own unless they say ``BEGIN``; the lines of what they answer."""
+        """Run statements, each on its own unless they say ``BEGIN``; the lines of what they return."""
         psql = self._psql("--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1")
         done = subprocess.run(psql, input=sql, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -61,7 +61,7 @@ class Postgres(NamedTuple):
 def running_postgres() -> Iterator[Postgres]:
     """A new server, until the context ends.
 
-    It does not run as root, and nobody else reads pytest's own directories: it has one of its own. FileNotFoundError where
+    It does not run as root, and nobody else reads pytest's own directories: it has one . FileNotFoundError where
     there are no programs of PostgreSQL.
     """
     programs = programs_of_postgres()

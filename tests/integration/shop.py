@@ -1,6 +1,6 @@
 """A shop's topic of several Avro types, and the registry's own topic beside it, in a real broker.
 
-    python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/data/kafka/registry anew
+    python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/data/kafka/registry again
 
 Messages are by Confluent's producer and serializers. The records of `_schemas` have the form of those that Confluent's Schema
 Registry writes, of what the serializers have registered.

@@ -51,7 +51,7 @@ def test_readers_schemas_as_fastavro_reads_them() -> None:
 
 
 def java(pairs: list[tuple[Any, Any, list[bytes]]]) -> list[list[Any]]:
-    """What Avro's Java reads of the data of each pair of a writer's and a reader's schema; an ``Exception`` where it refuses."""
+    """What Avro's Java reads of the data of each pair of a writer's and a reader's schema; an ``Exception`` where it rejects."""
     jars = Path(pyspark.__file__).parent / "jars"
     home = os.environ.get("JAVA_HOME")
     program = [str(Path(home, "bin", "java")) if home else "java", "-cp", f"{jars}/*"]

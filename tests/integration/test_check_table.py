@@ -239,7 +239,7 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
         ):
             pass
     with capsys.disabled():
-        print(f"\nKafka {kafka.rpartition(':')[2]}: {compared} directories as check says, {len(REFUSED)} refused")
+        print(f"\nKafka {kafka.rpartition(':')[2]}: {compared} directories as check says, {len(REFUSED)} rejected")
 
 
 def created(broker: Broker, names: list[str]) -> dict[str, bytes]:

@@ -142,7 +142,7 @@ def drive(
 
 
 def test_executors_without_the_package_say_so(cluster: Cluster, bare: Path, files: Path) -> None:
-    """So what answers in the other tests is what they ship."""
+    """So the other tests run what they ship."""
     with pytest.raises(AssertionError, match="No module named 'sparkwire'"):
         drive(cluster, "answers", bare, files=str(files / "000.bin"))
 
@@ -150,7 +150,7 @@ def test_executors_without_the_package_say_so(cluster: Cluster, bare: Path, file
 def test_installed(cluster: Cluster, installed: Path, files: Path) -> None:
     first, found = drive(cluster, "answers", installed, files=str(files))
     megabytes = sum(path.stat().st_size for path in files.iterdir()) // 10**6
-    print(f"\nfirst answer {first['seconds']} s, {megabytes} MB in {found['seconds']} s")
+    print(f"\nfirst result {first['seconds']} s, {megabytes} MB in {found['seconds']} s")
     assert found["counts"] == expected(FILES)
 
 
@@ -181,7 +181,7 @@ def test_an_archive_with_its_kernels(
         "spark.executorEnv.NUMBA_CACHE_DIR": "./sparkwire/kernels",
     }
     first, found = drive(cluster, "answers", bare, settings, files=str(files / "000.bin"))
-    print(f"\nfirst answer with a shipped cache {first['seconds']} s, of a warm image {warmed[0]['seconds']} s")
+    print(f"\nfirst result with a shipped cache {first['seconds']} s, of a warm image {warmed[0]['seconds']} s")
     assert found["counts"] == expected(1)
     unpacked = list(cluster.directory.glob("worker*/app-*/*/sparkwire/kernels/*"))
     assert len(unpacked) >= 1
@@ -234,7 +234,7 @@ def test_kills_in_streams(cluster: Cluster, installed: Path, files: Path, tmp_pa
 
 
 def killed(cluster: Cluster, what: str, python: Path, files: str, **arguments: Any) -> None:
-    """Each kill has hit, and each answer is the right one: nothing lost, nothing twice."""
+    """Each kill has hit, and each result is the right one: nothing lost, nothing twice."""
     runs = drive(cluster, what, python, files=files, workers=cluster.workers, **arguments)
     print()
     for run in runs:

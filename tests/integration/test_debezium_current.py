@@ -1,4 +1,4 @@
-"""The table that Debezium's messages come to, against the database's answer: every variant, with some tables and points each."""
+"""The table that Debezium's messages come to, against the database's result: every variant, with some tables and points each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_table_is_what_the_database_holds(spark: SparkSession, number: int, 
         )
         ends = point.next_offsets.get(variant)
         if ends is None and point.number != LAST:
-            continue  # what was delivered again is known as a whole
+            continue  # what was delivered again is known in full
         now = sparkwire.current(changes, as_of=None if ends is None else ends.get(truth.topic, 0) - 1)
         left = now.toArrow().to_pylist()
         assert len(left) == len(truth.rows), (truth.name, point.number)

@@ -25,7 +25,7 @@ Truth = dict[tuple[int, int], list[tuple[int, bytes]]]
 
 
 def write(folder: Path, before: int, random: Random) -> Truth:
-    """Streams of windows in files, some of them empty, go on; what each new window holds, by physical partition and scn."""
+    """Streams of windows in files, some of them empty, continue; what each new window holds, by physical partition and scn."""
     truth: Truth = {}
     for partition in range(STREAMS):
         events = []

@@ -43,7 +43,7 @@ def test_batch_and_stream(broker: Broker, tmp_path: Path) -> None:
 
 
 def expected(messages: dict[str, list[bytes]]) -> list[list[str]]:
-    """What the functions answer without Spark."""
+    """What the functions return without Spark."""
     found: Counter[tuple[str, str, str]] = Counter()
     for topic, values in messages.items():
         change, valid = (ask(name, values) for name in ANSWERS[topic])

@@ -2,7 +2,7 @@
 
 PostgreSQL, Debezium's embedded engine, a Kafka broker, a stream over its log directory, ``changes``, and ``merge`` into Parquet,
 Delta and Iceberg at once. The processes that merge are killed at moments of a batch, and the engine too, which then tells some
-changes twice. Whoever was killed starts again while the others go on.
+changes twice. Whoever was killed starts again while the others continue.
 """
 
 from __future__ import annotations

@@ -57,4 +57,4 @@ def test_out_of_files_as_confluents_deserializer_gives_them(
             assert found[offset]["_error_"] is None
             assert {name: found[offset][name] for name in record or {}} == (record or {})
         assert {found[offset]["_error_"] for offset in wrong} == {"UNKNOWN_SCHEMA", "TRUNCATED", "BAD_MAGIC"}
-    print(f"registry: {len(expected)} records as Confluent's deserializer gives them, {len(wrong)} that it refuses")
+    print(f"registry: {len(expected)} records as Confluent's deserializer gives them, {len(wrong)} that it rejects")

@@ -32,7 +32,7 @@ def side_files(top: Path) -> dict[str, bytes]:
     ("kind", "exchanges"), [("restore", True), ("append", False)], ids=["overwrite, exchange", "append, two renames"]
 )
 def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: str, exchanges: bool) -> None:
-    """It is a node that is a controller too, so that the log of the metadata lies beside the job's directory."""
+    """It is a node that is a controller too, so that the log of the metadata is beside the job's directory."""
     with running(tmp_path, kafka) as broker:
         create(broker, TOPIC, PARTITIONS)
     top, mixed = broker.directory, 0
@@ -52,7 +52,7 @@ def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: 
             found = served(broker.address)
 
         for name in chaos.form.names:
-            # Between two renames the old version lies aside, whole, and a broker makes an empty partition of its own.
+            # Between two renames the old version is aside, whole, and a broker makes an empty partition.
             lies_aside = any(top.glob(f"{SIDE}/*/old/{name}/*.log")) and any(top.glob(f"{SIDE}/*/new/{name}/*.log"))
             allowed: set[Rows] = {(), old[name], new[name]} if lies_aside else {old[name], new[name]}
             assert found.get(name, ()) in allowed, (place, name)

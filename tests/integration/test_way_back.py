@@ -101,7 +101,7 @@ def test_a_topic_is_restored(
     )
     assert [one for one in found if not foretold.search(one)] == []
     ours = hashes(broker, "*.log", "*.index", "*.timeindex")
-    if killed:  # a broker that builds the indexes anew gets the same
+    if killed:  # a broker that builds the indexes again gets the same
         for path in [*broker.directory.glob("restored-*/*.index"), *broker.directory.glob("restored-*/*.timeindex")]:
             path.unlink()
     with running(tmp_path, kafka) as broker:
@@ -133,7 +133,7 @@ def check_timestamps(broker: Broker, whole: set[Record]) -> None:
 
 
 def check_appended(broker: Broker, whole: set[Record]) -> None:
-    """Producers go on after the last offset."""
+    """Producers continue after the last offset."""
     delivered: list[int | None] = []
     producer = Producer({"bootstrap.servers": broker.address})
     producer.produce(

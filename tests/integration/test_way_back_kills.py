@@ -107,7 +107,7 @@ def test_drivers_are_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def is_whole(top: Path) -> bool:
-    """Whether all has its name, so that a next try would be refused."""
+    """Whether all has its name, so that a next try would be rejected."""
     recover(str(top))
     return len(list(top.glob("orders-0/*.log"))) >= SEGMENTS
 

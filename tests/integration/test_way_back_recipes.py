@@ -1,4 +1,4 @@
-"""What people do with the way back: groups that go on, a topic cloned, a person erased, ten million records."""
+"""What people do with the way back: groups that continue, a topic cloned, a person erased, ten million records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producers that go on while tests read: every codec, idempotence, transactions that overlap, compaction, retention."""
+"""Producers that continue while tests read: every codec, idempotence, transactions that overlap, compaction, retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sparkwire.kafka.check` says of directories, each damaged in one way; brokers are asked in the integration tests."""
+"""What `sparkwire.kafka.check` says of directories, each corrupt in one way; brokers are asked in the integration tests."""
 
 from __future__ import annotations
 

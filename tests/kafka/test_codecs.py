@@ -75,7 +75,7 @@ def test_lz4_blocks(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_gzip_members(seed: int) -> None:
-    """With something after the last of them, for which the library refuses them all."""
+    """With something after the last of them, for which the library rejects them all."""
     chance = random.Random(seed)
     for _ in range(20):
         plain = [content(chance) for _ in range(chance.randrange(1, 4))]
@@ -167,7 +167,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["xerial", "lz4", "header keys"])
 def test_memory_is_bounded_by_the_input(name: str) -> None:
-    """In a process of its own: what it takes at its peak is what is measured."""
+    """In a process: what it takes at its peak is what is measured."""
     assert float(run_python("-c", PEAK, name)) <= 12
 
 
@@ -185,20 +185,20 @@ taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + (128 << 20), resource.RLIM_INFINITY))
 try:
     print(len(decode(data)), "row")
-except MemoryError as refused:
-    print(refused)
+except MemoryError as rejected:
+    print(rejected)
 """
 
 
 @pytest.mark.process
 def test_refused_memory_is_no_damage() -> None:
-    """In a process of its own: it is the process that gets no more."""
+    """In a process: it is the process that gets no more."""
     sentence = run_python("-c", REFUSED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
     assert sentence.startswith("malloc of size ")
 
 
 def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Zstandard reports it as it reports damage, in words."""
+    """Zstandard reports it as it reports corruption, in words."""
 
     def refuse(source: memoryview, out: memoryview) -> int:
         raise cramjam.DecompressionError("Allocation error : not enough memory")

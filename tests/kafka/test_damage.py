@@ -1,4 +1,4 @@
-"""What bytes may do at most: bounds of memory and time, and the way after damage that Kafka does not find."""
+"""What bytes may do at most: bounds of memory and time, and the way after corruption that Kafka does not find."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_bound_is_positive(bound: int) -> None:
 
 
 def test_more_than_arrow_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No batch of cells fails a query: what one array cannot hold is TOO_LARGE, and what is not compressed has its place."""
+    """No batch of values fails a query: what one array cannot hold is TOO_LARGE, and what is not compressed has its place."""
     from sparkwire.core import column
     from sparkwire.kafka import inflate, records
 
@@ -167,7 +167,7 @@ def test_more_than_arrow_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_rows_of_all_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of one: nine cells of 24 kB are no 19 GB."""
+    """As those of one: nine values of 24 kB are no 19 GB."""
     from sparkwire.kafka import records
 
     data = many(1000)
@@ -198,7 +198,7 @@ def test_24_kb_do_not_become_gigabytes() -> None:
 
 
 def test_what_is_decompressed_in_vain_counts() -> None:
-    """Bombs after the bound of the cell cost nothing; what is not compressed is read all the same."""
+    """Bombs after the bound of the value cost nothing; what is not compressed is read anyway."""
     bomb = batch(CODECS[4](record(bytes(4 * MIB))), 4)
     found = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_value_bytes=2 * MIB)
     assert [(row["error"], row["value"]) for row in found] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
@@ -213,7 +213,7 @@ def test_bound_of_a_cell_is_positive(bound: int) -> None:
 
 
 def test_a_lying_size_hides_nothing_without_checksums() -> None:
-    """A batch that claims the one after it is refused as with checksums, and the one after it is read."""
+    """A batch that claims the one after it is rejected as with checksums, and the one after it is read."""
     first, second = batch(record(b"first")), batch(record(b"second"), base=7)
     lying = first[:8] + struct.pack(">i", len(first) + len(second) - 12) + first[12:]
     for verify in (True, False):
@@ -234,7 +234,7 @@ def seconds(data: bytes) -> float:
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_search_is_linear(magic: int) -> None:
-    """Positions that all look like entries reaching to the end: each has to be refused without reading it all."""
+    """Positions that all look like entries reaching to the end: each has to be rejected without reading it all."""
     unit = struct.pack(">qi", 0, 1 << 19) + b"\0\0\0\0" + bytes([magic]) + bytes(3)
 
     def hostile(size: int) -> bytes:
@@ -265,7 +265,7 @@ def test_many_empty_gzip_members() -> None:
     assert time.perf_counter() - start < HANGS
 
 
-# -- the way after damage
+# -- the way after corruption
 
 
 def entries_of(name: str) -> list[bytes]:
@@ -278,7 +278,7 @@ def entries_of(name: str) -> list[bytes]:
     "size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"]
 )
 def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
-    """Kafka drops all that stands after a size that is too large; here only the entry with the lie is lost."""
+    """Kafka drops all that stands after a size that is too large; here only the entry with the are is lost."""
     parts = entries_of(name)[:12]
     at = 5
     lies = {
@@ -310,7 +310,7 @@ def test_entries_inside_a_value_stay_there() -> None:
 
 
 def test_all_checksums_wrong() -> None:
-    """Entries that follow each other by their sizes are told apart, intact or not."""
+    """Entries that follow each other by their sizes are told apart, valid or not."""
     parts = [bytes([*part[:17], part[17] ^ 1, *part[18:]]) for part in entries_of("v2_none")[:5]]
     found = ask("kafka_batches", [b"".join(parts)])[0]
     assert [(row["size"], row["error"]) for row in found] == [(len(part), "CRC_MISMATCH") for part in parts]

@@ -21,7 +21,7 @@ from tests.support.arrow import ask
 
 CODE = re.compile(rf"\b({'|'.join(ERRORS)}): ")
 RECORD = re.compile(r"(\w+\[\d+\])\.record\[(\d+)\]\.(\w+)$")
-# Fields of a header by the column of `kafka_batches` that answers them.
+# Fields of a header by the column of `kafka_batches` that returns them.
 HEADER = {
     "base_offset": "offset",
     "crc": "crc",
@@ -59,7 +59,7 @@ def check_headers(lines: list[dict[str, Any]], batches: list[dict[str, Any]]) ->
     for batch in batches:
         entry = begins[batch["position"]]
         for column, field in HEADER.items():
-            # What is no batch has no record_count of its own, and of a wrapper the base offset is unknown.
+            # What is no batch has no record_count, and of a wrapper the base offset is unknown.
             if batch[column] is not None and f"{entry}.{field}" in values:
                 assert values[f"{entry}.{field}"] == str(batch[column]), (entry, field)
 

@@ -35,7 +35,7 @@ def rows(path: Path | str, **options: str) -> list[Row]:
 
 
 def by_headers(path: Path, size: int = 10**9, names: list[str] = UNCHECKED) -> list[Row]:
-    """The batches when nobody asks for what needs a checksum."""
+    """The batches when nobody requests what needs a checksum."""
     return rows(path, rows="batches", columns=", ".join(names), maxSplitBytes=str(size))
 
 
@@ -147,7 +147,7 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
-    """Where no offset goes on from the one before, sizes lead on all the same: not to the end of the file each time."""
+    """Where no offset continues from the one before, sizes lead on anyway: not to the end of the file each time."""
     monkeypatch.setattr(headers, "ROOM", 4096)
     read: list[int] = []
     alone = OpenFile.read

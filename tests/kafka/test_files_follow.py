@@ -127,7 +127,7 @@ def test_retention(tmp_path: Path) -> None:
     for one in (stream, lenient):
         one.batch(20_000)
     (tmp_path / NAMES[0]).unlink()
-    with pytest.raises(DataLossError, match=r"the query goes on at offset 214, but the log begins at offset 494 now"):
+    with pytest.raises(DataLossError, match=r"the query continues at offset 214, but the log begins at offset 494 now"):
         stream.batch()
     assert [row["offset"] for row in lenient.batch()] == list(range(494, 520))
 

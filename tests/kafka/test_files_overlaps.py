@@ -109,7 +109,7 @@ def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
     stream = kafka(tmp_path)
     assert len(stream.batch()) == 10
     write(folder, [Part(4, 7, "b", 1)])
-    with pytest.raises(DataLossError, match="goes on at offset 10, but the log ends at offset 7 now"):
+    with pytest.raises(DataLossError, match="continues at offset 10, but the log ends at offset 7 now"):
         stream.batch()
 
 

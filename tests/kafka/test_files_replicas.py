@@ -66,7 +66,7 @@ def test_a_stream_goes_on_in_the_replica_that_is_ahead(tmp_path: Path) -> None:
     assert values(stream.batch()) == ["3", "4", "5"]
     segment(tmp_path / "1" / "orders-0", 0, [*entries(0, 2), *entries(2, 9, "other")])
     with pytest.raises(
-        DataLossError, match="data loss in orders-0: the query goes on at offset 6, but another record batch"
+        DataLossError, match="data loss in orders-0: the query continues at offset 6, but another record batch"
     ):
         stream.batch()
 

@@ -29,7 +29,7 @@ SEGMENTS = [
 
 
 def unpacked(archive: str, path: str, folder: Path, indexes: str = "own") -> Path:
-    """A segment with its indexes: its own, none, or damaged ones."""
+    """A segment with its indexes: its own, none, or corrupt ones."""
     files = golden.archive(archive)
     stem = path.removesuffix(".log")
     name = stem.rsplit("/", 1)[-1]

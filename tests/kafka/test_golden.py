@@ -21,13 +21,13 @@ every_log = pytest.mark.parametrize("log", golden.logs(), ids=lambda log: log.na
 
 
 def ask_with(function: str, data: bytes, numbers: list[int]) -> list[Any]:
-    """The answers to several numbers about the same bytes."""
+    """The results to several numbers about the same bytes."""
     columns = pa.array([data] * len(numbers), pa.binary()), pa.array(numbers, pa.int64())
     return plain(FUNCTIONS[function].decode(*columns))
 
 
 def intact(log: Log) -> int:
-    """How many bytes are intact entries [bytes]."""
+    """How many bytes are valid entries [bytes]."""
     bad = [batch["position"] for batch in log.batches if not batch["isValid"]]
     end: int = min([*bad, log.java[-1]["endPosition"]])
     return end
@@ -81,12 +81,12 @@ def test_messages(magic: int) -> None:
             assert ask(f"kafka_{name}", [message]) == [answer]
 
 
-# -- damage: what Kafka's own readers say
+# -- corruption: what Kafka's own readers say
 
 
 @cache
 def damage() -> list[tuple[Damaged, list[Row]]]:
-    """Each damaged log with the rows of ``kafka_records``, which decodes them as one column."""
+    """Each corrupt log with the rows of ``kafka_records``, which decodes them as one column."""
     logs = golden.damaged()
     return list(zip(logs, ask("kafka_records", [log.data for log in logs]), strict=True))
 
@@ -127,7 +127,7 @@ def java_trouble(damaged: Damaged) -> list[int]:
         if not batch["isValid"] or batch.get("recordsError") or batch["magic"] not in (0, 1, 2)
     ]
     end = damaged.java["fileRecords"]["endPosition"]
-    if trouble and "size" in damaged.name:  # Java goes on inside what a wrong size names
+    if trouble and "size" in damaged.name:  # Java continues inside what a wrong size names
         trouble, end = trouble[:1], len(damaged.data)
     if end < len(damaged.data) and end not in trouble:
         trouble.append(end)
@@ -135,7 +135,7 @@ def java_trouble(damaged: Damaged) -> list[int]:
 
 
 def test_damage_is_one_row() -> None:
-    """Where Java finds trouble there is an error, where it finds none there is none, and one damage is one row."""
+    """Where Java finds trouble there is an error, where it finds none there is none, and one corruption is one row."""
     for damaged, rows in damage():
         broken = [row["position"] for row in rows if row["error"]]
         if not any(name in damaged.name for name in ("_msg_inner_", "payload_flip")):

@@ -1,4 +1,4 @@
-"""Damaged bytes of every kind: the functions answer what the oracle answers, byte for byte."""
+"""Corrupt bytes of every kind: the functions return what the oracle returns, byte for byte."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_messages(magic: int, seed: int) -> None:
 
 
 def test_cut_at_every_byte() -> None:
-    """Of intact log bytes that are cut, the whole entries stay and the torn one is a row."""
+    """Of valid log bytes that are cut, the whole entries stay and the torn one is a row."""
     for data in [data for data in SOURCES if len(data) < 700]:
         cuts = [data[:size] for size in range(len(data))]
         assert ask("kafka_records", cuts) == [oracle.records(cut) for cut in cuts]

@@ -173,7 +173,7 @@ def test_a_segment_that_is_being_uploaded_is_no_hole(golden: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("which", [slice(0, 1), slice(1, 2), slice(-1, None), slice(None)])
 def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> None:
-    """Segments of which no object is left: the directory tells where the log begins, and what is on disk where it goes on."""
+    """Segments of which no object is left: the directory tells where the log begins, and what is on disk where it continues."""
     local = sorted((golden / "plain").glob("local*"))[-1]
     partition = copied(golden, "plain", tmp_path).folder
     topic = partition.parent.name[:-23]

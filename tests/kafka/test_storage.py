@@ -1,4 +1,4 @@
-"""The rest of Kafka's local storage: what Kafka's own programs say of its files, and damaged bytes of every kind."""
+"""The rest of Kafka's local storage: what Kafka's own programs say of its files, and corrupt bytes of every kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RECORDS: dict[str, Callable[[bytes | None, bytes | None], Row | None]] = {
 
 
 def ask_pairs(function: str, pairs: list[Pair]) -> list[Any]:
-    """The answers to keys and values."""
+    """The results to keys and values."""
     keys, values = zip(*pairs, strict=True)
     return plain(FUNCTIONS[function].decode(pa.array(keys, pa.binary()), pa.array(values, pa.binary())))
 
@@ -42,7 +42,7 @@ def ask_pairs(function: str, pairs: list[Pair]) -> list[Any]:
 
 
 def aborted(line: Row) -> Row:
-    """A line of a transaction index as the function answers it."""
+    """A line of a transaction index as the function returns it."""
     return {re.sub("([A-Z])", r"_\1", name).lower(): value for name, value in line.items()}
 
 
@@ -93,7 +93,7 @@ def test_leader_epochs() -> None:
 
 @pytest.mark.parametrize(("text", "rows"), [(b"", 0), (b"0", 0), (b"0\n", 0), (b"\n", 1), (b"1\n", 1), (b"0\n\n", 1)])
 def test_leader_epochs_of_a_broker_that_was_killed(text: bytes, rows: int) -> None:
-    """Kafka's `CheckpointFile` reads no entries where a line is not there, and refuses an empty one."""
+    """Kafka's `CheckpointFile` reads no entries where a line is not there, and rejects an empty one."""
     assert ask("kafka_leader_epochs", [text]) == [[{"epoch": None, "start_offset": None}] * rows]
 
 
@@ -169,7 +169,7 @@ NAMES = {
 
 
 def our_value(name: str, value: Any) -> Any:
-    """A value of Kafka's JSON as the functions answer it."""
+    """A value of Kafka's JSON as the functions return it."""
     if name == "members":
         return len(value)
     if name == "state":
@@ -195,7 +195,7 @@ def test_every_version_that_kafka_writes(kind: str) -> None:
         assert all(row[name] is None for name in row if name not in expected and name != "kind")
 
 
-# -- damage
+# -- corruption
 
 
 def files(function: str) -> list[bytes]:
@@ -219,7 +219,7 @@ def pairs_of(function: str) -> list[Pair]:
 
 
 def mutated(chance: random.Random, data: bytes) -> bytes:
-    """The same with some damage, or none."""
+    """The same with some corruption, or none."""
     damaged = bytearray(data)
     for _ in range(chance.randrange(3)):
         at = chance.randrange(len(damaged) + 1)

@@ -1,4 +1,4 @@
-"""Streams lose nothing in silence: what a query goes on from is there, or it fails, or goes on with all that is left."""
+"""Streams lose nothing in silence: what a query continues from is there, or it fails, or continues with all that is left."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture) -> list[Row]:
-    """It fails in one sentence; with failOnDataLoss false it says the same in the log, once, and goes on."""
+    """It fails in one sentence; with failOnDataLoss false it says the same in the log, once, and continues."""
     with pytest.raises(DataLossError, match=sentence):
         stream.batch()
     stream.restart(fail_on_data_loss=False)
@@ -67,7 +67,7 @@ def test_a_log_that_was_cut_and_written_again(folder: Path, caplog: pytest.LogCa
     stream = kafka(folder)
     assert values(stream.batch()) == tagged(0, 10)
     path.write_bytes(b"".join(entries(0, 5) + entries(5, 25, "again ")))
-    found = after_a_loss(stream, "goes on at offset 10, but another record batch is at offset 9 now", caplog)
+    found = after_a_loss(stream, "continues at offset 10, but another record batch is at offset 9 now", caplog)
     assert values(found) == tagged(10, 25, "again ")
 
 
@@ -86,7 +86,7 @@ def test_a_log_that_was_made_anew_and_is_shorter(folder: Path, caplog: pytest.Lo
     stream.batch()
     shutil.rmtree(folder)
     segment(folder, 0, entries(0, 20, "new "))
-    assert after_a_loss(stream, "goes on at offset 60, but the log ends at offset 20 now", caplog) == []
+    assert after_a_loss(stream, "continues at offset 60, but the log ends at offset 20 now", caplog) == []
     segment(folder, 0, entries(0, 200, "new "))
     assert values(stream.batch()) == tagged(20, 200, "new ")
 
@@ -107,9 +107,9 @@ def test_the_first_segment_goes_between_planning_and_reading(folder: Path, caplo
     end = stream.follower.latest(stream.place)
     planned = stream.follower.tasks(stream.place, end)
     first.unlink()
-    with pytest.raises(DataLossError, match=r"goes on at offset 0, but .*00.log is gone since it was listed"):
+    with pytest.raises(DataLossError, match=r"continues at offset 0, but.*00.log is gone since it was listed"):
         stream.read(planned)
-    with pytest.raises(DataLossError, match="goes on at offset 0, but the log begins at offset 50 now"):
+    with pytest.raises(DataLossError, match="continues at offset 0, but the log begins at offset 50 now"):
         stream.new().tasks(stream.place, end)
     stream.restart(fail_on_data_loss=False)
     planned = [[part._replace(guard=part.guard._replace(fails=False)) for part in task] for task in planned]
@@ -176,7 +176,7 @@ def test_what_follows_the_last_valid_entry_waits_while_the_file_may_grow(tail: b
     assert stream.batch() == []
     os.utime(path, (0, 0))
     assert [row["error"] for row in stream.batch()] == [] if tail == bytes(8192) else ["TRUNCATED"]
-    segment(folder, 0, entries(0, 30))  # the broker cuts it off, and goes on
+    segment(folder, 0, entries(0, 30))  # the broker cuts it off, and continues
     assert values(stream.batch()) == tagged(20, 30)
 
 
@@ -211,7 +211,7 @@ def test_a_log_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     shutil.rmtree(tmp_path / "orders-0")
     segment(tmp_path / "orders-1", 0, entries(0, 8))
     with pytest.raises(
-        DataLossError, match="orders-0: the query goes on at offset 5, but nothing of it is there any more"
+        DataLossError, match="orders-0: the query continues at offset 5, but nothing of it is there any more"
     ):
         stream.batch()
     stream.restart(fail_on_data_loss=False)
@@ -274,7 +274,7 @@ def test_a_file_that_is_replaced_by_another(tmp_path: Path, caplog: pytest.LogCa
     assert windows_of(stream.batch()) == list(range(10, 100, 10))
     path.write_bytes(b"".join(window(scn, 40, 41, 42) for scn in range(50, 160, 10)))
     found = after_a_loss(
-        stream, "goes on at window 9, after SCN 90, but relay.bin has other events before byte", caplog
+        stream, "continues at window 9, after SCN 90, but relay.bin has other events before byte", caplog
     )
     assert windows_of(found) == list(range(100, 160, 10))
     assert sorted({row["window"] for row in found}) == list(range(9, 15))
@@ -324,7 +324,7 @@ def test_what_is_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scns", [[10], [11, 21, 22], [15, 16, 17, 25]])
 def test_a_file_that_was_read_is_replaced(tmp_path: Path, scns: list[int], caplog: pytest.LogCaptureFixture) -> None:
-    """By a shorter or a longer one: a loss. After it goes on what comes after the last SCN that was given."""
+    """By a shorter or a longer one: a loss. After it continues what comes after the last SCN that was given."""
     (tmp_path / "a").write_bytes(window(10, 40) + window(20, 40))
     stream = events_of(tmp_path, stream="directory")
     stream.batch()
@@ -436,7 +436,9 @@ def test_a_position_far_beyond_the_file(folder: Path) -> None:
     log["next"] = log["position"] = 10**18
     log["last"] = None
     segment(folder, 0, entries(0, 5))
-    with pytest.raises(DataLossError, match="goes on at offset 1000000000000000000, but the log ends at offset 5 now"):
+    with pytest.raises(
+        DataLossError, match="continues at offset 1000000000000000000, but the log ends at offset 5 now"
+    ):
         stream.batch()
 
 

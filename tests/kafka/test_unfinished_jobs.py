@@ -144,7 +144,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     file.write_text("{")
     code, out, errors = recover(chaos.top)
     assert (code, out) == (1, "")
-    assert errors.startswith(f"{file} is damaged (")
+    assert errors.startswith(f"{file} is corrupt (")
     assert errors.count("\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""Partition directories that are written: what reads them, and what is refused before anything has a name."""
+"""Partition directories that are written: what reads them, and what is rejected before anything has a name."""
 
 from __future__ import annotations
 
@@ -447,7 +447,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many files are open at once; a partition that comes again goes on in another segment."""
+    """So many files are open at once; a partition that comes again continues in another segment."""
     monkeypatch.setattr(write_log, "_MOST_OPEN", 10)
     monkeypatch.setattr(write_log, "_WAITING", 1000)
     rows = [row for k in range(3) for partition in range(40) for row in rows_of(5, first=5 * k, partition=partition)]

@@ -124,7 +124,7 @@ def test_notices_one_wrong_bit() -> None:
 
 @pytest.mark.parametrize("poly", [gf2.IEEE, gf2.CASTAGNOLI])
 def test_products(poly: int) -> None:
-    """By multiplication where there is one, and by bits, which any machine can."""
+    """By multiplication if any, and by bits, which any machine can."""
     pairs = [*np.random.default_rng(5).integers(0, 1 << 32, (200, 2), np.uint32), np.array([0, 1 << 31], np.uint32)]
     for a, b in pairs:
         whole = gf2.product(gf2.reflect(int(a), 32), gf2.reflect(int(b), 32))

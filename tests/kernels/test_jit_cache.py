@@ -56,8 +56,8 @@ import numpy as np
 from sparkwire.work import total
 
 def report():
-    answer = int(total(np.arange(5)))
-    print(json.dumps([answer, sum(total.stats.cache_hits.values())]))
+    result = int(total(np.arange(5)))
+    print(json.dumps([result, sum(total.stats.cache_hits.values())]))
 """
 
 CALL = f"{TOTAL}\nreport()"
@@ -85,7 +85,7 @@ class House:
         return f"sparkwire-{os.getuid()}"
 
     def weigh(self, weight: int) -> None:
-        """Change the source of a helper, so that the answer is ``weight`` times 0 + 1 + 2 + 3 + 4."""
+        """Change the source of a helper, so that the result is ``weight`` times 0 + 1 + 2 + 3 + 4."""
         (self.package / "helper.py").write_text(HELPER.format(weight=weight))
 
     def start(self, code: str, path: Path | None = None, **environment: str) -> subprocess.Popen[str]:
@@ -105,7 +105,7 @@ class House:
         )
 
     def run(self, code: str = CALL, path: Path | None = None, **environment: str) -> list[list[int]]:
-        """What a child printed: the answer and how many kernels came from the cache, at each call."""
+        """What a child printed: the result and how many kernels came from the cache, at each call."""
         return _printed(self.start(code, path, **environment))
 
     def files(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What a worker need not load before its first answer: it starts often, and each of these takes a tenth of a second."""
+"""What a worker need not load before its first result: it starts often, and each of these takes a tenth of a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import sparkwire
 from sparkwire.databus.functions import SAMPLES
 
-# Not pa.array, which imports pandas; Spark hands over a column without it.
+# Not pa.array, which imports pandas; Spark passes a column without it.
 event = SAMPLES["event"]
 offsets = pa.py_buffer(np.array([0, len(event)], np.int32))
 column = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(event)])

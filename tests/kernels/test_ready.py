@@ -24,10 +24,10 @@ needs_level = pytest.mark.skipif(bool(lacking(LEVEL)), reason=f"this processor i
 FIRST_CALL = """
 import json, pyarrow as pa
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-answer = FUNCTIONS["dbus_opcode"].decode(pa.array([SAMPLES["event"], b""])).to_pylist()
+result = FUNCTIONS["dbus_opcode"].decode(pa.array([SAMPLES["event"], b""])).to_pylist()
 from sparkwire.kernels.numba_inside import HAPPENED
 from sparkwire.kernels.ready import state
-print(json.dumps([answer, HAPPENED["ready"], HAPPENED["compiled"], state()]))
+print(json.dumps([result, HAPPENED["ready"], HAPPENED["compiled"], state()]))
 """
 BUILT_FOR = {
     "NUMBA_CPU_NAME": LEVEL.cpu,
@@ -36,7 +36,7 @@ BUILT_FOR = {
 
 
 def first_call(package: Path, home: Path, **environment: str) -> tuple[int, int, str]:
-    """In a process of its own: kernels that came ready, that were compiled, and what `state` says. The answer is right."""
+    """In a process: kernels that came ready, that were compiled, and what `state` says. The result is right."""
     home.mkdir(exist_ok=True)
     given = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "SPARKWIRE_", "XDG_"))}
     given |= {"PYTHONPATH": str(package), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **environment}

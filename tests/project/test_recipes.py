@@ -15,7 +15,7 @@ from tests.support import ROOT
 pytestmark = pytest.mark.process
 
 RECIPES = re.findall(r"### (.*?)\n.*?```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
-# What each recipe adds: a function, the sample that it reads, and what it answers for it.
+# What each recipe adds: a function, the sample that it reads, and what it returns for it.
 ADDED = {
     "Add a field": ("dbus_header_length", "event_v2", 71),
     "Add a function": (
@@ -39,8 +39,8 @@ print([row["compression"] for row in rows(batch(record(b"value"), 6), verify_crc
 given = (pa.array([[{"value": b"v"}]]), pa.array([0]), pa.array(["later"]), pa.array([2], pa.int32()))
 try:
     FUNCTIONS["to_kafka_records"].decode(*given)
-except Exception as refused:
-    print(refused)
+except Exception as rejected:
+    print(rejected)
 """
 QUESTION = """
 import sys, pyarrow as pa

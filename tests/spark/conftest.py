@@ -1,4 +1,4 @@
-"""What tests of several modules ask for."""
+"""What tests of several modules request."""
 
 from __future__ import annotations
 

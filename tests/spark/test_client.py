@@ -24,7 +24,7 @@ from tests.support.dispatch_replay import golden_sources
 
 
 class Writing(Consumer):
-    """Notes what it is told in a file of its own: the only thing that leaves a task but the report."""
+    """Notes what it is told in a file: the only thing that leaves a task but the report."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.lines = folder, []  # type: Path, list[Any]
@@ -143,7 +143,7 @@ def test_a_damaged_event_fails_the_query_in_one_sentence(spark: SparkSession) ->
     rows = [("s", 0, window(1, 40)[:61]), ("s", 1, b"\0" * 61)]
     with pytest.raises(PythonException) as caught:
         consume(spark.createDataFrame(rows, SCHEMA), Consumer())
-    assert "stream s has an event that cannot be read (BAD_LENGTH): to go on" in str(caught.value)
+    assert "stream s has an event that cannot be read (BAD_LENGTH): to continue" in str(caught.value)
 
 
 def test_in_foreach_batch(spark: SparkSession, tmp_path: Path) -> None:

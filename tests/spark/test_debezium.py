@@ -1,4 +1,4 @@
-"""Debezium's rows in Spark: what crosses, what is refused."""
+"""Debezium's rows in Spark: what crosses, what is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same answers through Spark SQL, and what only Spark shows: names, errors, plans, views."""
+"""The same results through Spark SQL, and what only Spark shows: names, errors, plans, views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = sorted(path.stem.removesuffix("_cases") for path in (ROOT / "tests" / "s
 
 
 def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
-    """What each function that a case knows answers in one SELECT over all cases, in their order."""
+    """What each function that a case knows returns in one SELECT over all cases, in their order."""
     names = sorted({name for case in cases for name in case.answers})
     rows = [(i, case.data) for i, case in enumerate(cases)]
     frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
@@ -42,7 +42,7 @@ def test_cases(spark: SparkSession, format: str) -> None:
 
 @pytest.fixture(scope="session")
 def examples(spark: SparkSession) -> dict[str, str | None]:
-    """Every example's answer, all from one query."""
+    """Every example's result, all from one query."""
     columns = [f"CAST({f.example_expression} AS STRING) AS {f.name}" for f in FUNCTIONS.values()]
     row = spark.table("sparkwire_samples").selectExpr(*columns).first()
     assert row is not None
@@ -107,7 +107,7 @@ def test_null_literal(spark: SparkSession) -> None:
 
 
 def test_one_crossing(spark: SparkSession) -> None:
-    """Several functions of one column share one crossing to Python."""
+    """Several functions of one column share one round trip to Python."""
     query = spark.sql(
         "SELECT max(dbus_sequence(event)), max(dbus_src_id(event)), max(dbus_length(event)) FROM sparkwire_samples"
     )
@@ -187,7 +187,7 @@ def test_interface_is_one_of_two(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])
 def test_native_twins(spark: SparkSession, version: int, statement: int) -> None:
-    """Plain SQL and the functions read the same fields from intact big-endian events."""
+    """Plain SQL and the functions read the same fields from valid big-endian events."""
     twins = (ROOT / "sql" / "native" / "databus.sql").read_text("utf-8").split(";\n")[statement]
     known = [case for case in databus_cases.cases() if case.answers["dbus_byte_order"] == "BIG_ENDIAN"]
     rows = [(case.data,) for case in known if case.answers["dbus_version"] == version and len(case.data) >= 61]

@@ -1,4 +1,4 @@
-"""The example queries over Kafka segments: their input is golden, and their answers are Kafka's."""
+"""The example queries over Kafka segments: their input is golden, and their results are Kafka's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_input_is_golden() -> None:
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
-    """The answer to each query, by the first word of its title."""
+    """The result to each query, by the first word of its title."""
     demo = demo_module()
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView(example.view)
@@ -66,7 +66,7 @@ def test_damage(answers: dict[str, list[tuple[object, ...]]]) -> None:
 
 
 def test_recovery(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    """Kafka's recovery keeps 1159 and 2035 bytes; of the records after that only the damaged ones are lost."""
+    """Kafka's recovery keeps 1159 and 2035 bytes; of the records after that only the corrupt ones are lost."""
     assert answers["What"] == [
         ("damaged_crc.log", 2443, 1159, 15, 15, 10),
         ("damaged_size.log", 4893, 2035, 15, 15, 14),

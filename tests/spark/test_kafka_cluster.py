@@ -112,7 +112,7 @@ def test_groups_and_their_lag(spark: SparkSession, run: Path, tmp_path: Path) ->
 
 
 def test_a_snapshot_without_a_footer_is_none(spark: SparkSession, run: Path, tmp_path: Path) -> None:
-    """The newest one cut off: an older one and the log go on; without the log it is one sentence."""
+    """The newest one cut off: an older one and the log continue; without the log it is one sentence."""
     source, target = run / "local/__cluster_metadata-0", tmp_path / "__cluster_metadata-0"
     shutil.copytree(source, target)
     newest = max(target.glob("*.checkpoint"))

@@ -15,7 +15,7 @@ from tests.support.child import run_python
 
 @pytest.mark.parametrize("call", [Call, PandasCall])
 def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
-    """As a worker under `spark.executor.pyspark.memory` is refused it, by Python or by Arrow."""
+    """As a worker under `spark.executor.pyspark.memory` is rejected it, by Python or by Arrow."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 65536 failed")
@@ -38,7 +38,7 @@ import sparkwire.spark.udf
 
 
 def test_too_little_for_the_libraries() -> None:
-    """A process of its own. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
+    """A process. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
     with pytest.raises(AssertionError) as ended:
         run_python("-c", TOO_LITTLE)
     assert str(ended.value).splitlines()[-1] == (
@@ -47,7 +47,7 @@ def test_too_little_for_the_libraries() -> None:
     )
 
 
-# A worker that may have little: it answers, or it says that it is memory.
+# A worker that may have little: it returns, or it says that it is memory.
 LITTLE = """
 import resource, sys
 import pyarrow as pa
@@ -61,12 +61,12 @@ used = int(open("/proc/self/statm").read().split()[0]) * 4096
 resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[1]) << 20),) * 2)
 try:
     print(len(records(column)))
-except MemoryError as refused:
-    print(refused)
+except MemoryError as rejected:
+    print(rejected)
 """
 
 
 def test_a_worker_with_little_memory() -> None:
-    """A process of its own, whose address space is bounded as Spark bounds a worker's."""
+    """A process, whose address space is bounded as Spark bounds a worker's."""
     assert run_python("-c", LITTLE, "4000") == "60000\n"
     assert run_python("-c", LITTLE, "1").startswith("out of memory while processing a batch in kafka_records")

@@ -60,7 +60,7 @@ def test_doubles_are_no_integers() -> None:
 
 
 def test_null_structs() -> None:
-    """Spark hands over a NULL STRUCT as a row of NULLs."""
+    """Spark passes a NULL STRUCT as a row of NULLs."""
     changes = pa.array([{"op": "I", "event_time_ms": 1}, None])
     assert ask("to_datahub_blob", spark_hands_over(changes)).isna().tolist() == [False, True]
     assert ask("to_dbus_event", pd.DataFrame({"sequence": [None]})).isna().all()
@@ -69,7 +69,7 @@ def test_null_structs() -> None:
 
 @pytest.mark.parametrize("year", [1, 1600, 1969, 2024, 9999])
 def test_instants(year: int) -> None:
-    """Spark hands over what a clock of the session's time zone shows."""
+    """Spark passes what a clock of the session's time zone shows."""
     noon = datetime.datetime(year, 7, 1, 12, 0, 0, 789)
     clock = pd.DataFrame({"op": ["I", "I"], "event_time": np.array([noon, "NaT"], "datetime64[us]")})
     utc, berlin = (ask("to_datahub_blob", clock, zone=zone) for zone in ("UTC", "Etc/GMT-2"))
@@ -141,7 +141,7 @@ def test_maps() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
 def test_answers_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark takes every column of an answer as it is, also where it asks for 64-bit offsets, and walks none of it."""
+    """Spark takes every column of a result as it is, also where it requests 64-bit offsets, and walks none of it."""
     if function.arguments[0].type != pa.binary() or any(
         a.required and a.type != pa.binary() for a in function.arguments
     ):
@@ -172,7 +172,7 @@ def test_a_query_converts_a_column_once() -> None:
 
 
 def test_without_pyspark() -> None:
-    """What a catalog's function needs; a process of its own, because this one may have pyspark."""
+    """What a catalog's function needs; a process, because this one may have pyspark."""
     lines = [
         "import sys; sys.modules['pyspark'] = None",
         "import pandas as pd",

@@ -1,4 +1,4 @@
-"""Sessions as they are: whatever a session sets, the functions answer what they answer without Spark."""
+"""Sessions as they are: whatever a session sets, the functions return what they return without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkwire import FUNCTIONS
 from sparkwire.catalogue import SAMPLES
 from tests.support.arrow import plain
 
-# Of each kind one: timestamps, strings, maps, structs, many rows, and writers over what readers answer.
+# Of each kind one: timestamps, strings, maps, structs, many rows, and writers over what readers return.
 CALLS = {
     "dbus_timestamp": "event",
     "dbus_key": "event",
@@ -85,7 +85,7 @@ def test_answers(spark: SparkSession, settings: dict[str, str]) -> None:
 
 
 def distinct(spark: SparkSession) -> dict[str, Any]:
-    """The one answer that all copies of the samples give."""
+    """The one result that all copies of the samples give."""
     columns = [f"{name}({sample}) AS {name}" for name, sample in CALLS.items()]
     columns += [f"{name}({reader}({CALLS[reader]})) AS {name}" for name, reader in WRITERS.items()]
     samples = spark.sql(f"SELECT * FROM sparkwire_samples CROSS JOIN range(0, {COPIES}, 1, 2)")

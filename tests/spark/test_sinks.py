@@ -1,4 +1,4 @@
-"""`kafka_log` and `databus` written by Spark: modes, streams, ranges in parallel, and what a refusal leaves."""
+"""`kafka_log` and `databus` written by Spark: modes, streams, ranges in parallel, and what a rejection leaves."""
 
 from __future__ import annotations
 

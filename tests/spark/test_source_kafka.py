@@ -27,7 +27,7 @@ TRANSACTIONS = "v2_txn/00000000000000000000.log", "v2_txn/00000000000000000280.l
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A broker's log directory: two partitions, and what else lies there."""
+    """A broker's log directory: two partitions, and what else is there."""
     top = tmp_path_factory.mktemp("broker")
     for folder, names in {
         "__consumer_offsets-0": TRANSACTIONS,
@@ -66,7 +66,7 @@ def test_a_broker_directory(spark: SparkSession, broker: Path) -> None:
 
 @pytest.mark.parametrize("rows", ["records", "batches"])
 def test_columns_have_comments(spark: SparkSession, broker: Path, rows: str) -> None:
-    """What a column means is in ``DESCRIBE``; the rows come all the same."""
+    """What a column means is in ``DESCRIBE``; the rows come anyway."""
     spark.read.format("kafka_log").option("rows", rows).load(str(broker)).createOrReplaceTempView("described")
     described = {row["col_name"]: row["comment"] for row in spark.sql("DESCRIBE described").collect()}
     assert described == {name: kafka_log.DOCS[rows][name] for name in kafka_log.COLUMNS[rows]}

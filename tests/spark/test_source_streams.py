@@ -42,7 +42,7 @@ def partition(top: Path, name: str = "orders-0") -> Path:
 
 
 def run(spark: SparkSession, source: str, path: Path, sink: Path, **options: str) -> StreamingQuery:
-    """A query over all there is now, into Parquet; done when it answers."""
+    """A query over all there is now, into Parquet; done when it returns."""
     frame = spark.readStream.format(source).options(**options).load(str(path))
     writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{sink}.checkpoint")
     query = writer.trigger(availableNow=True).start(str(sink))
@@ -79,7 +79,7 @@ def test_data_loss_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (folder / NAMES[0]).unlink()
     with pytest.raises(
         StreamingQueryException,
-        match=r"orders-0: the query goes on at offset \d+, but the log begins at offset 494 now",
+        match=r"orders-0: the query continues at offset \d+, but the log begins at offset 494 now",
     ):
         run(spark, "kafka_log", tmp_path / "broker", sink)
     run(spark, "kafka_log", tmp_path / "broker", sink, failOnDataLoss="false")
@@ -101,7 +101,7 @@ def test_whole_windows(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_killed_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    """Killed at any point: a process of its own, with its JVM, that gets no chance to finish anything."""
+    """Killed at any point: a process, with its JVM, that gets no chance to finish anything."""
     partition(tmp_path / "broker")
     sink = tmp_path / "sink"
     command = [sys.executable, "-c", CHILD, str(tmp_path / "broker"), str(sink)]

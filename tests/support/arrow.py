@@ -1,4 +1,4 @@
-"""Ask a function on Arrow, as Spark does, and get plain Python answers."""
+"""Ask a function on Arrow, as Spark does, and get plain Python results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparkwire import FUNCTIONS
 
 
 def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = None) -> list[Any]:
-    """One answer a row; a timestamp in microseconds since the epoch."""
+    """One result a row; a timestamp in microseconds since the epoch."""
     return plain(FUNCTIONS[function].decode(pa.array(rows, type or pa.binary())))
 
 

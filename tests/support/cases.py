@@ -1,4 +1,4 @@
-"""A case is data: bytes, where they come from, and what the functions must answer for them."""
+"""A case is data: bytes, where they come from, and what the functions must return for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Case(NamedTuple):
-    """Bytes with known answers.
+    """Bytes with known results.
 
     Timestamps are integers [us since epoch]; everything else is what ``Array.to_pylist`` gives.
     """

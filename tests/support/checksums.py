@@ -1,6 +1,6 @@
 """Every length of message through every checksum, against the libraries; also run in children: ``-m tests.support.checksums``.
 
-A child prints the instruction set that its kernels were compiled for and how many answers were wrong.
+A child prints the instruction set that its kernels were compiled for and how many results were wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The golden Databus events as cases: bytes that Databus wrote, and the answers that Databus itself gives.
+"""The golden Databus events as cases: bytes that Databus wrote, and the results that Databus itself gives.
 
-Every answer here is a field of Java's own record of the event, never of an oracle. Where sparkwire and Java mean
+Every result here is a field of Java's own record of the event, never of an oracle. Where sparkwire and Java mean
 different things by a name, the difference is written beside the field.
 """
 
@@ -24,7 +24,7 @@ STREAMS = ("window_stream", "window_stream_v2_le")
 
 
 class Damaged(NamedTuple):
-    """Damaged bytes, and what Java says of them."""
+    """Corrupt bytes, and what Java says of them."""
 
     name: str
     data: bytes
@@ -32,7 +32,7 @@ class Damaged(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """All events of both versions and both byte orders, with every accessor's answer."""
+    """All events of both versions and both byte orders, with every accessor's result."""
     return [
         Case(f"{file} {java['i']}: {java['name']}", f"tests/data/databus/{file}.bin.xz", event, answers(java, event))
         for file in EVENTS
@@ -50,7 +50,7 @@ def golden_events(file: str) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 @cache
 def damaged(file: str) -> tuple[Damaged, ...]:
-    """The damaged events of one version, in the file's order."""
+    """The corrupt events of one version, in the file's order."""
     container = golden_bytes(file)
     records, position = [], 0
     for java in golden_lines(file):
@@ -75,7 +75,7 @@ def golden_lines(file: str) -> tuple[dict[str, Any], ...]:
 
 
 def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
-    """What every accessor must answer, by Java's record; all golden events are intact."""
+    """What every accessor must return, by Java's record; all golden events are valid."""
     assert (java["scanEvent"], java["isValid"], java["size"]) == ("OK", True, len(event))
     found = {
         "version": java["version"],

@@ -1,4 +1,4 @@
-"""Damage for Databus events, seeded: the same seed gives the same bytes."""
+"""Corruption for Databus events, seeded: the same seed gives the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 2000  # long values only slow the oracle down
 
 
 def golden_rows() -> list[bytes]:
-    """The intact events, but for the longest."""
+    """The valid events, but for the longest."""
     return [event for file in EVENTS for _, event in golden_events(file) if len(event) <= LONGEST]
 
 
@@ -37,7 +37,7 @@ def mutants(seed: int, count: int) -> list[bytes]:
 
 
 def streams(seed: int, count: int) -> list[bytes]:
-    """Events of both versions and orders one after another, damage between and inside them, some torn at the end."""
+    """Events of both versions and orders one after another, corruption between and inside them, some torn at the end."""
     chance = random.Random(seed)
     events = golden_rows()
     rows = []

@@ -66,7 +66,7 @@ Pairs = list[tuple[str, Any]]
 
 
 def message(random: Random) -> bytes:
-    """One message; most are intact, some lack a field or have it in a wrong type."""
+    """One message; most are valid, some lack a field or have it in a wrong type."""
     text = write(random, tree(random))
     blob = blanks(random) + text + blanks(random)
     return (b"\xef\xbb\xbf" if random.random() < 0.05 else b"") + blob.encode("utf-8", "surrogatepass")

@@ -1,7 +1,7 @@
-"""Replay scripted scenarios: ``python -m tests.support.dispatch_replay FILE`` prints each line of FILE with our answers.
+"""Replay scripted scenarios: ``python -m tests.support.dispatch_replay FILE`` prints each line of FILE with our results.
 
 A line is a scenario in the format of `tests/data/databus/dispatch_traces.jsonl`: `config`, `rules` (what the scripted consumers
-answer), `stages` (lists of chunks in Base64: stage 0 is there before the dispatch, the others come when the dispatcher is
+result), `stages` (lists of chunks in Base64: stage 0 is there before the dispatch, the others come when the dispatcher is
 idle). Printed is the same line with our `readEvents`, `trace` and `final`; every other field stays.
 """
 
@@ -55,7 +55,7 @@ def golden_sources() -> tuple[Source, ...]:
 
 
 class Scripted(Consumer):
-    """A consumer that answers by rules, and notes every call."""
+    """A consumer that returns by rules, and notes every call."""
 
     def __init__(self, number: int, rules: Sequence[Json], trace: list[Json]) -> None:
         self.number = number
@@ -159,7 +159,7 @@ def load(buffer: EventBuffer, chunks: Iterable[bytes], counts: list[int | str], 
 
 
 def read_events(chunk: bytes, read: ReadResponse) -> int | str:
-    """What the original's `readEvents` answers or throws."""
+    """What the original's `readEvents` returns or throws."""
     invalid = CORE + "InvalidEventException: "
     if read.missing_end is not None:
         events, columns, _ = split(chunk)

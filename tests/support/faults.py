@@ -1,8 +1,8 @@
-"""File systems that refuse, disks that are full, processes that are killed: at any call that a job makes of a file system.
+"""File systems that reject, disks that are full, processes that are killed: at any call that a job makes of a file system.
 
 What is counted is whatever Python asks of the system about one directory: it opens, reads, writes and closes files, syncs,
 renames, exchanges, links and deletes them, makes and deletes directories, lists them and looks at them. The call at which
-something happens is left out, or it has its effect and fails all the same, as it may over a network.
+something happens is left out, or it has its effect and fails anyway, as it may over a network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sparkwire.core.sources import folder
 from sparkwire.core.sources.folder import Folder
 
 Kind = Literal["killed", "gone", "EACCES", "ENOSPC", "EIO", "full"]
-"""``full``: whatever needs room is refused, and what needs none is not; ``gone``: as killed, but this process stays"""
+"""``full``: whatever needs room is rejected, and what needs none is not; ``gone``: as killed, but this process stays"""
 KINDS: Final[tuple[Kind, ...]] = ("killed", "EACCES", "ENOSPC", "EIO", "full")
 EXIT: Final = 77
 CHANGES: Final = frozenset(
@@ -217,7 +217,7 @@ class Counter:
 
 
 def in_child(run: Callable[[], None]) -> int:
-    """Run something in a process of its own, which may be killed: its exit code, 0 where all went well, 1 where it failed."""
+    """Run something in a process, which may be killed: its exit code, 0 where all went well, 1 where it failed."""
     child = os.fork()
     if not child:
         _run_and_exit(run)
@@ -231,7 +231,7 @@ def _run_and_exit(run: Callable[[], None]) -> NoReturn:
         code = 0
     except (OSError, ValueError):
         code = 1
-    except BaseException as error:  # noqa: BLE001  nothing may go on in a copy of pytest
+    except BaseException as error:  # noqa: BLE001  nothing may continue in a copy of pytest
         os.write(2, f"{error!r}\n".encode())
         code = 2
     finally:

@@ -45,7 +45,7 @@ def guarded_bytes(content: bytes, *, at_end: bool = True) -> NDArray[np.uint8]:
 
 
 def guarded_column(rows: Sequence[bytes | None], *, at_end: bool = True) -> pa.Array[Any]:
-    """A binary column whose bytes, all rows without a gap, lie beside a guard page."""
+    """A binary column whose bytes, all rows without a gap, are beside a guard page."""
     data = guarded_bytes(b"".join(row or b"" for row in rows), at_end=at_end)
     ends = itertools.accumulate((len(row or b"") for row in rows), initial=0)
     offsets = np.fromiter(ends, np.int32, len(rows) + 1)

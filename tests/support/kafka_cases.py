@@ -1,7 +1,7 @@
 """The golden Kafka bytes as cases: what Kafka and librdkafka wrote, and what Kafka 3.8.0 reads.
 
-Every answer here is a field of Java's own record. Java's record has a digest in place of values longer than 256 bytes: there
-the answer is the value that has this digest, taken from the oracle's reading.
+Every result here is a field of Java's own record. Java's record has a digest in place of values longer than 256 bytes: there
+the result is the value that has this digest, taken from the oracle's reading.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Log(NamedTuple):
 
 
 class Damaged(NamedTuple):
-    """Damaged log bytes, and Java's verdict."""
+    """Corrupt log bytes, and Java's verdict."""
 
     name: str
     data: bytes
@@ -69,7 +69,7 @@ def logs(archives: tuple[str, ...] = SEGMENTS) -> tuple[Log, ...]:
 
 @cache
 def damaged() -> tuple[Damaged, ...]:
-    """All damaged log bytes and odd frames."""
+    """All corrupt log bytes and odd frames."""
     return tuple(
         Damaged(java["file"], archive(name)[f"{name}/{java['file']}"], java)
         for name in DAMAGED
@@ -87,7 +87,7 @@ def messages(magic: int) -> Iterator[tuple[bytes, Row]]:
         position += 4 + size
 
 
-# -- Java's records as our answers
+# -- Java's records as our results
 
 
 def is_value(stored: Any, value: bytes | None) -> bool:
@@ -145,7 +145,7 @@ def record_answer(batch: Row, java: Row, read: Row) -> Row:
 
 
 def record_answers(log: Log) -> list[Row]:
-    """Every record that Java reads from intact batches, in order."""
+    """Every record that Java reads from valid batches, in order."""
     read = iter([row for row in oracle.records(log.data) if row["error"] is None])
     return [
         record_answer(batch, java, next(read)) for batch in log.batches if batch["isValid"] for java in batch["records"]
@@ -153,7 +153,7 @@ def record_answers(log: Log) -> list[Row]:
 
 
 def batch_answer(batch: Row) -> Row:
-    """The row of ``kafka_batches`` for an intact entry."""
+    """The row of ``kafka_batches`` for a valid entry."""
     modern = batch["magic"] == 2
     wrapper = not modern and batch["codec"] != "none"
     stamp = batch["timestampType"]
@@ -191,7 +191,7 @@ def sizes(message: bytes) -> tuple[int, int]:
 
 
 def message_answer(java: Row, message: bytes) -> Row:
-    """The answers of ``kafka_crc`` … ``kafka_is_valid`` that Java's line means; values that it digests are None."""
+    """The results of ``kafka_crc`` … ``kafka_is_valid`` that Java's line means; values that it digests are None."""
     key_size, value_size = sizes(message)
     stored = (None if isinstance(java[name], dict) else java[name] for name in ("key", "value"))
     key, value = (None if text is None else base64.b64decode(text) for text in stored)

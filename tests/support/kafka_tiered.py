@@ -98,7 +98,7 @@ def metadata_files(run: str, local: str) -> list[str]:
 
 
 def decoded_metadata(run: str, local: str, file: str) -> list[tuple[int, Row]]:
-    """Offset and answer of each record."""
+    """Offset and result of each record."""
     records = oracle.records(run_files(run)[f"{local}/__cluster_metadata-0/{file}"])
     keys, values = ([record[name] for record in records] for name in ("key", "value"))
     topics = pa.array(["__cluster_metadata"] * len(keys))

@@ -6,7 +6,7 @@
     make matrix MATRIX=numba         every minor version of Numba
 
 Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
-rest goes on. Prints the table of docs/versions.md; exits with 1 where an answer is wrong, or nothing was there to ask.
+rest continues. Prints the table of docs/versions.md; exits with 1 where a result is wrong, or nothing was there to ask.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Environment(NamedTuple):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What pip is asked for."""
+        """What pip is requested."""
         numba = (f"numba=={self.numba}.*",) if self.numba else ()
         return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 
@@ -106,7 +106,7 @@ def _reason(said: str) -> str:
 
 
 def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
-    """What each interface of that Python's Spark answers, as counts; see `tests.support.matrix_check`."""
+    """What each interface of that Python's Spark returns, as counts; see `tests.support.matrix_check`."""
     # The sources, not what pip installed: they may be newer.
     sources = os.pathsep.join([str(ROOT / "udfs"), str(ROOT)])
     command = [python, "-m", "tests.support.matrix_check", *interfaces]

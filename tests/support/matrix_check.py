@@ -36,7 +36,7 @@ def session() -> SparkSession:
 
 
 def examples(spark: SparkSession, functions: list[Any]) -> Iterator[tuple[str, str | None]]:
-    """The answer to each function's example: all in one query, in halves where that fails."""
+    """The result to each function's example: all in one query, in halves where that fails."""
     columns = [f"CAST({function.example_expression} AS STRING) AS {function.name}" for function in functions]
     try:
         row = spark.table("sparkwire_samples").selectExpr(*columns).collect()[0]

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class Stream:
-    """One query: it asks for offsets, reads what lies between two of them, and keeps the last in JSON."""
+    """One query: it requests offsets, reads what is between two of them, and keeps the last in JSON."""
 
     def __init__(self, source: Any, follower: Callable[[Any], Any], path: Path | str, **options: str) -> None:
         self.source = source
@@ -31,7 +31,7 @@ class Stream:
         return plain_rows(batch for task in tasks for batch in self.source.read(self.query, task))
 
     def batch(self, max_bytes: int | None = None) -> list[Row]:
-        """The rows of one micro-batch; read again by a query that was started anew they are the same."""
+        """The rows of one micro-batch; read again by a query that was started again they are the same."""
         end = self.follower.latest(self.place)
         if max_bytes is not None:
             end = self.follower.limited(self.place, end, max_bytes)
@@ -58,7 +58,7 @@ class Stream:
         self.follower = self.new()
 
     def lenient_batch(self) -> list[Row]:
-        """A micro-batch that goes on after a loss."""
+        """A micro-batch that continues after a loss."""
         self.restart(fail_on_data_loss=False)
         found = self.batch()
         self.restart()

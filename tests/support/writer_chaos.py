@@ -249,7 +249,7 @@ class WriterChaos:
     # -- what happens to them
 
     def alone(self, job: Job) -> None:
-        """A fault at any call; then a reader, perhaps a recovery with a fault of its own; and the job is run again."""
+        """A fault at any call; then a reader, perhaps a recovery with a fault; and the job is run again."""
         fault = self.fault("job")
         dies = self.chance.random() < 0.2
         task_dies = self.chance.randrange(60)
@@ -259,13 +259,13 @@ class WriterChaos:
             with self.counted(fault):
                 self.write(job, during=(lambda: self.killed_task(job, task_dies)) if dies else lambda: None)
 
-        # In a process of its own, which ends: what a refusal left is then a lock of the dead.
+        # In a process, which ends: what a rejection left is then a lock of the dead.
         code = self.child(first, "job", fault)
         after = job.after(self.now, self.ends)
         found = self.look(
             {name: {after[name]} if code == 0 else {self.now.get(name, ()), after[name]} for name in job.rows}, code
         )
-        if found is not None:  # a reader that is not refused sees no half of a job either
+        if found is not None:  # a reader that is not rejected sees no half of a job either
             self.check_whole(found, after)
         if code == 0:
             self.is_now(after)
@@ -447,7 +447,7 @@ class WriterChaos:
             assert found.get(name, ()) == self.now.get(name, ()), (
                 f"{name} has {found.get(name)}, not {self.now.get(name)}"
             )
-        jobs.recover(str(self.top))  # a refusal may have left what only takes room
+        jobs.recover(str(self.top))  # a rejection may have left what only takes room
         assert not (self.top / SIDE).exists()
 
     # -- rows

@@ -4,7 +4,7 @@
     sparkwire.register(spark)
     spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1")
 
-``FUNCTIONS["dbus_opcode"].decode(array)`` answers for an Arrow array, without Spark.
+``FUNCTIONS["dbus_opcode"].decode(array)`` returns for an Arrow array, without Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-# Loaded when first asked for: who imports one format should not wait for all of them.
+# Loaded on first use: who imports one format should not wait for all of them.
 _MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "sql_functions")
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
@@ -61,7 +61,7 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
     Parameters
     ----------
     interface
-        How Spark hands over the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. Default:
+        How Spark passes the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. Default:
         the best that this PySpark has.
 
     Examples

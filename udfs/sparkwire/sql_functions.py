@@ -446,7 +446,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Events as they lie one after the other on the wire, V1 and V2 mixed. After corruption it goes on at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
+    """Events as they are one after the other on the wire, V1 and V2 mixed. After corruption it continues at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
 
     dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
 
@@ -658,7 +658,7 @@ def kafka_txn_index(data: Column | str | bytes) -> Column:
 
 
 def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
-    """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows all the same, and a file without any is one row of an error.
+    """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows anyway, and a file without any is one row of an error.
 
     kafka_producer_snapshot(data BINARY) -> ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
 
@@ -693,7 +693,7 @@ def kafka_leader_epochs(text: Column | str | bytes) -> Column:
 
 
 def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.
+    """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is returned. A tombstone (NULL value) has its key's fields.
 
     kafka_group_record(key BINARY, value BINARY) -> STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
 
@@ -1209,7 +1209,7 @@ def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
 
 
 def datahub_version(blob: Column | str | bytes) -> Column:
-    """Version of the format, as written; none is refused.
+    """Version of the format, as written; none is rejected.
 
     datahub_version(blob BINARY) -> STRING
 
@@ -1266,7 +1266,7 @@ def datahub_change(blob: Column | str | bytes) -> Column:
         after_map: The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
         ddl_text: The statement of a DDL message.
         ddl_meta: The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
-        version: Version of the format, as written; none is refused.
+        version: Version of the format, as written; none is rejected.
         error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
         is_valid: Whether datahub_error is NULL.
 

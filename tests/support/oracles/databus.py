@@ -1,9 +1,9 @@
-"""Databus events read slowly and plainly: what every `dbus_*` function must answer.
+"""Databus events read slowly and plainly: what every `dbus_*` function must return.
 
 The oracle shares no line with the package. It reads one event at a time with `int.from_bytes` and `zlib`; the golden
-data of tests/data/databus holds it to what Databus itself answers.
+data of tests/data/databus holds it to what Databus itself returns.
 
-`decode(event)` gives every answer of one event, `split(stream)` the rows of `dbus_events`.
+`decode(event)` gives every result of one event, `split(stream)` the rows of `dbus_events`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = """
 
 
 def decode(event: bytes) -> dict[str, Any]:
-    """Every answer for one event, by function name without `dbus_`; a timestamp in microseconds since the epoch."""
+    """Every result for one event, by function name without `dbus_`; a timestamp in microseconds since the epoch."""
     order = byte_order(event)
     answers: dict[str, Any] = dict.fromkeys(NAMES)
     answers |= {name: value for name, value in fields(event, order).items() if name in answers}
@@ -37,7 +37,7 @@ def decode(event: bytes) -> dict[str, Any]:
 
 
 def split(stream: bytes) -> list[dict[str, Any]]:
-    """The rows of `dbus_events`: whole events, what lies between them, and a torn tail."""
+    """The rows of `dbus_events`: whole events, what is between them, and a torn tail."""
     rows = []
     position, before = 0, "BIG_ENDIAN"
     while position < len(stream):
@@ -57,7 +57,7 @@ def split(stream: bytes) -> list[dict[str, Any]]:
 
 
 def starts_event(rest: bytes, before: str) -> bool:
-    """Whether decoding may go on here: version, V2 magic, length bounds and header CRC all hold.
+    """Whether decoding may continue here: version, V2 magic, length bounds and header CRC all hold.
 
     A header longer than SEARCHED_HEADER is not looked for: else a search could cost the square of the stream's size.
     """
@@ -299,7 +299,7 @@ def status(error: str | None) -> str:
 
 
 def header_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong with the header: without an intact one nobody knows where the event ends."""
+    """What is wrong with the header: without a valid one nobody knows where the event ends."""
     if not event:
         return "TRUNCATED"
     found = fields(event, order)
@@ -323,7 +323,7 @@ def header_error(event: bytes, order: str | None) -> str | None:
 
 
 def body_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong after an intact header."""
+    """What is wrong after a valid header."""
     found = fields(event, order)
     length = found["length"]
     if len(event) < length:

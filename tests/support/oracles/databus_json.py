@@ -1,6 +1,6 @@
-"""Databus's JSON written slowly and plainly: what `dbus_to_json` must answer.
+"""Databus's JSON written slowly and plainly: what `dbus_to_json` must return.
 
-Shares no line with the package. It takes the answers of `oracles.databus.decode` and joins them as the text of the format
+Shares no line with the package. It takes the results of `oracles.databus.decode` and joins them as the text of the format
 page says; the golden texts of tests/data/databus hold it to what Databus itself writes.
 """
 

@@ -1,4 +1,4 @@
-"""What the DataHub functions must answer, slowly: a reader of JSON text, one character at a time, and plain Python.
+"""What the DataHub functions must return, slowly: a reader of JSON text, one character at a time, and plain Python.
 
 It shares nothing with the package. `test_oracle.py` holds its reader against the standard library's `json`.
 """
@@ -67,8 +67,8 @@ class Damage(Exception):
 
 
 def read(blob: bytes) -> tuple[Value, bool]:
-    """The document as far as it can be read, and whether it is one intact object."""
-    # Bytes that are not UTF-8 become lone surrogates, which no intact text has.
+    """The document as far as it can be read, and whether it is one valid object."""
+    # Bytes that are not UTF-8 become lone surrogates, which no valid text has.
     text = blob.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     document: dict[str, Value] = {}
     intact = False
@@ -296,7 +296,7 @@ def mended(text: str) -> str:
 
 
 def raw_members(text: str) -> list[tuple[str, str]]:
-    """Key and text of each member of an intact object, the key written with it."""
+    """Key and text of each member of a valid object, the key written with it."""
     members = []
     position = blank(text, 1)
     while text[position] != "}":

@@ -69,7 +69,7 @@ class Buffer:
 
 
 class Dispatcher:
-    """``call(consumer, callback, *args)`` is a callback and answers its level, ``persist(scn, time)`` whether it was stored."""
+    """``call(consumer, callback, *args)`` is a callback and returns its level, ``persist(scn, time)`` whether it was stored."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Kafka's formats read the slow and obvious way, by the contract: an oracle for the kernels, with which it shares no line.
 
-``records(data)`` and ``batches(data)`` answer what ``kafka_records`` and ``kafka_batches`` must, as lists of dicts
+``records(data)`` and ``batches(data)`` return what ``kafka_records`` and ``kafka_batches`` must, as lists of dicts
 (timestamps as integers [us since epoch]), ``message(msg)`` what ``kafka_message`` must. Only zlib, zstandard and the
 checksum of a header (xxhash) come from libraries.
 """

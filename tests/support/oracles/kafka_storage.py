@@ -1,6 +1,6 @@
 """The rest of Kafka's local storage and the records of its internal topics, read the slow and obvious way.
 
-Each function answers what the function of the same name must, with which it shares no line.
+Each function returns what the function of the same name must, with which it shares no line.
 """
 
 from __future__ import annotations

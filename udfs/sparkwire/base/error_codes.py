@@ -1,7 +1,7 @@
 """Why bytes cannot be read: one list of codes for every format.
 
 Kernels write the small integers, analysts read the words: ``ERRORS[code]``. Valid bytes have no
-code at all (``OK``), which the functions answer as NULL.
+code at all (``OK``), which the functions return as NULL.
 """
 
 from __future__ import annotations

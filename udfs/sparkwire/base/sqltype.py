@@ -40,7 +40,7 @@ def arrow_type(sql: str) -> pa.DataType:
     tokens = _tokens(sql)
     parsed, rest = _parse(tokens, sql)
     if rest:
-        raise ValueError(f"{sql!r} goes on after the type: {' '.join(rest)}")
+        raise ValueError(f"{sql!r} continues after the type: {' '.join(rest)}")
     return parsed
 
 

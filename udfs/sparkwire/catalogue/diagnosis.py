@@ -35,7 +35,7 @@ class Examined(NamedTuple):
     ready: str
     """the kernels that came with the package, or why none of them is for this process"""
     cache: str
-    """its directory; empty where there is none"""
+    """its directory; empty if none exists"""
     no_cache: str
     """why there is none"""
     kernels: int

@@ -123,7 +123,7 @@ def _given(argument: Argument, column: pa.Array) -> pa.Array:
         wanted = {field.name for field in argument.type}
         readers = [f for f in FUNCTIONS.values() if pa.types.is_struct(f.return_type)]
         reader = next(f for f in readers if wanted == {field.name for field in f.return_type})
-        # Encoders refuse what no valid message has.
+        # Encoders reject what no valid message has.
         intact = [row for row in reader.decode(column).to_pylist() if row is None or row["error"] is None]
         return pa.array(intact, reader.return_type)
     return pa.array([1] * len(column), argument.type)

@@ -45,7 +45,7 @@ def changes(
         names of the primary key's columns, where the messages do not tell them
     schemas
         of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them. Of Debezium in Avro: a `Registry`, or a
-        mapping from ids to schemas, for values and keys. It is asked as the data come, so a stream goes on where a table changes.
+        mapping from ids to schemas, for values and keys. It is queried as the data come, so a table of a stream may change.
     columns
         name to type, as `datahub.rows` and `debezium.rows` take them. Needed for a stream; by default what the messages declare,
         for which a batch is read once more now.
@@ -72,7 +72,7 @@ def changes(
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
         - ``_error_``: why a message cannot be read or placed.
 
-        Events of Databus whose window has no end yet do not count. The plan crosses to Python once.
+        Events of Databus whose window has no end yet do not count. The plan makes one round trip to Python.
 
     Raises
     ------

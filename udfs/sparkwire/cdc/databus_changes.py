@@ -70,7 +70,7 @@ def databus_changes(
 def _with_keys(
     events: pa.Array, values: Sequence[pa.Array], source: DatabusSource, deletes: np.ndarray
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """The values with the key of each DELETE, which may come without a payload; and which rows have no key all the same."""
+    """The values with the key of each DELETE, which may come without a payload; and which rows have no key anyway."""
     names = [field.name for field in source.read.fields]
     found = list(values)
     if source.keys is None:

@@ -109,7 +109,7 @@ def _taken(argument: Argument) -> str:
 
 
 def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
-    """Refuses columns of several lengths: a kernel walks them side by side."""
+    """Rejects columns of several lengths: a kernel walks them side by side."""
     if len({len(column) for column in columns.values()}) > 1:
         got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
         raise TypeError(f"{function}() expected columns of the same number of rows, got {got}")

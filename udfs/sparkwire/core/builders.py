@@ -1,8 +1,8 @@
-"""What most rows of the catalogue are made of: one answer out of a scan, all of them as a STRUCT, or the rows of a table.
+"""What most rows of the catalogue are made of: one result out of a scan, all of them as a STRUCT, or the rows of a table.
 
 A *scan* is what one pass over a column finds: a class of the format, whose steps are computed once,
-when first asked for. A scalar function asks for one answer, the struct function of a format for all
-of them, so there is one implementation of each. A one-to-many function answers the rows of a *table*:
+on first use. A scalar function requests one result, the struct function of a format for all
+of them, so there is one implementation of each. A one-to-many function returns the rows of a *table*:
 a sequence of ``Column``, which a data source can serve as well.
 """
 
@@ -29,8 +29,8 @@ class Shared(Generic[Scan]):
     Spark passes each of them a new batch around the same buffers. This keeps the last batch with its scan, so that no other
     batch can reuse its memory. It never shares mutable buffers, nor a batch that is too large to keep.
 
-    Threads may share one: the batch and its scan are replaced together, so that each thread answers for its own batch. At
-    worst a batch is scanned twice, and so may be a step of a scan that two threads ask for at once.
+    Threads may share one: the batch and its scan are replaced together, so that each thread returns for its own batch. At
+    worst a batch is scanned twice, and so may be a step of a scan that two threads request at once.
     """
 
     def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
@@ -71,16 +71,16 @@ class Column(NamedTuple, Generic[Scan]):
     """what it means, with units in brackets"""
     accessor: Callable[[Scan], pa.Array]
     example: str = ""
-    """where the column is a function of its own: a SQL expression and its answer"""
+    """where the column is a function: a SQL expression and its result"""
 
 
 class ColumnTable(list["Column[Scan]"], Generic[Scan]):
-    """The columns of a table, in order: each is appended, or added by ``column`` above the function that answers it."""
+    """The columns of a table, in order: each is appended, or added by ``column`` above the function that returns it."""
 
     def column(
         self, sql: str, example: str = "", doc: str = ""
     ) -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
-        """The function below answers the column of its own name; what the column means is ``doc``, or its docstring."""
+        """The function below returns the column of its own name; what the column means is ``doc``, or its docstring."""
 
         def add(function: Callable[[Scan], pa.Array]) -> Callable[[Scan], pa.Array]:
             means = doc or " ".join((function.__doc__ or "").split())
@@ -105,7 +105,7 @@ def scalar_functions(
 ) -> tuple[Function, ...]:
     """A function for each column of a table.
 
-    ``declaration`` is their signature without the answer, ``{}`` being the column's name: ``dbus_{}(event BINARY)``.
+    ``declaration`` is their signature without the result, ``{}`` being the column's name: ``dbus_{}(event BINARY)``.
     """
     return tuple(
         Function(f"{declaration.format(name)} -> {sql}", doc, Accessor(scan, accessor), example)
@@ -116,9 +116,9 @@ def scalar_functions(
 def struct_function(
     declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan], doc: str, example: str
 ) -> Function:
-    """The function that answers all columns of a table from one scan.
+    """The function that returns all columns of a table from one scan.
 
-    ``declaration`` is the signature without the answer: ``dbus_event(event BINARY)``.
+    ``declaration`` is the signature without the result: ``dbus_event(event BINARY)``.
     """
 
     def decode(column: pa.Array) -> pa.Array:
@@ -145,9 +145,9 @@ def rows_function(
     example: str,
     since: str = FIRST_RELEASE,
 ) -> Function:
-    """The one-to-many function that answers a table's rows, ``ARRAY<STRUCT<...>>``.
+    """The one-to-many function that returns a table's rows, ``ARRAY<STRUCT<...>>``.
 
-    ``declaration`` is the signature without the answer: ``dbus_events(stream BINARY)``. ``scan`` takes what a
+    ``declaration`` is the signature without the result: ``dbus_events(stream BINARY)``. ``scan`` takes what a
     decoder takes: the columns, and the constants by name.
     """
 

@@ -1,7 +1,7 @@
 """The Arrow border: columns in as flat numpy arrays, flat numpy arrays out as columns.
 
 Nothing is copied that need not be: kernels read Arrow's own offsets and data, and what they fill
-becomes the buffers of the answer. Memory comes from pyarrow's pool, which reuses freed pages:
+becomes the buffers of the result. Memory comes from pyarrow's pool, which reuses freed pages:
 fresh pages cost as much as the decoding.
 """
 
@@ -37,7 +37,7 @@ class Binary(NamedTuple):
     """A BINARY or STRING column as kernels see it.
 
     Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Rows that are NULL may have bytes: kernels need
-    not look at ``valid``, because ``Function.decode`` makes their answers NULL.
+    not look at ``valid``, because ``Function.decode`` makes their results NULL.
     """
 
     data: Bytes
@@ -182,7 +182,7 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
 
 
 def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
-    """STRING answers out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
+    """STRING results out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
     words = _texts_of(tuple(vocabulary))
     offsets = empty(len(codes) + 1, np.int32)
     total = place_words(codes, words.sizes, offsets)
@@ -243,7 +243,7 @@ def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], typ
 def gather(data: Bytes, starts: Ints, sizes: Ints, type: pa.DataType) -> pa.Array:
     """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
 
-    The caller has proved that every span lies inside ``data``, and that STRING spans are UTF-8.
+    The caller has proved that every span is inside ``data``, and that STRING spans are UTF-8.
     """
     return build(sizes, lambda offsets, out: gather_rows(data, starts, sizes, offsets, out), type)
 
@@ -258,10 +258,10 @@ def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
 
 
 def checked_total(total: int) -> None:
-    """ValueError where the answers of one batch come to more bytes, or items, than an Arrow column holds."""
+    """ValueError where the results of one batch come to more bytes, or items, than an Arrow column holds."""
     if total > INT32_MAX:
         raise ValueError(
-            f"the answers of one batch come to {total} bytes, more than an Arrow column holds: "
+            f"the results of one batch come to {total} bytes, more than an Arrow column holds: "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"
         )
 

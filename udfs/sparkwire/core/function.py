@@ -46,17 +46,17 @@ class Function:
     signature
         ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``; ``BINARY | STRING`` takes columns of either type.
     doc
-        What it answers, with units in brackets.
+        What it returns, with units in brackets.
     decoder
-        Arrow columns in, one Arrow column of the declared type out. Pure: its answer for a row
+        Arrow columns in, one Arrow column of the declared type out. Pure: its result for a row
         depends on nothing but that row.
     example
-        A SQL expression over the view ``sparkwire_samples`` and its answer as text, ``expr -> answer``.
+        A SQL expression over the view ``sparkwire_samples`` and its result as text, ``expr -> answer``.
     called_on_null
         False: NULL in a required column returns NULL, whatever the decoder returns. NULL in an optional column is its default,
         which the decoder handles. True: the decoder handles all NULLs.
     field_docs
-        What each field of the answer's STRUCT means, or of the STRUCT that its ARRAY has.
+        What each field of the result's STRUCT means, or of the STRUCT that its ARRAY has.
     literals
         Names of STRING columns that mostly are one value, such as a codec: in DataFrame code a Python text there is
         that value, and not the name of a column.
@@ -101,12 +101,12 @@ class Function:
 
     @property
     def returns(self) -> str:
-        """The SQL type of the answer."""
+        """The SQL type of the result."""
         return self._parts[2]
 
     @cached_property
     def return_type(self) -> pa.DataType:
-        """The Arrow type of the answer."""
+        """The Arrow type of the result."""
         return arrow_type(self.returns)
 
     @property
@@ -124,7 +124,7 @@ class Function:
         return self.example.rpartition(" -> ")[2]
 
     def decode(self, *args: Any, **named: Any) -> pa.Array:
-        """The answer for every row.
+        """The result for every row.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Function:
         ValueError
             where an argument has a value that the function does not take.
         MemoryError
-            where memory is refused, which says nothing about the bytes.
+            where memory is rejected, which says nothing about the bytes.
         """
         if self.deprecation:
             warn(self.deprecation)
@@ -234,7 +234,7 @@ class Format(NamedTuple):
     samples: Mapping[str, bytes]
     """what the examples of its functions read: columns of the view ``sparkwire_samples``"""
     struct: str = ""
-    """the function that answers in one pass what all those above it answer, if there is one"""
+    """the function that returns in one pass what all those above it return, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
     """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
 

@@ -68,7 +68,7 @@ class Parts(NamedTuple):
     """
 
     data: tuple[Bytes, ...]
-    """by span, the column that its bytes lie in"""
+    """by span, the column that its bytes are in"""
     starts: Ints
     """(SPANS, rows), into the span's ``data``"""
     sizes: Ints

@@ -1,7 +1,7 @@
 """Kernels for one serialized event: which variant it is, where its header ends, whether it is valid.
 
 An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
-field is read only after its own bytes have been proved to lie inside the row.
+field is read only after its own bytes have been proved to be inside the row.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Refused(ValueError):
 
 
 def from_json(column: pa.Array[Any]) -> pa.Array[Any]:
-    """BINARY: the event of each text, NULL where there is none."""
+    """BINARY: the event of each text, NULL if none exists."""
     texts = column.cast(pa.large_binary())
     fields = [None if text is None else _read(text) for text in texts.to_pylist()]
     return to_event(cast("pa.StructArray", pa.array(fields, _FIELDS)))
@@ -64,7 +64,7 @@ def _read(text: bytes) -> dict[str, Any] | None:
     """The fields of an event, None where the text is not one."""
     try:
         return _fields(json.loads(text.decode(), parse_constant=_no_constant))
-    except (ValueError, RecursionError):  # what is no UTF-8, no JSON or too deep, what is no Base64, what is refused
+    except (ValueError, RecursionError):  # what is no UTF-8, no JSON or too deep, what is no Base64, what is rejected
         return None
 
 
@@ -119,7 +119,7 @@ def _opcode(found: dict[str, Any]) -> str | None:
 
 
 def _number(found: dict[str, Any], name: str, bits: int, absent: int | None = None) -> int:
-    """A number as Java's `longValue` (64 bits) and `shortValue` (16) read it, ``absent`` where there is none."""
+    """A number as Java's `longValue` (64 bits) and `shortValue` (16) read it, ``absent`` if none exists."""
     value = found.get(name, absent)
     value = absent if value is None else value
     if isinstance(value, bool) or not isinstance(value, int | float):

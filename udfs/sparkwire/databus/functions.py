@@ -52,7 +52,7 @@ FUNCTIONS: Final = (
         "dbus_events(stream BINARY)",
         stream.TABLE,
         stream.Stream,
-        "Events as they lie one after the other on the wire, V1 and V2 mixed. After corruption it goes on at the next header "
+        "Events as they are one after the other on the wire, V1 and V2 mixed. After corruption it continues at the next header "
         "whose checksum is right; the bytes skipped are one row. A torn tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),

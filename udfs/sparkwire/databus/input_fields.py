@@ -1,4 +1,4 @@
-"""The fields of events that a caller gives, as flat arrays; what cannot be in an event is refused."""
+"""The fields of events that a caller gives, as flat arrays; what cannot be in an event is rejected."""
 
 from __future__ import annotations
 

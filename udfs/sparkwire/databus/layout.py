@@ -1,4 +1,4 @@
-"""The tables of the Databus formats: where fields lie, what bits and ids mean.
+"""The tables of the Databus formats: where fields are, what bits and ids mean.
 
 Source: `DbusEventV1`, `DbusEventV2`, `DbusEventPart` and `DbusEventInternalWritable` of linkedin/databus.
 """
@@ -63,7 +63,7 @@ V1_ATTRIBUTES_END: Final = V1["attributes"].end
 V2_LENGTH_END: Final = V2["length"].end
 
 MAGIC: Final = 0xCAFEDEED
-MIN_LENGTH: Final = V1_KEY  # [bytes] Databus refuses shorter V1 events before it looks at the checksum
+MIN_LENGTH: Final = V1_KEY  # [bytes] Databus rejects shorter V1 events before it looks at the checksum
 
 # How a row is to be read: its version and its byte order.
 NO_VARIANT: Final = 0

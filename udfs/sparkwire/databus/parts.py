@@ -1,6 +1,6 @@
-"""Kernels for the parts of one event: where key, value, metadata and digests lie.
+"""Kernels for the parts of one event: where key, value, metadata and digests are.
 
-An event is ``data[start:start + size]``; a part is noted only after its own bytes have been proved to lie inside.
+An event is ``data[start:start + size]``; a part is noted only after its own bytes have been proved to be inside.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_NUMBER = -(1 << 40)
 
 
 class PartSpans(NamedTuple):
-    """Where the parts of events lie, and what they say of themselves; what is not found is `UNKNOWN` or `NO_NUMBER`."""
+    """Where the parts of events are, and what they say of themselves; what is not found is `UNKNOWN` or `NO_NUMBER`."""
 
     starts: Ints
     """(SPANS, rows) [bytes from the start of the data]"""
@@ -62,7 +62,7 @@ def read_part(
     digest: int,
     version: int,
 ) -> int:
-    """Note where the data and the digest of the part at ``at`` lie; where it ends, ``UNKNOWN`` where nothing says it."""
+    """Note where the data and the digest of the part at ``at`` are; where it ends, ``UNKNOWN`` where nothing says it."""
     if at < 0 or at + 4 > size:
         return int64(UNKNOWN)
     length = int64(i32(data, start + at, little))
@@ -90,7 +90,7 @@ def read_part(
 
 @kernel
 def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> bool:
-    """Note where key, value, metadata and digests of one event lie; whether key and parts keep their bounds.
+    """Note where key, value, metadata and digests of one event are; whether key and parts keep their bounds.
 
     What is not found stays as it was.
     """
@@ -101,7 +101,7 @@ def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, found
 
 @kernel
 def read_key(data: Bytes, start: int, size: int, variant: int, row: int, found: PartSpans) -> None:
-    """Note where the key of one event lies, where it has bytes, and with it what `read_parts` would note of it."""
+    """Note where the key of one event is, where it has bytes, and with it what `read_parts` would note of it."""
     if is_v2(variant):
         if size >= _V2_ATTRIBUTES + 2:
             _read_v2_key(data, start, size, variant, row, found)
@@ -133,7 +133,7 @@ def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, fou
 
 @kernel
 def _read_bytes_key(data: Bytes, start: int, size: int, at: int, little: bool, row: int, found: PartSpans) -> int:
-    """Note where the key lies whose size is at ``at``; where it ends, ``UNKNOWN`` where nothing says it."""
+    """Note where the key is whose size is at ``at``; where it ends, ``UNKNOWN`` where nothing says it."""
     first = at + 4
     if size < first:
         return int64(UNKNOWN)
@@ -175,6 +175,6 @@ def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, fou
     if kind == layout.LONG_KEY:
         return int64(layout.V2_KEY + 8)
     if kind == layout.NO_KEY:
-        # Databus notices only when the key is asked for.
+        # Databus notices only when the key is requested.
         return int64(layout.V2_KEY)
     return _read_bytes_key(data, start, size, layout.V2_KEY, little, row, found)

@@ -1,4 +1,4 @@
-"""What one pass over a column of events finds, and the answers taken from it."""
+"""What one pass over a column of events finds, and the results taken from it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sparkwire.kernels import (
     variant_of,
 )
 
-_AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are asked for
+_AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are requested
 
 
-# Every fixed field in one pass: a version without the field answers NULL.
+# Every fixed field in one pass: a version without the field returns NULL.
 _VARIANTS: Final = (
     # Of an unknown version only the version byte itself can be read.
     tuple(FieldPlace(0, 1, True, False) if name == "version" else None for name in FIELDS),
@@ -115,7 +115,7 @@ def check_truncated(
 def read_spans(
     data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], found: PartSpans, bounded: Bools
 ) -> None:
-    """Where key, value, metadata and digests of every event lie, and whether they keep their bounds."""
+    """Where key, value, metadata and digests of every event are, and whether they keep their bounds."""
     for row in range(variants.size):
         parts.clear_row(found, row)
         start = int64(offsets[row])
@@ -133,7 +133,7 @@ def read_keys(
     sizes: Ints,
     scratch: PartSpans,
 ) -> None:
-    """Where the key of every event lies, where it has bytes; ``scratch`` has room for one row."""
+    """Where the key of every event is, where it has bytes; ``scratch`` has room for one row."""
     for row in range(variants.size):
         scratch.starts[KEY, 0] = 0
         scratch.sizes[KEY, 0] = UNKNOWN
@@ -180,7 +180,7 @@ class Header(NamedTuple):
 
 
 class Events:
-    """A column of events. What a kernel finds is computed when first asked for, and kept.
+    """A column of events. What a kernel finds is computed on first use, and kept.
 
     With ``check`` the pass over the headers computes the checksums as well.
     """
@@ -223,14 +223,14 @@ class Events:
 
     @cached_property
     def keys(self) -> tuple[Ints, Ints]:
-        """Where the key's bytes lie, as in `spans`: starts and sizes. More ask for it than for any other part."""
+        """Where the key's bytes are, as in `spans`: starts and sizes. More request it than for any other part."""
         starts, sizes = empty(self.rows, np.int64), empty(self.rows, np.int64)
         read_keys(self.data, self.offsets, self.header.variants, starts, sizes, one_row())
         return starts, sizes
 
     @property
     def spans(self) -> PartSpans:
-        """Where key, value, metadata and digests lie."""
+        """Where key, value, metadata and digests are."""
         return self._parts[0]
 
     @property

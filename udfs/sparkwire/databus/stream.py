@@ -1,4 +1,4 @@
-"""Events one after the other, as they lie on the wire: where each begins, what is wrong, where to go on.
+"""Events one after the other, as they are on the wire: where each begins, what is wrong, where to continue.
 
 A header whose checksum is right can be trusted to say its event's length. After anything else the walk looks for the next
 such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A

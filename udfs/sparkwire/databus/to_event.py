@@ -1,4 +1,4 @@
-"""``to_dbus_event``: serialized events out of the fields that ``dbus_event`` answers, or of any of them.
+"""``to_dbus_event``: serialized events out of the fields that ``dbus_event`` returns, or of any of them.
 
 What is stored in an event wins over what is derived from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
 `key_type`, `key_long` and `key_bytes` over `key`, `schema_id` over V1's `schema_version`, `timestamp_nanos` over
@@ -16,7 +16,7 @@ id whose size is not 16 (V2: or 4), a key field that does not fit the kind of ke
 
 `to_dbus_event(dbus_event(x))` is `x` for every valid event but those with bytes that no field shows: after the key in
 V2's header, after the announced parts, after the event. Of a corrupt event it makes a valid one out of what can be
-read, unless its version is unknown, which is refused.
+read, unless its version is unknown, which is rejected.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
 
 
 def _v1(events: Events, encoding: str) -> pa.Array[Any]:
-    # The value lies after everything else: where it is found, so is what comes before.
+    # The value is after everything else: where it is found, so is what comes before.
     readable = (events.spans.sizes[VALUE] >= 0) & (events.key_types != NO_KEY)
     schema_id = events.offsets[:-1].astype(np.int64) + layout.V1["schema_id"].offset
     members = {
@@ -91,7 +91,7 @@ def _v2(events: Events, encoding: str) -> pa.Array[Any]:
     metadata, payload = events.attribute(0, layout.V2_METADATA), events.attribute(0, layout.V2_PAYLOAD)
     key = np.where(kinds == LONG_KEY, events.long_keys, found[KEY])
     opcode_3 = events.header.fields["attributes"] & layout.V2_OPCODE_MASK == layout.V2_OPCODE_MASK
-    # A part's data lies after its digest and its version.
+    # A part's data is after its digest and its version.
     readable = key & (kinds != NO_KEY) & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~opcode_3
     members = {
         "version": "2",

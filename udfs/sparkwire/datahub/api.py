@@ -33,7 +33,7 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     DataFrame
         a row for each change, with the columns
 
-        - of ``df`` but the messages themselves, as they are: path, offset, whatever there is. They cross to Python
+        - of ``df`` but the messages themselves, as they are: path, offset, whatever there is. They round trip to Python
           with the messages: drop those that are not needed;
         - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
           ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
@@ -45,7 +45,7 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
           notice a changed table and lose nothing of it;
         - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row, with what can be read.
 
-        DDL, heartbeats and transaction marks have none. The plan crosses to Python once.
+        DDL, heartbeats and transaction marks have none. The plan makes one round trip to Python.
 
     Raises
     ------

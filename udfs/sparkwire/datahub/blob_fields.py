@@ -144,7 +144,7 @@ def ddl_meta(messages: BlobColumn) -> pa.Array:
     return values.from_base64(values.texts(messages.value("ddl_meta")))
 
 
-FIELDS.append(_text("version", "Version of the format, as written; none is refused.", "0.0.1"))
+FIELDS.append(_text("version", "Version of the format, as written; none is rejected.", "0.0.1"))
 
 
 @FIELDS.column("STRING", "datahub_error(blob) -> NULL")

@@ -39,7 +39,7 @@ class DeclaredColumns(NamedTuple):
 
 
 class BlobColumn:
-    """A column of messages; each step is taken once, when it is first asked for."""
+    """A column of messages; each step is taken once, on first use."""
 
     def __init__(self, column: pa.Array) -> None:
         self.source: Binary = binary_of(column)

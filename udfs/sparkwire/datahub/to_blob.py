@@ -1,10 +1,10 @@
-"""``to_datahub_blob``: messages out of the fields that ``datahub_change`` answers, or of any of them.
+"""``to_datahub_blob``: messages out of the fields that ``datahub_change`` returns, or of any of them.
 
 The text is compact, its keys in the order of the source's samples. A field that is NULL is left out, and so is an object
 without any; ``schema`` and ``payload`` are always there.
 
 - `op` is written as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
-  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and refused alone.
+  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and rejected alone.
 - A time in milliseconds wins over its TIMESTAMP, which is rounded toward the past.
 - `before` and `after` have to be JSON objects; they are inserted unchanged. Without them `before_map` and `after_map` are the
   image. A column declared as LONG, DOUBLE, BOOLEAN or DATE gets a number, true or false if its text is one. A DATE in ISO 8601
@@ -50,7 +50,7 @@ _BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|
 _ISO: Final = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\z"
 _TO_SECONDS: Final = "%Y-%m-%dT%H:%M:%S"
 _SECONDS_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss")
-_SHOWN: Final = 40  # characters of a text that is refused
+_SHOWN: Final = 40  # characters of a text that is rejected
 
 _SEVERAL: Final = ("TRANSACTION", "DDL")
 _OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical not in _SEVERAL}

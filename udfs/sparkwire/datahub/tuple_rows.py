@@ -142,7 +142,7 @@ def _read(
 
 
 def _shared_names(names: Codes, rows: int) -> Ranges:
-    """Every row asks for every name."""
+    """Every row requests every name."""
     firsts = np.arange(rows + 1) * len(names)
     return Ranges(*by_row(firsts), np.tile(names, rows))
 

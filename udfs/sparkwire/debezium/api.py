@@ -60,7 +60,7 @@ def rows(
           an infinite date. The column is NULL then. NULL if there are none;
         - ``_error_``: ``debezium_error``. A corrupt message that may be of this table has a row, with what can be read.
 
-        Heartbeats and messages about transactions and schemas have none. The plan crosses to Python once.
+        Heartbeats and messages about transactions and schemas have none. The plan makes one round trip to Python.
 
     Raises
     ------

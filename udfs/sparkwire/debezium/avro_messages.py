@@ -177,7 +177,7 @@ def avro_tables(texts: Iterable[str]) -> list[str]:
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
-    """The columns of a table by the schemas of a registry, the oldest first; keys and other tables are passed over."""
+    """The columns of a table by the schemas of a registry, the oldest first; keys and other tables are skipped."""
     found = []
     for text in texts:
         schema = _schema(text)

@@ -25,7 +25,7 @@ _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 
 
 def read(items: Values, type: Type) -> Converted:
-    """A column of the type's ``wire``; refused is what is of another kind."""
+    """A column of the type's ``wire``; rejected is what is of another kind."""
     found = _READERS[type.kind](items, type)
     missing = ~bools_of(found.column.is_valid())
     return Converted(found.column, found.invalid | (missing & (items.kinds > NULL)))
@@ -113,7 +113,7 @@ def _pairs(items: Values, type: Type) -> Converted:
     found = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
     invalid = _any_of(~is_pair | nameless | keys.invalid | found.invalid, listed.firsts)
-    kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is refused
+    kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is rejected
     firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
     names, inner = (column.take(primitive(kept)) for column in (keys.column, found.column))
     return Converted(maps(firsts, names, inner, (items.kinds == ARRAY) & ~invalid), invalid)

@@ -4,7 +4,7 @@
     Date, IsoDate                                            DATE
     Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as the database has it
     ZonedTimestamp                                           TIMESTAMP
-    Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING, HH:mm:ss with a fraction where there is one: MariaDB's may be
+    Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING, HH:mm:ss with a fraction if any: MariaDB's may be
                                                              negative or beyond a day, and not every Spark has a TIME
     Decimal(p,s)                                             DECIMAL(p,s), STRING beyond 38 digits
     VariableScaleDecimal                                     STRING, all digits: every value has its own scale
@@ -15,7 +15,7 @@
     Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
     array<T>, map<K,V>, struct<name:T,…>                     ARRAY, MAP, STRUCT
 
-These texts, without the package of a name, are how columns are given and handed on. SQL's words TINYINT to BIGINT, FLOAT,
+These texts, without the package of a name, are how columns are given and passed. SQL's words TINYINT to BIGINT, FLOAT,
 DOUBLE, BOOLEAN, STRING, BINARY and DATE mean the same as Connect's, and ``DECIMAL(p,s)`` reads numbers and their text.
 """
 
@@ -240,7 +240,7 @@ def type_of(text: str) -> Type:
     reader = _Reader(text, tokens)
     found = reader.type(_MOST_LEVELS)
     if reader.place < len(tokens):
-        raise ValueError(f"{text!r} is no type of a column: it goes on after the type")
+        raise ValueError(f"{text!r} is no type of a column: it continues after the type")
     return found
 
 

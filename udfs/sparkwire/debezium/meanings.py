@@ -1,6 +1,6 @@
 """From what Connect writes to what it means: Arrow columns of numbers, texts and bytes to dates, times and decimals.
 
-A value that Spark does not hold is NULL, and refused: an infinite date, a year beyond 9999, a text that is no time.
+A value that Spark does not hold is NULL, and rejected: an infinite date, a year beyond 9999, a text that is no time.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _iso_time(raw: pa.Array, _: Type) -> pa.Array:
 
 @kernel
 def measure_clocks(numbers: Ints, valid: Bools, per_second: int, digits: int, sizes: Ints) -> None:
-    """Size of each time of day as text, -1 where there is none."""
+    """Size of each time of day as text, -1 if none exists."""
     for i in range(numbers.size):
         sizes[i] = -1
         if valid[i]:

@@ -193,7 +193,7 @@ def _inside(texts: Values) -> Images:
 
 @lru_cache(256)
 def declared_columns(text: str) -> list[dict[str, Any]] | None:
-    """The columns of a row by a message's schema: of an envelope those of ``after``; None where there are none."""
+    """The columns of a row by a message's schema: of an envelope those of ``after``; None if none exists."""
     fields = row_fields(text)
     if fields is None:
         return None

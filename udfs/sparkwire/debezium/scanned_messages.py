@@ -49,7 +49,7 @@ _PEEKED: Final = 64  # [bytes]
 
 
 class Messages:
-    """A column of messages; each step is taken once, when it is first asked for."""
+    """A column of messages; each step is taken once, on first use."""
 
     def __init__(self, column: pa.Array) -> None:
         self.source: Binary = binary_of(column)

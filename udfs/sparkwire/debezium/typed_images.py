@@ -139,7 +139,7 @@ def _same_on_the_wire(said: Type, requested: Type) -> bool:
 
 
 def _typed(wire: Wire, said: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
-    """The column, which values are unavailable, and which are refused."""
+    """The column, which values are unavailable, and which are rejected."""
     column = fitted(meant(wire.raw.column, said).column, requested.arrow)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))

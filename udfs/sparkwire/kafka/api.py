@@ -164,7 +164,7 @@ def cluster(
     Raises
     ------
     FileNotFoundError
-        when a table of the metadata is asked for, and no directory has any.
+        when a table of the metadata is requested, and no directory has any.
     ValueError
         where what was before the log has been deleted without a whole snapshot, or a record cannot be read.
 

@@ -43,7 +43,7 @@ _VARIANTS = (
         variant_of(table, HeaderFields._fields)
         for table in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1, layout.BATCH)
     ),
-    # Of an unknown magic only what lies before it can be read, and itself.
+    # Of an unknown magic only what is before it can be read, and itself.
     variant_of(
         layout.BATCH, [name if name in layout.ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]
     ),

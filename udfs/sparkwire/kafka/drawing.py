@@ -1,4 +1,4 @@
-"""A partition as a picture: what lies where in its offsets, from the headers of its batches alone.
+"""A partition as a picture: what is where in its offsets, from the headers of its batches alone.
 
 Offsets go from left to right, in as many columns as a screen shows. If the batches of a column differ, it shows the most
 serious one: corruption before a gap, an open transaction before an aborted one.
@@ -93,7 +93,7 @@ class Picture:
 
 
 def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> DrawnBatches:
-    """The batches of the one partition that is asked for; ValueError where that is none, or more than one."""
+    """The batches of the one partition that is requested; ValueError where that is none, or more than one."""
     query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
     tasks = kafka_log.plan(kafka_log.with_filters(query, of))
@@ -110,7 +110,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
 
 
 def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
-    """The first and last offset of each batch; of one that is corrupt only where they lie between its neighbours."""
+    """The first and last offset of each batch; of one that is corrupt only where they are between its neighbours."""
     base, last = (np.asarray(pc.fill_null(table[name], -1).to_numpy()) for name in ("base_offset", "last_offset"))
     valid = np.asarray(pc.is_null(table["error"]).to_numpy()) & (base >= 0) & (last >= base)
     before = np.maximum.accumulate(np.concatenate([[-1], np.where(valid, last, -1)]))[:-1]
@@ -147,7 +147,7 @@ class PictureColumns:
         return offsets - self.origin
 
     def highest(self, kinds: Ints) -> Ints:
-        """Of the batches in each column the highest kind; 0 where there is none."""
+        """Of the batches in each column the highest kind; 0 if none exists."""
         found = np.zeros(self.count, np.int64)
         np.maximum.at(found, self._from, kinds)
         for k in np.flatnonzero(self._to > self._from):

@@ -1,4 +1,4 @@
-"""Payloads: where in its entry each lies, and by which codec it is compressed; none is opened here."""
+"""Payloads: where in its entry each is, and by which codec it is compressed; none is opened here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EntryPayloads(NamedTuple):
     """its bytes; when decompressed, those in the arena"""
     inflated: npt.NDArray[np.bool_]
     skipped: npt.NDArray[np.bool_]
-    """whether all its records are outside of the offsets asked for"""
+    """whether all its records are outside of the offsets requested"""
     rows: npt.NDArray[np.int32]
     """what it becomes, once it is parsed"""
 

@@ -132,7 +132,7 @@ FUNCTIONS: Final = (
         producer_snapshot.COLUMNS,
         producer_snapshot.Producers,
         "A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the "
-        "file's: its whole entries are rows all the same, and a file without any is one row of an error.",
+        "file's: its whole entries are rows anyway, and a file without any is one row of an error.",
         "transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> "
         "[1000 382, 1001 379]",
     ),
@@ -149,7 +149,7 @@ FUNCTIONS: Final = (
         group_record.COLUMNS,
         group_record.scan,
         "A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group "
-        "protocols, of which the key's version alone is answered. A tombstone (NULL value) has its key's fields.",
+        "protocols, of which the key's version alone is returned. A tombstone (NULL value) has its key's fields.",
         "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
         "-> 42",
     ),

@@ -18,6 +18,6 @@ def decode_headers_map(headers: pa.Array) -> pa.Array:
         present = keys.is_valid()
         ends = np.concatenate(([0], np.cumsum(bools_of(present)))).astype(np.int32)[ends]
         keys, values = keys.filter(present), values.filter(present)
-    # Spark may hand over columns with 64-bit offsets.
+    # Spark may pass columns with 64-bit offsets.
     ends, (keys, values) = without_repeats(ends, keys.cast(pa.string()), values.cast(pa.binary()))
     return maps(ends, keys, values, bools_of(headers.is_valid()) if headers.null_count else None)

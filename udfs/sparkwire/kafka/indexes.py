@@ -1,4 +1,4 @@
-"""Files of entries of one fixed size, such as the two indexes that lie beside a segment.
+"""Files of entries of one fixed size, such as the two indexes that are beside a segment.
 
 Neither index has a header nor a checksum. A broker allocates the file of its active segment in advance and fills it with
 zeros: entries of zeros at the end are not entries. Bytes after the last whole entry are ignored.

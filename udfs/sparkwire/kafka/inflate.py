@@ -31,7 +31,7 @@ MAX_BATCH_BYTES = 268_435_456
 MAX_VALUE_BYTES = 2_147_483_648
 """What a broker holds in a segment is 1 GiB, unless it is configured otherwise: a value with all of one may become twice that."""
 MAX_ANSWER_BYTES = 2 * MAX_VALUE_BYTES
-"""The same of all values that Spark hands over at once: what one Arrow column holds, and as much for the other columns."""
+"""The same of all values that Spark passes at once: what one Arrow column holds, and as much for the other columns."""
 ROW_BYTES = 100
 """what the columns of a record take, its key, value and headers apart [bytes]"""
 
@@ -78,7 +78,7 @@ class Inflater:
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
 
     def opened(self, source: Binary, entries: HeaderBlock, payloads: EntryPayloads) -> Iterator[Opened]:
-        """The entries of a block in order, by arenas full; what is yielded is valid until the next is asked for."""
+        """The entries of a block in order, by arenas full; what is yielded is valid until the next is requested."""
         error = entries.frames.error
         compressed = np.flatnonzero((payloads.codec != NONE) & (error == OK))
         if not len(compressed):
@@ -137,7 +137,7 @@ class Inflater:
         limit = min(self._limit, INT32_MAX - self._row_bytes, self._value_limit - self._cell_bytes, self._content)
         size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
         if size == OVER_LIMIT:
-            # What was decompressed in vain counts, too: else a row of bombs could take any time.
+            # What was decompressed for nothing counts, too: else a row of bombs could take any time.
             self._cell_bytes += max(limit, 0)
         if size < 0:
             return size
@@ -218,7 +218,7 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
     Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
     Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
 
-    MemoryError where memory is refused: that tells nothing about the bytes.
+    MemoryError where memory is rejected: that tells nothing about the bytes.
     """
     begin = arena.used
     end = begin + limit
@@ -260,7 +260,7 @@ def _stream(codec: int, data: Bytes, start: int, size: int, room: int, left: int
         arena.reserve(room)
         written = FAILED if many else _library(codec, source, arena.view[arena.used : arena.used + room])
         if written == FAILED and codec == _GZIP:
-            # There may be bytes after the last member, which the library refuses.
+            # There may be bytes after the last member, which the library rejects.
             return _members(bytes(source), left, arena)
         if written != NO_ROOM:
             return FAILED if written < 0 else written

@@ -1,4 +1,4 @@
-"""How far log bytes are valid, and where an offset is: what needs headers only, and no more of them than the answer takes."""
+"""How far log bytes are valid, and where an offset is: what needs headers only, and no more of them than the result takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the content of one message of magic 0 or 1 lies: ``data[start:end]``, from its CRC on."""
+"""Where the content of one message of magic 0 or 1 is: ``data[start:end]``, from its CRC on."""
 
 from __future__ import annotations
 

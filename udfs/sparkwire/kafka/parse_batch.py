@@ -1,4 +1,4 @@
-"""The records of one batch of magic 2: the one long loop, because handing on the columns costs more than a record."""
+"""The records of one batch of magic 2: the one long loop, because passing the columns costs more than a record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefe
 from sparkwire.kernels.varint import varint, varlong
 
 SMALLEST_HEADER = 2  # two sizes [bytes]
-_AHEAD = 2048  # how far before values the lines are asked for that they go to [bytes]
+_AHEAD = 2048  # how far before values the lines are requested that they go to [bytes]
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
 _CONTROL_KEY = 4  # i16 version, i16 type [bytes]
 _INT32_MAX = 2**31 - 1
@@ -71,7 +71,7 @@ def _parse_records(
     time_type = 1 if attributes & LOG_APPEND_TIME else 0
     begin = pos
     sought = selected.sought.active and not attributes & CONTROL
-    # No call in the loop takes `out`: handing on its arrays costs more than a record.
+    # No call in the loop takes `out`: passing its arrays costs more than a record.
     first = out.used[RECORDS]
     row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
     headers = out.used[HEADERS]
@@ -82,7 +82,7 @@ def _parse_records(
         if pos < 0 or size < 0 or size > end - pos:
             break
         stop = pos + size
-        if missing == 1 and stop != end:  # the count is too small: Kafka refuses the record at which it finds out
+        if missing == 1 and stop != end:  # the count is too small: Kafka rejects the record at which it finds out
             break
         time_delta, pos = varlong(source, pos + 1, stop)
         if pos < 0:
@@ -173,7 +173,7 @@ def _parse_records(
 
 @kernel
 def _sequence(base: int, delta: int) -> int:
-    """A record's sequence: from 2^31 - 1 it goes on with 0."""
+    """A record's sequence: from 2^31 - 1 it continues with 0."""
     if base < 0:
         return -1
     sequence = base + delta

@@ -5,8 +5,8 @@
     CRC-32C                             count … the end of the file
 
 A file has one verdict, which every row of it has as `error`: TRUNCATED (less than a header, or fewer entries than its count),
-BAD_MAGIC (another version), BAD_LENGTH (a negative count), CRC_MISMATCH. The whole entries that are there are rows all the same;
-a file without any is one row of an error alone. Kafka refuses such a file, and builds it again from the log.
+BAD_MAGIC (another version), BAD_LENGTH (a negative count), CRC_MISMATCH. The whole entries that are there are rows anyway;
+a file without any is one row of an error alone. Kafka rejects such a file, and builds it again from the log.
 
 Source: apache/kafka, `ProducerStateManager`.
 """
@@ -49,7 +49,7 @@ _VERSION_AT, _CRC_AT, _COUNT_AT = (SNAPSHOT[name].offset for name in ("version",
 _HEADER, _ENTRY = SNAPSHOT.size, PRODUCER.size
 NO_PRODUCERS: Final = bytes.fromhex("0001 48674bc7 00000000")
 """the file that knows of none"""
-# -1 stands for none: the other fields answer it as stored.
+# -1 stands for none: the other fields return it as stored.
 _NULLABLE = ("timestamp_ms", "current_txn_first_offset")
 _NONE = -1
 

@@ -52,7 +52,7 @@ class MessageContents(NamedTuple):
     key: npt.NDArray[np.int64]
     key_size: npt.NDArray[np.int32]
     key_ends: npt.NDArray[np.int32]
-    """where the keys end when they lie one after the other; item 0 is 0"""
+    """where the keys end when they are one after the other; item 0 is 0"""
     value: npt.NDArray[np.int64]
     value_size: npt.NDArray[np.int32]
     value_ends: npt.NDArray[np.int32]
@@ -69,7 +69,7 @@ _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 
 
 _KNOWN_FIELDS = (variant_of(table, MessageFields._fields) for table in (MESSAGE_0, MESSAGE_1))
-# Of an unknown magic only what lies before it can be read, and itself.
+# Of an unknown magic only what is before it can be read, and itself.
 _UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in MessageFields._fields])
 _read_fields = field_reader([*_KNOWN_FIELDS, _UNKNOWN_FIELDS])
 

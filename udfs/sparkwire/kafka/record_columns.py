@@ -122,7 +122,7 @@ class GrowingColumns:
         self.columns = self.columns._replace(**larger)
 
     def _expected(self, counter: int, least: int, used: int, position: int) -> int:
-        """How many items all will take, if it goes on like this.
+        """How many items all will take, if it continues like this.
 
         But no more than four times ``least``, or than the source has: what is decompressed may promise anything.
         """
@@ -131,7 +131,7 @@ class GrowingColumns:
         # What is parsed next has to fit wherever its bytes go: all of them may be keys.
         expected += least - used + (_AHEAD_BYTES if counter in (KEY_BYTES, VALUE_BYTES) else 0)
         expected = min(expected, max(4 * least, self._total))
-        # At the source's end it may go on otherwise than before: what grows by little grows often.
+        # At the source's end it may continue otherwise than before: what grows by little grows often.
         return min(max(least, expected, self._room[counter] * 3 // 2), INT32_MAX + COPY_SLACK)
 
 

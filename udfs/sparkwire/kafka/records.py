@@ -216,7 +216,7 @@ def scan_records(
     max_value_bytes
         bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
-        the columns of the answer that will be asked for: key, value and headers are not copied in vain
+        the columns of the result that will be requested: key, value and headers are not copied for nothing
     """
     for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_value_bytes", max_value_bytes)):
         if bound < 1:
@@ -243,7 +243,7 @@ def records_of(
 
     ``offsets``: entries without a record in this range are not opened, and give no row. ``sought``: nor do records without it,
     but for those that a broker wrote. A piece is valid until the next is
-    asked for.
+    requested.
     """
     selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
     growing = GrowingColumns(source)

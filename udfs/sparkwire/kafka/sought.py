@@ -35,7 +35,7 @@ class Search(NamedTuple):
     keys: tuple[bytes, ...] | None = None
     """of which a record has one; None where any will do"""
     prefixes: bool = False
-    """whether a key may go on after one of them"""
+    """whether a key may continue after one of them"""
     within: bytes = b""
     """what a value holds"""
 

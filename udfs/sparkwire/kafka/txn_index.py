@@ -1,6 +1,6 @@
 """``kafka_txn_index``: a `.txnindex` file, the aborted transactions whose marker is in the segment.
 
-Entries lie one after the other, without a header or a checksum. Unlike the other indexes' files this one is not allocated in
+Entries are one after the other, without a header or a checksum. Unlike the other indexes' files this one is not allocated in
 advance: every whole entry counts. Bytes after the last one are ignored, as in `kafka_offset_index`.
 
 Source: apache/kafka, `AbortedTxn`.

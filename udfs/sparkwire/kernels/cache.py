@@ -137,7 +137,7 @@ class KernelCache:
     """What a dispatcher asks before it compiles, and gives what it has compiled. Neither ever raises."""
 
     own: Any = None
-    """the dispatcher's own cache, which has nothing; it answers whatever else a dispatcher may ask"""
+    """the dispatcher's own cache, which has nothing; it returns whatever else a dispatcher may ask"""
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
         self.name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")

@@ -1,4 +1,4 @@
-"""Copy spans of a byte buffer, or fixed texts, one after the other: what every BINARY and STRING answer is made of."""
+"""Copy spans of a byte buffer, or fixed texts, one after the other: what every BINARY and STRING result is made of."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def join_rows(columns: Table, between: Texts, sizes: Ints, offsets: npt.NDArray[
 
 @kernel
 def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
-    """Where words of ``sizes[code]`` bytes end when they lie one after the other, -1 for none; how many bytes that is."""
+    """Where words of ``sizes[code]`` bytes end when they are one after the other, -1 for none; how many bytes that is."""
     offsets[0] = 0
     end = 0
     for i in range(codes.size):

@@ -102,7 +102,7 @@ def quick_number_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def delimited(data: Bytes, pos: int, end: int) -> bool:
-    """Whether a number or literal may end here: what goes on has been cut or is not one."""
+    """Whether a number or literal may end here: what continues has been cut or is not one."""
     if pos == end:
         return False
     c = u8(data, pos)

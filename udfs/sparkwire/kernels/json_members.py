@@ -265,10 +265,10 @@ def find_last(
     place: Ints,
     found: Ints,
 ) -> None:
-    """For each name asked for in a row, the last place in that row's list of names, -1 if it is not there.
+    """For each name requested in a row, the last place in that row's list of names, -1 if it is not there.
 
-    Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and asks for
-    ``asked[asked_firsts[i]:asked_lasts[i]]``, answered at the same places of ``found``. ``seen`` (-1 everywhere) and
+    Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and requests
+    ``asked[asked_firsts[i]:asked_lasts[i]]``, returned at the same places of ``found``. ``seen`` (-1 everywhere) and
     ``place`` are scratch with an item for each name: the work is linear, however often names repeat.
     """
     for row in range(firsts.size):

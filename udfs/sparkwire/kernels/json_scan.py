@@ -2,7 +2,7 @@
 
 A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first corruption, and what is
 whole before it has been found.  Of keys that repeat within one object the last one counts.  Nothing recurs and nothing limits
-the nesting: the brackets that are open within an unwanted value lie in ``nest``, a byte each.
+the nesting: the brackets that are open within an unwanted value are in ``nest``, a byte each.
 
 Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each after
 a comma between members of the document or of a node of the tree.  What a scan knows at a mark follows from the bytes before it:

@@ -195,7 +195,7 @@ def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any],
 
 @kernel
 def _mend(out: Bytes, pos: int, end: int) -> None:
-    """Write the escape of U+FFFD over each that is half a surrogate pair: some readers of JSON refuse those."""
+    """Write the escape of U+FFFD over each that is half a surrogate pair: some readers of JSON reject those."""
     while pos < end:
         if pos + BLOCK <= out.size:
             escapes = backslashes(out, pos)

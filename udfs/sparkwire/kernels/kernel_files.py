@@ -17,7 +17,7 @@ _DIGEST_SIZE = 32  # [bytes]
 
 
 def read(path: Path) -> bytes | None:
-    """The content written to ``path``; None where there is none or it is corrupt."""
+    """The content written to ``path``; None if none exists or it is corrupt."""
     try:
         whole = path.read_bytes()
     except OSError:

@@ -1,6 +1,6 @@
 """All that sparkwire uses of Numba's internals, which any release may change.
 
-Every function raises whatever Numba makes of it. Callers go on without: kernels compile in place of being loaded, are
+Every function raises whatever Numba makes of it. Callers continue without: kernels compile in place of being loaded, are
 compiled more often, or use plainer instructions. ``go_without`` reports that once, in one line of the log.
 """
 
@@ -103,6 +103,6 @@ def _unliteral(argument: Any) -> Any:
 
 
 def set_cache(dispatcher: Any, cache: Any) -> None:
-    """Let a dispatcher ask ``cache``, which hands on to the dispatcher's own what it does not answer."""
+    """Let a dispatcher ask ``cache``, which passes to the dispatcher's own what it does not return."""
     cache.own = dispatcher._cache
     dispatcher._cache = cache

@@ -29,7 +29,7 @@ def utf8_valid(data: Bytes, start: int, size: int) -> bool:
 
 @kernel
 def utf8_step(data: Bytes, pos: int, end: int) -> int:
-    """Size of the well-formed character at ``pos`` [bytes], 0 where there is none (Unicode 15, table 3-7)."""
+    """Size of the well-formed character at ``pos`` [bytes], 0 if none exists (Unicode 15, table 3-7)."""
     lead = int64(u8(data, pos))
     if lead < 0x80:
         return 1

@@ -13,7 +13,7 @@ _DAY: Final = 86_400  # [s]
 
 @kernel
 def millis_to_micros(millis: Ints, first: int, last: int, out: Ints) -> bool:
-    """Thousand times ``millis``; whether all of these lie between ``first`` and ``last`` [ms]."""
+    """Thousand times ``millis``; whether all of these are between ``first`` and ``last`` [ms]."""
     inside = True
     for i in range(millis.size):
         inside &= (first <= millis[i]) & (millis[i] <= last)

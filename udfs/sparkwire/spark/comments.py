@@ -1,6 +1,6 @@
 """What each column means and comes from, in the types of a data source: ``DESCRIBE`` of a view over it shows what it means.
 
-Functions cannot have them: Spark refuses an answer whose type has no comments where the declared one has.
+Functions cannot have them: Spark rejects a result whose type has no comments where the declared one has.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One aggregation: of each key the row with the greatest order. What is more happens only where the data have it: AQE drops the
 branches whose broadcast side turns out to be empty.
 
-- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a group of its own.
+- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a group .
 - A change that names another key in ``_before_`` counts for both: the old key is gone, with the same order.
 - A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them. After a change of the
   key, it continues with the earlier rows of the old key (`settled`).
@@ -43,7 +43,7 @@ from sparkwire.spark.frames import quoted
 
 _NAMES: Final = ArrayType(StringType())
 _USES_TABLES: Final = "coalesce(first_table <= {0} AND last_table <= {0}, true)"
-"""Always true. Every branch asks for all that the aggregation gives, so that Spark runs one and reuses it in the others."""
+"""Always true. Every branch requests all that the aggregation gives, so that Spark runs one and reuses it in the others."""
 
 
 class ChangedTable(NamedTuple):
@@ -231,7 +231,7 @@ def _row(table: ChangedTable) -> Column:
 
 
 def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """Of each key the row with the greatest order; a TRUNCATE is a group of its own."""
+    """Of each key the row with the greatest order; a TRUNCATE is a group."""
     stored_value = F.struct("o", "time", "row", "unavailable", "tells")
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
         F.max_by(stored_value, "o").alias("last"),

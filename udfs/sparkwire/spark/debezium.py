@@ -22,7 +22,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Beside(NamedTuple):
-    """The columns of a record beside its value, where there are any."""
+    """The columns of a record beside its value, if any."""
 
     key: str | None = None
     topic: str | None = None

@@ -47,7 +47,7 @@ class AvroMessages:
 
     @property
     def read(self) -> Read:
-        """It asks the registry for the schemas as the data come, so that a stream goes on where a table has changed."""
+        """It asks the registry for the schemas as the data come, so that a stream continues where a table has changed."""
         wire, of, registry = self._payloads.wire_format, self._of, self._payloads.registry
         named_by_text = WIRE_FORMATS[wire].named_by_text is not None
         known = self._payloads.schemas() if named_by_text else None

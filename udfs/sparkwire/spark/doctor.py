@@ -36,7 +36,7 @@ def doctor(spark: SparkSession | None) -> Diagnosis:
 
 
 def _executors(spark: SparkSession) -> list[Examined]:
-    """The first process that each host of executors answered from."""
+    """The first process that each host of executors returned from."""
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

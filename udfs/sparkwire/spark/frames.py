@@ -29,7 +29,7 @@ def check_names(kept: StructType, own: StructType) -> None:
 
 
 def is_name_in(column: str, schema: StructType) -> bool:
-    """Whether a column, as it is asked for, has the name of one of these."""
+    """Whether a column, as it is requested, has the name of one of these."""
     return column.strip("`").lower() in {name.lower() for name in schema.names}
 
 

@@ -36,7 +36,7 @@ class MetadataLog(NamedTuple):
 
 
 class Cluster:
-    """What ``sparkwire.kafka.cluster`` gives: see there. DataFrames are made when they are asked for."""
+    """What ``sparkwire.kafka.cluster`` gives: see there. DataFrames are made when they are requested."""
 
     def __init__(self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, remote_path: str) -> None:
         self._spark = spark
@@ -149,7 +149,7 @@ class Cluster:
         return ClusterState().apply(max(logs, key=lambda log: log.end).changes)
 
     def _log(self, path: str) -> MetadataLog | None:
-        """The metadata in a directory, None where there is none."""
+        """The metadata in a directory, None if none exists."""
         folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
         rows = _without_truncated_tail(self._rows(folder))
         snapshots = self._rows(f"{folder}/*.checkpoint")
@@ -179,7 +179,7 @@ class Cluster:
             raise ValueError(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
 
     def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
-        """The newest whole snapshot of what is asked for: the offset up to before which it reaches, and its records."""
+        """The newest whole snapshot of what is requested: the offset up to before which it reaches, and its records."""
         by_file: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             by_file.setdefault(row["file"], []).append(row)
@@ -227,7 +227,7 @@ class Cluster:
     # -- logs
 
     def _records(self, topic: str, function: str) -> DataFrame | None:
-        """The records of an internal topic, by key and value; None where there are none."""
+        """The records of an internal topic, by key and value; None if none exists."""
         logs = self._logs(f"{topic}-*", columns="offset, timestamp, key, value, error")
         if logs is None:
             return None
@@ -238,7 +238,7 @@ class Cluster:
         return valid.select(F.col("offset").alias("_offset"), decoded.alias("r")).select("_offset", "r.*")
 
     def _logs(self, pattern: str, remote: bool = False, **options: str) -> DataFrame | None:
-        """The segments of all directories below a pattern; None where there are none."""
+        """The segments of all directories below a pattern; None if none exists."""
         if remote and self._remote_path:
             options["remotePath"] = self._remote_path
         frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]

@@ -50,7 +50,7 @@ def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, kee
 
 
 def merged_directory(spark: SparkSession, path: str) -> DataFrame:
-    """The newest version. ValueError where there is none."""
+    """The newest version. ValueError if none exists."""
     folder = MergeFolder(path)
     newest = folder.newest()
     if newest is None:

@@ -1,4 +1,4 @@
-"""How a kept table and new changes agree on columns: new ones are added, types widen, anything else is refused."""
+"""How a kept table and new changes agree on columns: new ones are added, types widen, anything else is rejected."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str
             raise ValueError(f"{target} has not the key column {name}: name another target, or give its keys")
     if (DELETED in stored.names) != (DELETED in new.names):
         now = "keep" if DELETED in stored.names else "remove"
-        raise ValueError(f'{target} was made with deletes="{now}": go on with it, or name another target')
+        raise ValueError(f'{target} was made with deletes="{now}": continue with it, or name another target')
     fields = []
     for field in stored:
         type = field.dataType
@@ -67,7 +67,7 @@ def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str
 
 
 def wider(old: DataType, new: DataType) -> DataType | None:
-    """The type that holds the values of both exactly; None where there is none."""
+    """The type that holds the values of both exactly; None if none exists."""
     if old == new or _plain(old) == _plain(new):
         return old
     if isinstance(old, _INTEGERS) and isinstance(new, _INTEGERS):

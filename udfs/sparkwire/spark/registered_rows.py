@@ -89,7 +89,7 @@ def protobuf_rows(
 
 
 def _schemas_of_type(messages: PayloadColumn, type: str) -> dict[Hashable, Registered]:
-    """The schemas of the column that are of a type; ValueError where there is none: one sentence."""
+    """The schemas of the column that are of a type; ValueError if none exists: one sentence."""
     found = messages.registry.registered(messages.ids())
     of_type = {key: one for key, one in found.items() if one.type == type}
     if not of_type:

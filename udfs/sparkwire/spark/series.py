@@ -1,8 +1,8 @@
 """The pandas border: Series in and out, for Spark before 4.1 and for the functions of a catalog. No pyspark.
 
-What Spark hands over as pandas has lost something: integers beside NULLs are floating point, an instant is a clock's
+What Spark passes as pandas has lost something: integers beside NULLs are floating point, an instant is a clock's
 reading, a NULL STRUCT is a row of NULLs, structs in arrays are dicts. `call` makes Arrow columns of the declared types out of it
-again, and refuses in one sentence what cannot be known any more. Answers stay Arrow's: nothing is copied on the way out.
+again, and rejects in one sentence what cannot be known any more. Returns stay Arrow's: nothing is copied on the way out.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class ArgumentPlace(NamedTuple):
 def call(
     function: Function, args: Sequence[Any], named: Mapping[str, Any], zone: str | None
 ) -> pd.Series | pd.DataFrame:
-    """``function`` over Series, a DataFrame for each STRUCT; its answer likewise.
+    """``function`` over Series, a DataFrame for each STRUCT; its result likewise.
 
     Parameters
     ----------
     zone
-        the session's time zone, in which TIMESTAMPs come; None if it is not known: they are refused then
+        the session's time zone, in which TIMESTAMPs come; None if it is not known: they are rejected then
 
     Raises
     ------
@@ -58,14 +58,14 @@ def call(
             series, declared[name].type if name in declared else None, ArgumentPlace(function.name, name, zone)
         )
 
-    # Too many arguments and unknown names are for `decode` to refuse.
+    # Too many arguments and unknown names are for `decode` to reject.
     names = [*declared, *(f"argument {k + 1}" for k in range(len(declared), len(args)))]
     arrays = [given(name, series) for name, series in zip(names, args, strict=False)]
     return to_pandas(function.decode(*arrays, **{name: given(name, series) for name, series in named.items()}))
 
 
 class ArrowColumn(pd.arrays.ArrowExtensionArray):
-    """An answer as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
+    """A result as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
 
     def map(self, mapper: Any, na_action: Any = None) -> ArrowColumn:
         return _Converted(self.__arrow_array__())
@@ -97,7 +97,7 @@ class _Latest:
         self._kept: tuple[weakref.ref[pd.Series], pa.Array] | None = None
 
     def array(self, series: pd.Series) -> pa.Array:
-        kept = self._kept  # replaced as a whole: threads may ask for several Series at once
+        kept = self._kept  # replaced in full: threads may request several Series at once
         if kept is None or kept[0]() is not series:
             kept = self._kept = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
         return kept[1]
@@ -111,7 +111,7 @@ _LATEST: Final = _Latest()
 
 
 def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
-    """What Spark hands over, as an Arrow column of the declared type where it is of its kind."""
+    """What Spark passes, as an Arrow column of the declared type where it is of its kind."""
     if isinstance(series, pd.DataFrame):
         types = _field_types(declared)
         columns = {str(name): column(series[name], types.get(str(name)), place.field(str(name))) for name in series}
@@ -184,7 +184,7 @@ def _field_types(declared: pa.DataType | None) -> dict[str, pa.DataType]:
 
 
 def _as_declared(array: pa.Array, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
-    """What pandas has changed of a plain column, undone; types that do not fit are for `decode` to refuse."""
+    """What pandas has changed of a plain column, undone; types that do not fit are for `decode` to reject."""
     if declared is None:
         return array
     if pa.types.is_integer(declared) and pa.types.is_floating(array.type):
@@ -217,7 +217,7 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
         return pa.nulls(len(clock), utc)
     if place.zone is None:
         raise ValueError(
-            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface hands over a clock's reading without "
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes a clock's reading without "
             "its time zone: set spark.sql.session.timeZone, or give the field in ms or ns instead"
         )
     read = clock.cast(pa.timestamp("us"), safe=False).to_pandas()
@@ -225,7 +225,7 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
     lost = pc.and_(clock.is_valid(), instants.is_null())
     if pc.any(lost).as_py():
         raise ValueError(
-            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface hands over "
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes "
             f"{clock.filter(lost)[0].as_py()}, which clocks in {place.zone} show twice or never: "
             "set spark.sql.session.timeZone to UTC, or give the field in ms or ns instead"
         )

@@ -1,4 +1,4 @@
-"""The data sources as sinks: Spark's rows handed on as record batches, its ends of jobs to those who give files their names."""
+"""The data sources as sinks: Spark's rows passed as record batches, its ends of jobs to those who give files their names."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
 
 def stream_writer(sink: Sink, write: Any) -> Any:
-    """The writer of a streaming query; NotImplementedError in Spark 4.0, whose streams hand over rows alone."""
+    """The writer of a streaming query; NotImplementedError in Spark 4.0, whose streams pass rows alone."""
     if not hasattr(datasource, "DataSourceStreamArrowWriter"):
         raise NotImplementedError(
             "a stream can be written from Spark 4.1 on; in foreachBatch a write works in 4.0 as well"

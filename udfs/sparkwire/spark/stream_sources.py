@@ -19,7 +19,7 @@ HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark is not typed
-    """One streaming query; this much every version of Spark asks for."""
+    """One streaming query; this much every version of Spark requests."""
 
     def __init__(
         self,

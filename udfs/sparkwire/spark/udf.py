@@ -53,7 +53,7 @@ def udf(name: str, interface: Interface) -> Any:
 
     ValueError where PySpark does not have the interface, or there is no such interface.
     """
-    # Without the fields' docs as comments: Spark compares metadata too, and refuses what comes back (ARROW_TYPE_MISMATCH).
+    # Without the fields' docs as comments: Spark compares metadata too, and rejects what comes back (ARROW_TYPE_MISMATCH).
     returns = from_arrow_type(FUNCTIONS[name].return_type)
     if interface == "pandas":
         return F.pandas_udf(PandasCall(name), returns)
@@ -73,7 +73,7 @@ class Call:
     def result(self, *args: Any, **named: Any) -> Any:
         return FUNCTIONS[self.__name__].decode(*args, **named)
 
-    # Unannotated: PySpark would read hints as the signature, and refuse a callable object's.
+    # Unannotated: PySpark would read hints as the signature, and reject a callable object's.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         with explain_oom(self.__name__):
             result = self.result(*args, **named)

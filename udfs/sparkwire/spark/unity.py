@@ -1,6 +1,6 @@
 """The catalogue as functions of Unity Catalog: statements that a SQL warehouse runs, and what their Python calls.
 
-A struct, rows or writing function is a Python function over pandas batches. A function that answers one field of a struct
+A struct, rows or writing function is a Python function over pandas batches. A function that returns one field of a struct
 function is a SQL function over that one: a query may call few Python functions of a catalog, and any number of SQL functions.
 The grammar is that of "CREATE FUNCTION (SQL and Python)" in Databricks' SQL reference, with "Batch Python UDFs in Unity Catalog".
 """
@@ -30,7 +30,7 @@ _SCHEMA = re.compile(r"(?:\w+|`[^`]+`)\.(?:\w+|`[^`]+`)")
 
 
 def results(name: str, batches: Iterator[Any]) -> Iterator[Any]:
-    """What the handler of a published function yields: one answer a batch.
+    """What the handler of a published function yields: one result a batch.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def results(name: str, batches: Iterator[Any]) -> Iterator[Any]:
         a Series each (a DataFrame for a STRUCT), or a tuple of them where the function has several arguments
     """
     for batch in batches:
-        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is refused in one sentence.
+        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is rejected in one sentence.
         yield call(FUNCTIONS[name], batch if isinstance(batch, tuple) else (batch,), {}, None)
 
 
@@ -69,7 +69,7 @@ def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_V
 
 
 def _fields(struct: Function) -> list[str]:
-    """The functions that answer one field of ``struct``, which answers all of them from the same bytes."""
+    """The functions that return one field of ``struct``, which returns all of them from the same bytes."""
     if not pa.types.is_struct(struct.return_type) or len(struct.arguments) != 1:
         return []
     prefix = struct.name.partition("_")[0]

@@ -26,7 +26,7 @@ _CONVERTER = (
 _PORT = "port=55432"  # of the connections that the scenario opens inside a transaction
 _PATIENCE = 600  # [s]
 _QUIET = 1.0  # [s]
-_QUIET_WITH_SIGNALS = 4.0  # [s], for an incremental snapshot goes on when its signal has long been seen
+_QUIET_WITH_SIGNALS = 4.0  # [s], for an incremental snapshot continues when its signal has long been seen
 _SIGNALS_FROM = 8  # the point
 
 

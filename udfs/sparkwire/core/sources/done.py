@@ -17,7 +17,7 @@ def is_done(folder: Folder, once: Once) -> bool:
         return int(json.loads(text)["number"]) >= once[1]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder.shown(_done_name(once))} is damaged ({error}), so that it does not say whether the job is done: look, and "
+            f"{folder.shown(_done_name(once))} is corrupt ({error}), so that it does not say whether the job is done: look, and "
             "delete it if it is not"
         ) from None
 

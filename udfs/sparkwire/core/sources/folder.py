@@ -75,7 +75,7 @@ class Folder:
 
     @_permitted
     def read(self, name: str) -> bytes | None:
-        """A file, None where there is none."""
+        """A file, None if none exists."""
         try:
             if self.is_local:
                 with open(self.full(name), "rb") as file:  # noqa: PTH123
@@ -115,7 +115,7 @@ class Folder:
         return bool(self._opened[0].get_file_info(self.full(name)).type != fs.FileType.NotFound)
 
     def _mode(self, name: str) -> int | None:
-        """What a local name is, None where there is nothing; a refusal to look is neither."""
+        """What a local name is, None where there is nothing; a rejection to look is neither."""
         try:
             return os.lstat(self.full(name)).st_mode
         except (FileNotFoundError, NotADirectoryError):

@@ -58,7 +58,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return self._dumped(self._parsed(start) | self._parsed(target))
 
     def limited(self, start: Checkpoint, end: Checkpoint, max_bytes: int) -> Checkpoint:
-        """``end``, or less of each log, so that about ``max_bytes`` lie between ``start`` and it."""
+        """``end``, or less of each log, so that about ``max_bytes`` are between ``start`` and it."""
         begins, ends = self._parsed(start), self._parsed(end)
         return self._dumped(steady(lambda: self._limited(begins, ends, max_bytes)))
 
@@ -75,7 +75,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return ends
 
     def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
-        """What lies between; DataLossError with failOnDataLoss where it is gone."""
+        """What is between; DataLossError with failOnDataLoss where it is gone."""
         begins, ends = self._parsed(start), self._parsed(end)
         parts = steady(lambda: self._parts(begins, ends))
         costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
@@ -120,7 +120,7 @@ class Follower(ABC, Generic[Log, Offset]):
 
     @abstractmethod
     def parts(self, name: str, log: Log, begin: Offset | None, end: Offset) -> Sequence[Any]:
-        """What lies between two offsets; DataLossError as `tasks`."""
+        """What is between two offsets; DataLossError as `tasks`."""
 
     @abstractmethod
     def size(self, part: Any) -> int:
@@ -151,7 +151,7 @@ class Follower(ABC, Generic[Log, Offset]):
         if version != VERSION:
             raise ValueError(
                 f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
-                "go on with the version that wrote it, or a newer one"
+                "continue with the version that wrote it, or a newer one"
             )
         if not isinstance(logs, dict):
             self._refuse(checkpoint)

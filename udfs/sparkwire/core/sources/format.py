@@ -26,7 +26,7 @@ class Files(Protocol):
         """Raises ValueError where an option is unknown or wrong."""
 
     def found(self, query: Any, /) -> Sequence[Any]:
-        """The files; raises FileNotFoundError where there are none."""
+        """The files; raises FileNotFoundError if none exists."""
 
     def types(self, query: Any, /) -> Mapping[str, pa.DataType]:
         """Of every column that a query may have."""

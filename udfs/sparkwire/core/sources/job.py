@@ -49,7 +49,7 @@ def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | 
 
     ``data``: with what the names of data files end. ``replaces``: whether it replaces partitions, which it may have read.
 
-    ValueError where the file of another job is damaged, or a partition of it has changed since it was interrupted.
+    ValueError where the file of another job is corrupt, or a partition of it has changed since it was interrupted.
     """
     folder.make("")
     with folder.alone() as is_alone:
@@ -103,7 +103,7 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
 
     ``once``: an id and a number; a job of this id and this number, or a lower one, that has been done is not done again.
 
-    ValueError or OSError where it cannot be: nothing has changed then, or the sentence says how to go on.
+    ValueError or OSError where it cannot be: nothing has changed then, or the sentence says how to continue.
     """
     try:
         state = opened(folder, job)
@@ -124,7 +124,7 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
 
 
 def abort(folder: Folder, job: str) -> None:
-    """Forget a job with all that it has written, unless it has decided: then `recover` goes on with it."""
+    """Forget a job with all that it has written, unless it has decided: then `recover` continues with it."""
     with _leaving(folder, job), folder.alone():
         state = state_of(folder, job)
         if state is None or state.plan is None:
@@ -133,7 +133,7 @@ def abort(folder: Folder, job: str) -> None:
 
 @contextmanager
 def _leaving(folder: Folder, job: str) -> Iterator[None]:
-    """Clear away; what is left where that is refused is rubbish, and no failure."""
+    """Clear away; what is left where that is rejected is rubbish, and no failure."""
     try:
         yield
     except OSError as error:

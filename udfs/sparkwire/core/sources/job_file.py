@@ -83,7 +83,7 @@ def opened(folder: Folder, job: str) -> JobState:
 
 
 def state_of(folder: Folder, job: str) -> JobState | None:
-    """What the file of a job says, None where there is none; ValueError where it is damaged, or leads out of the directory."""
+    """What the file of a job says, None if none exists; ValueError where it is corrupt, or leads out of the directory."""
     name = f"{SIDE}/{job}/{JOB}"
     if not _NAME.fullmatch(job) or job == "locks":
         raise ValueError(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away")
@@ -95,7 +95,7 @@ def state_of(folder: Folder, job: str) -> JobState | None:
         return _parsed(folder, job, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"{folder.shown(name)} is damaged ({type(error).__name__}: {error}), so that nobody knows what the job was about to "
+            f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that nobody knows what the job was about to "
             f"do. Nothing has been done about it: look at what is in {folder.shown(f'{SIDE}/{job}')}, then move that away"
         ) from None
 

@@ -61,7 +61,7 @@ def one_path(value: str) -> tuple[str, ...]:
 
 
 def some_paths(value: str) -> tuple[str, ...]:
-    """A JSON array, as Spark hands on what `load` was given."""
+    """A JSON array, as Spark passes what `load` was given."""
     try:
         found = json.loads(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""New versions of partitions: built beside the old ones, put in their places, and, where that is refused, out of them again."""
+"""New versions of partitions: built beside the old ones, put in their places, and, where that is rejected, out of them again."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def this_process() -> Process:
 
 
 def process_above(name: str) -> Process:
-    """The nearest process of this name among those that have started this one; without a number where there is none."""
+    """The nearest process of this name among those that have started this one; without a number if none exists."""
     pid: int | None = os.getpid()
     while pid and _text(_PROC / f"{pid}" / "comm").strip() != name:
         fields = _fields(pid)

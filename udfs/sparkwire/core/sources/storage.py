@@ -151,7 +151,7 @@ class File(NamedTuple):
     def as_it_is_now(self) -> File:
         """The same, whichever file has its name now.
 
-        FileNotFoundError where there is none.
+        FileNotFoundError if none exists.
         """
         return self if self.state is None else self._replace(state=_state_now(self))
 
@@ -204,7 +204,7 @@ def place_of(path: str) -> PathParts:
 
 
 def _mounted(path: str) -> str:
-    """Where Databricks has a path of ``dbfs:``; volumes have a place of their own."""
+    """Where Databricks has a path of ``dbfs:``; volumes have a place."""
     is_volume = path.startswith("Volumes/") and not Path("/dbfs/Volumes").exists()
     return f"/{path}" if is_volume else f"/dbfs/{path}"
 
@@ -238,7 +238,7 @@ def _s3(root: str, query: str) -> tuple[Any, str]:
 
 
 Needed = Callable[[str], bool]
-"""whether a directory of this name has to be read: where that is refused it is an error, and no reason to leave it out"""
+"""whether a directory of this name has to be read: where that is rejected it is an error, and no reason to leave it out"""
 
 
 def _is_user_file(name: str) -> bool:
@@ -319,7 +319,7 @@ def _stored_below(place: PathParts, path: str, _: Needed, __: dict[str, tuple[in
         if found.type != fs.FileType.File:
             continue
         if "//" in below:
-            _LOG.warning("%s%s is passed over: pyarrow.fs opens no key with two slashes in a row", shown, below)
+            _LOG.warning("%s%s is skipped: pyarrow.fs opens no key with two slashes in a row", shown, below)
         else:
             yield _stored(place, f"{path.rstrip('/')}{below}", found)
 
@@ -358,7 +358,7 @@ def _look(path: str) -> os.stat_result | None:
 
 
 def _folder_state(path: str) -> tuple[int, int]:
-    """By what a directory is known to have the same files; zeros where there is none."""
+    """By what a directory is known to have the same files; zeros if none exists."""
     info = _look(path)
     return (0, 0) if info is None else (info.st_ino, info.st_mtime_ns)
 
@@ -370,7 +370,7 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
         name = str(error.filename)
         if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
             raise error
-        _LOG.warning("%s is passed over: it must not be read", name)
+        _LOG.warning("%s is skipped: it must not be read", name)
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
@@ -546,7 +546,7 @@ class OpenFile:
         return read_only(self._held.view())
 
     def read(self, position: int, size: int) -> bytes:
-        """Likewise, but bytes of their own, of which nothing is kept: for a few that lie far from others."""
+        """Likewise, but bytes, of which nothing is kept: for a few that are far from others."""
         size = max(0, min(size, self.size - position))
         if self.file.compressed:
             return self.view(position, size).tobytes()

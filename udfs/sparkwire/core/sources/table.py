@@ -62,7 +62,7 @@ Found = TypeVar("Found")
 
 
 def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths among the values of options; ValueError where there is none."""
+    """The paths among the values of options; ValueError if none exists."""
     paths: tuple[str, ...] = values["path"] + values["paths"]
     if not paths:
         raise ValueError(f"{source} needs path: a file, a directory or a glob")
@@ -120,7 +120,7 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
 
 
 def _above(path: str) -> list[str]:
-    """The directories in which what is not there may lie aside."""
+    """The directories in which what is not there may be aside."""
     parts = path.split("/")
     fixed = list(takewhile(lambda part: not is_glob(part), parts))
     return ["/".join(fixed[:k]) or "/" for k in {len(fixed), min(len(fixed), len(parts) - 1)}]
@@ -152,5 +152,5 @@ def refuse(file: File, position: int, error: str, what: str) -> NoReturn:
         )
     raise CorruptDataError(
         f"{file.name} cannot be read at byte {position}: {error}; "
-        "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
+        "mode FAILFAST fails there, PERMISSIVE returns a row with error, DROPMALFORMED none"
     )

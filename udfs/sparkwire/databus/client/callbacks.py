@@ -1,4 +1,4 @@
-"""From one dispatcher to the callbacks of all consumers: who is called, in which thread, and what the answers come to."""
+"""From one dispatcher to the callbacks of all consumers: who is called, in which thread, and what the results come to."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Callbacks:
                 executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
                 self._executors[id(member)] = self._threads.enter_context(executor)
         self.listeners = {name: list(self._overriding(name)) for name in CALLBACKS}
-        """who has a callback of its own, by callback: where nobody has it would succeed"""
+        """who has a callback, by callback: where nobody has it would succeed"""
         self._listening: dict[str, list[list[Consumer]]] = {}
         self._logged: set[Failure] = set()
         self.failure: Failure | None = None
@@ -58,7 +58,7 @@ class Callbacks:
             yield from (member for member in registration.members if overrides(member, callback))
 
     def call(self, callback: str, *args: Any) -> Result:
-        """Call every consumer, with a barrier before and after; the highest answer."""
+        """Call every consumer, with a barrier before and after; the highest result."""
         members = self.listeners[callback]
         if len(members) == 1 and not self._executors:
             return self._result(members[0], callback, args)
@@ -119,7 +119,7 @@ class Callbacks:
                     break
             else:
                 return last
-        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR
+        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its result ERROR
             self._raised("on_data_event", error)
         if stopped is not None:
             stopped.append(row)
@@ -128,17 +128,17 @@ class Callbacks:
     def _result(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
         try:
             answer = getattr(consumer, callback)(*args)
-        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its answer ERROR
+        except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its result ERROR
             self._raised(callback, error)
             return Result.ERROR
         return Result.SUCCESS if answer is Result.SUCCESS else self._checked(callback, answer)
 
     def _checked(self, callback: str, answer: Any) -> Result:
         if not isinstance(answer, Result):
-            self._failed(Failure(callback, f"answered {said_by(repr, answer)}, which is no Result"))
+            self._failed(Failure(callback, f"returned {said_by(repr, answer)}, which is no Result"))
             return Result.ERROR
         if not answer.is_success:
-            self._failed(Failure(callback, f"answered {answer.name}"))
+            self._failed(Failure(callback, f"returned {answer.name}"))
         return answer
 
     def _raised(self, callback: str, error: Exception) -> None:
@@ -160,5 +160,5 @@ def said_by(text: Callable[[object], str], thing: object) -> str:
 
 
 def _all(pending: Sequence[Answer | Future[Answer]]) -> list[Answer]:
-    """The barrier: what they answer once they are all done."""
+    """The barrier: what they return once they are all done."""
     return [answer.result() if isinstance(answer, Future) else answer for answer in pending]

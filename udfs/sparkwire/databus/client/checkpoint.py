@@ -15,7 +15,7 @@ class Checkpoint(NamedTuple):
     """How far a consumer is in one stream.
 
     ``str(checkpoint)`` is Databus's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or
-    ``validated`` has answered keeps Databus's invariants.
+    ``validated`` has returned keeps Databus's invariants.
     """
 
     window_scn: int = UNKNOWN

@@ -27,8 +27,8 @@ class Consumer:
     Barriers: all callbacks but `on_data_event` wait until they are done, and until the data events before them are. In a
     group, data events are shared among the members between two barriers; every other callback goes to every member.
 
-    A callback that answers ERROR or ERROR_FATAL, raises, or answers no `Result` rolls back: `on_rollback` is called with the scn
-    of the last accepted checkpoint (not if there is none yet), and everything after it is delivered again. What it answers
+    A callback that returns ERROR or ERROR_FATAL, raises, or returns no `Result` rolls back: `on_rollback` is called with the scn
+    of the last accepted checkpoint (not if there is none yet), and everything after it is delivered again. What it returns
     to `on_rollback` is ignored; to `on_checkpoint` an error is SKIP_CHECKPOINT. See `Result`.
     """
 
@@ -86,7 +86,7 @@ CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
 
 
 def overrides(consumer: Consumer, callback: str) -> bool:
-    """Whether the consumer has a callback of its own: one that it inherits from `Consumer` need not be called."""
+    """Whether the consumer has a callback: one that it inherits from `Consumer` need not be called."""
     return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
 
 

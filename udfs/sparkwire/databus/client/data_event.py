@@ -1,4 +1,4 @@
-"""A change as a consumer gets it: the fields of `dbus_event`, decoded when they are asked for."""
+"""A change as a consumer gets it: the fields of `dbus_event`, decoded when they are requested."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DataEvent:
         self._row = row
 
     def typed(self) -> Any:
-        """The payload by its schema, as Python values: a record is a dict. None where there is none, or it cannot be read.
+        """The payload by its schema, as Python values: a record is a dict. None if none exists, or it cannot be read.
 
         Raises
         ------

@@ -278,7 +278,7 @@ class Dispatcher:
     # -- checkpoints
 
     def _store(self, checkpoint: Checkpoint, run: Run) -> bool:
-        """Ask the consumers, store the checkpoint, and forget the events before it; a refusal is no error."""
+        """Ask the consumers, store the checkpoint, and forget the events before it; a rejection is no error."""
         if self.callbacks.listeners["on_checkpoint"]:
             answer = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
             if answer >= Result.SKIP_CHECKPOINT:
@@ -336,7 +336,7 @@ class Dispatcher:
         self._shut_down(failure)
 
     def _shut_down(self, failure: Failure | None) -> None:
-        """CLOSED: it will not go on."""
+        """CLOSED: it will not continue."""
         self.state = State.CLOSED
         self.status = Status.SHUTDOWN
         self.failure = failure

@@ -27,7 +27,7 @@ Ints = npt.NDArray[Any]
 DATA, END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR, OTHER = range(6)
 """What an event is to the dispatcher. Source id 0 is data: Databus calls it a system's, and looks it up as a source."""
 
-ROWS: Final = 1 << 14  # of a page: the columns that a consumer asks for are decoded for so many events at once
+ROWS: Final = 1 << 14  # of a page: the columns that a consumer requests are decoded for so many events at once
 
 
 _NO_SCHEMAS: Final[Mapping[bytes, str]] = MappingProxyType({})

@@ -1,4 +1,4 @@
-"""What a callback answers."""
+"""What a callback returns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class Result(IntEnum):
-    """What a callback answers; of several consumers' answers the highest counts.
+    """What a callback returns; of several consumers' results the highest counts.
 
     Only `on_checkpoint` sees a difference between the first three: it stores the checkpoint, unless one of the consumers
-    answers SKIP_CHECKPOINT (or an error, which means the same there). Anywhere else they are plain success, and ERROR and
-    ERROR_FATAL roll back, in the same way. A callback that raises, or answers None or anything but a `Result`, has
-    answered ERROR.
+    returns SKIP_CHECKPOINT (or an error, which means the same there). Anywhere else they are plain success, and ERROR and
+    ERROR_FATAL roll back, in the same way. A callback that raises, or returns None or anything but a `Result`, has
+    returned ERROR.
     """
 
     SUCCESS = 0

@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
     """How a consumption ended."""
 
     state: State
-    """STOP_DISPATCH_EVENTS where all is well and ``stop`` was asked for"""
+    """STOP_DISPATCH_EVENTS where all is well and ``stop`` was requested"""
     status: Status
     """then SUSPENDED_ON_ERROR: so Databus calls every stop, and says by it nothing of an error"""
     checkpoint: Checkpoint | None
@@ -64,7 +64,7 @@ def dispatch(
     settings
         sizes and retries.
     persist
-        stores a checkpoint; an OSError means that it could not be stored, which is logged and like a refusal of `on_checkpoint`.
+        stores a checkpoint; an OSError is logged and has the effect of declining it in `on_checkpoint`.
     schema_check
         whether data events must have a known schema id.
     drop_old_events

@@ -49,7 +49,7 @@ class Status(Enum):
     SUSPENDED_ON_ERROR = auto()
     """stopped"""
     SHUTDOWN = auto()
-    """closed: it will not go on"""
+    """closed: it will not continue"""
 
 
 _MAX_SLEEP: Final = 60_000  # [ms]
@@ -59,7 +59,7 @@ class Retries:
     """How often the dispatcher has tried again, and how often it may.
 
     Databus counts from the last completed window, and the first failure twice. Where checkpoints are declined, its
-    rollbacks go over completed windows, each of which resets that count: an event that always fails is then tried for ever. So
+    rollbacks go over completed windows, each of which resets that count: an event that always fails is then tried forever. So
     the failures of each event are counted too, and neither count may reach the limit.
     """
 

@@ -158,7 +158,7 @@ def _check(events: pa.Array, stream: str | None) -> None:
     bad = np.flatnonzero(errors != OK)
     if len(bad):
         raise CorruptEventError(
-            f"stream {stream} has an event that cannot be read ({ERRORS[errors[bad[0]]]}): to go on without such events, "
+            f"stream {stream} has an event that cannot be read ({ERRORS[errors[bad[0]]]}): to continue without such events, "
             "filter them out with dbus_is_valid(event)"
         )
 

@@ -41,7 +41,7 @@ OPTIONS: Final = (
         "sources",
         options.integers,
         None,
-        "ids of the sources whose data events are asked for; control events always are",
+        "ids of the sources whose data events are requested; control events always are",
     ),
     Option("startingScn", options.whole_number, None, "windows that end there or later, and the open one"),
     Option("startingCheckpoint", options.text, "", "a Databus checkpoint, its JSON: what it has not consumed"),
@@ -74,15 +74,15 @@ TO_THE_END: Final = 2**62
 
 
 class Start(NamedTuple):
-    """From where on windows are asked for."""
+    """From where on windows are requested."""
 
     scn: int
     skipped: int
-    """data events of the window with this very scn that are not asked for, -1 for the whole window"""
+    """data events of the window with this very scn that are not requested, -1 for the whole window"""
 
 
 class EventsQuery(NamedTuple):
-    """What is asked for."""
+    """What is requested."""
 
     paths: tuple[str, ...]
     by_directory: bool

@@ -1,4 +1,4 @@
-"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows that are asked for."""
+"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows that are requested."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class _Reader:
         return makers
 
     def _kept(self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
-        """Which rows are asked for."""
+        """Which rows are requested."""
         query, is_data = self.query, rows.kinds == DATA
         kept: Bools = np.ones(len(rows.kinds), np.bool_)
         if query.mode == DROPMALFORMED:

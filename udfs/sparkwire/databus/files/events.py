@@ -49,7 +49,7 @@ class EventRows(NamedTuple):
     position: int
     """of the first in the file [bytes]"""
     data: Bytes
-    """valid until the next rows are asked for"""
+    """valid until the next rows are requested"""
     ends: npt.NDArray[np.int32]
     """row ``i`` is ``data[ends[i]:ends[i + 1]]``"""
     kinds: npt.NDArray[np.int8]

@@ -104,7 +104,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
             at = after_loss(log, at)
         return last_boundary(log, at, budget)
 
-    # -- what lies between
+    # -- what is between
 
     def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[FilePart]:
         at, scns = begin or FRONT, None
@@ -204,7 +204,7 @@ def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
 
 
 def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
-    """Where a stream goes on that has been given up to ``at``: there, or at the front of the file after it.
+    """Where a stream continues that has been given up to ``at``: there, or at the front of the file after it.
 
     Lost where that is not there.
     """

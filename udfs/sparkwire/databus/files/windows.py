@@ -1,7 +1,7 @@
 """Windows of events: which window a row is in, at what scn it began, at what it ended.
 
 A window is the rows up to and with an end-of-period event. A SCN regress begins a new one, too; the one that it cuts has no
-end. Corruption is in the window that it lies in: where it hides an end-of-period event, two windows are one.
+end. Corruption is in the window that it is in: where it hides an end-of-period event, two windows are one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sparkwire.databus.files.events import DATA, END, REGRESS, EventFile, EventR
 from sparkwire.kernels import Bools, Ints
 
 NO_SCN = -(2**63)
-"""where there is none"""
+"""if none exists"""
 
 
 class Open(NamedTuple):
@@ -31,7 +31,7 @@ class Open(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """What lies ahead for a window."""
+    """What is ahead for a window."""
 
     start_scn: int
     scn: int
@@ -56,7 +56,7 @@ class Windows(NamedTuple):
 def windows_of(rows: EventRows, window: Open, ahead: Callable[[Open], Ending] | None) -> Windows:
     """Number rows whose first may continue ``window``.
 
-    ``ahead`` is asked what becomes of the last window where it goes on after the rows; without it that stays open.
+    ``ahead`` is asked what becomes of the last window where it continues after the rows; without it that stays open.
     """
     kinds = rows.kinds
     begins = kinds == REGRESS

@@ -60,7 +60,7 @@ WRITE_OPTIONS: Final = (
         "a directory in it; by default the last part of each row's `stream`, where it is",
     ),
     Option("fileBytes", options.size, 128 << 20, "from which on a file ends with its window [bytes]"),
-    Option("wholeWindows", options.boolean, True, "whether a window without its end of period is refused"),
+    Option("wholeWindows", options.boolean, True, "whether a window without its end of period is rejected"),
     JOB_ID,
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
 )
@@ -188,7 +188,7 @@ class _StreamWriter:
             begin = end
 
     def _check(self, column: pa.Array, events: Events) -> None:
-        """Refuse rows that a reader would not give back."""
+        """Reject rows that a reader would not give back."""
         if column.null_count:
             raise ValueError(f"{NAME} cannot write an event of NULL, in stream {self._stream!r}")
         wrong = events.errors != OK

@@ -7,7 +7,7 @@ of which a version has some:
     bytes    i32 size, bytes              flexible: the same
     array    i32 count, item item …       flexible: unsigned varint count + 1
     tags     at the end of a message and of each structure, if flexible: unsigned varint count, for each unsigned varint tag,
-             unsigned varint size, bytes. A tag that the definition does not have is passed over
+             unsigned varint size, bytes. A tag that the definition does not have is skipped
 
 A size or count of -1 (flexible: 0) is null, if the definition allows it. Before a nullable structure is an i8: 1, or -1 for
 null (in a tag 0). Bytes after the message are ignored.

@@ -17,7 +17,7 @@ from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__consumer_offsets"
-_READ: Final = range(3)  # the keys of which more than the version is answered
+_READ: Final = range(3)  # the keys of which more than the version is returned
 _NEWEST: Final = max(message.number for message in messages() if message.topic == TOPIC and message.part == "key")
 
 _KEY: Final = (

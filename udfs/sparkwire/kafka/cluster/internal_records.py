@@ -194,7 +194,7 @@ def record_function(
     doc: str,
     example: str,
 ) -> Function:
-    """The function that answers a table's columns of a key and a value; NULL for a null key, not for a null value."""
+    """The function that returns a table's columns of a key and a value; NULL for a null key, not for a null value."""
 
     def decode(key: pa.Array, value: pa.Array) -> pa.Array:
         return masked(struct(columns_of(scan(key, value), table)), [key])

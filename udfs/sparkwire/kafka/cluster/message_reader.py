@@ -2,7 +2,7 @@
 
 Values are those of Kafka's own JSON (its JSON converters, which its dump prints): bytes are Base64, a UUID is the text that Kafka
 prints, fields are in the order of the definition, but for tags, which come last. Every pass of a loop consumes bytes, so that a
-count that lies ends with the bytes.
+count that is ends with the bytes.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class MessageVersion:
     def _structure(self, fields: Iterable[DefinedField], path: str, nullable: bool) -> Read:
         there = [field for field in fields if self._version in field.versions]
         plain = [(f.name, self._field(f, path)) for f in there if self._version not in f.tagged]
-        # Of a message of which few fields are kept nobody asks for the tags, whatever they are.
+        # Of a message of which few fields are kept nobody requests the tags, whatever they are.
         tagged = (
             {} if self._paths else {f.tag: (f.name, self._field(f, path)) for f in there if self._version in f.tagged}
         )

@@ -328,4 +328,4 @@ _APPLY: Final[dict[str, Apply]] = {
 
 
 def void(_: object) -> None:
-    """Of what takes something away, the answer is not needed."""
+    """Of what takes something away, the result is not needed."""

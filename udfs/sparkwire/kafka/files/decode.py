@@ -73,7 +73,7 @@ def pieces(
 ) -> Iterator[DecodedRows[Scan]]:
     """The rows of the entries from ``position`` on that begin before ``stop``; ``joined``: of which the last has to end there.
 
-    A piece is valid until the next is asked for. WrongIndexError where they are not joined.
+    A piece is valid until the next is requested. WrongIndexError where they are not joined.
     """
     while position < stop:
         run = log.run(position, stop)

@@ -50,7 +50,7 @@ class LogOffset(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where in the segments that there are now a log goes on."""
+    """Where in the segments that there are now a log continues."""
 
     segment: int
     position: int
@@ -165,7 +165,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                     return near._replace(next=max(_first(begin, end), partition.before(k, near.next)))
         return end
 
-    # -- what lies between
+    # -- what is between
 
     def parts(
         self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset
@@ -286,7 +286,7 @@ def _last_of(partition: OpenPartition, k: int, start: int) -> Expected | None:
 
 
 def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
-    """Where a log goes on, and up to where; Lost as `standing`."""
+    """Where a log continues, and up to where; Lost as `standing`."""
     to = standing(partition, end)
     if begin is not None:
         return standing(partition, begin), to
@@ -304,7 +304,7 @@ def _with_current_size(segment: Segment) -> Segment:
 
 
 def standing(partition: OpenPartition, at: LogOffset) -> Standing:
-    """Where a log goes on that has been given up to ``at``; Lost where that is not there."""
+    """Where a log continues that has been given up to ``at``; Lost where that is not there."""
     if at.last is None:
         return _at_offset(partition, at)
     k, position = _last_given(partition, at.last)
@@ -324,7 +324,7 @@ def standing(partition: OpenPartition, at: LogOffset) -> Standing:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
     # Behind the entry, and behind the corrupt bytes after it that have been given.
     given = at.position + position - at.last.position if at.file == at.last.file else 0
-    if given > ends and log.is_valid(ends):  # a broker has cut them off, and goes on
+    if given > ends and log.is_valid(ends):  # a broker has cut them off, and continues
         given = ends
     return Standing(k, min(log.source.size, max(given, ends)), last)
 

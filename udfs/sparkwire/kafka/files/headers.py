@@ -1,7 +1,7 @@
-"""The batches of a log by their headers: of what lies between them nothing is read.
+"""The batches of a log by their headers: of what is between them nothing is read.
 
-A checksum is not there to be compared, so a size is believed where the next header agrees: it is framed, and its offset goes
-on from that of the batch. Where it does not, the batch is read as `decode.pieces` reads it. So the rows are the same.
+No checksum is available, so a size counts if the next header agrees: it is framed, and its offset continues from that of the
+batch. Otherwise the batch is read as `decode.pieces` reads it. So the rows are the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEAR = 256 << 10
 """what is read at once where entries are small [bytes]"""
 ROOM = 4096
 _FEW = 16  # headers that are read alone before they are checked, at first
-_FURTHEST = 2**31  # that offsets go on by: what compaction takes away leaves smaller gaps in a segment
+_FURTHEST = 2**31  # that offsets continue by: what compaction takes away leaves smaller gaps in a segment
 _UNKNOWN = -(2**63)
 _SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
 
@@ -54,7 +54,7 @@ class _Headers(NamedTuple):
 def add_headers(
     data: Bytes, alone: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
 ) -> tuple[int, int, int, int]:
-    """Add the headers that lie in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
+    """Add the headers that are in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
 
     ``alone``: each header is followed by the next; else by its entry's bytes.
 
@@ -94,11 +94,11 @@ def batch_pieces(log: Log, position: int, stop: int, joined: bool = False) -> It
 
 
 def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``; none is valid after the next is asked for.
+    """The batches from ``position`` on that begin before ``stop``; none is valid after the next is requested.
 
     ``joined`` as in `pieces`.
     """
-    if log.source.file.compressed:  # what is left out has to be decompressed all the same
+    if log.source.file.compressed:  # what is left out has to be decompressed anyway
         yield from batch_pieces(log, position, stop, joined)
         return
     headers = _Headers(empty(ROOM * BATCH_SIZE, np.uint8), empty(ROOM, np.int64), empty(ROOM, np.int64))
@@ -108,7 +108,7 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         alone = count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
         data = _alone(log, position, stop, min(few, ROOM - count)) if alone else log.source.view(position, window)
         why, count, after, last = (int(n) for n in add_headers(data, alone, position, size, stop, last, count, headers))
-        if alone:  # where a header is wrong, those that it led to were read in vain: no more than were found before it
+        if alone:  # after a wrong header, at most as many headers are read for nothing as came before it
             few = _FEW if why == _DOUBT else min(2 * few, ROOM)
         # The latest is believed when the next agrees.
         believed = count if why == _DONE else count - 1

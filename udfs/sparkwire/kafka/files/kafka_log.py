@@ -142,7 +142,7 @@ class Filtered(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """What is asked for."""
+    """What is requested."""
 
     paths: tuple[str, ...]
     rows: str
@@ -249,7 +249,7 @@ def schema(query: LogQuery) -> pa.Schema:
 
 
 def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
-    """The tasks of a query; OSError or ValueError as `find`, and where the start lies beyond the end."""
+    """The tasks of a query; OSError or ValueError as `find`, and where the start is beyond the end."""
     return steady(partial(_planned, query))
 
 

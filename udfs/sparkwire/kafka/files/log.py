@@ -48,7 +48,7 @@ class EntryRun(NamedTuple):
     position: int
     """in the file [bytes]"""
     data: Bytes
-    """valid until the next run is asked for"""
+    """valid until the next run is requested"""
 
 
 class Block(NamedTuple):
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     position: int
     """of the bytes in the file: the frames count from there [bytes]"""
     data: Bytes
-    """valid until the next block is asked for; of an entry that is not OK perhaps its header alone"""
+    """valid until the next block is requested; of an entry that is not OK perhaps its header alone"""
     frames: FrameBlock
 
     @property
@@ -257,7 +257,7 @@ class Log:
         return window
 
     def _alone(self, position: int) -> Block:
-        """The one entry at ``position``, where what decides about it lies beyond a window."""
+        """The one entry at ``position``, where what decides about it is beyond a window."""
         left = self.source.size - position
         header = self._header(position)
         error = int(frame_error(header, 0, left))

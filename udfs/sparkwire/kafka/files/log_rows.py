@@ -1,4 +1,4 @@
-"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows that are asked for."""
+"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows that are requested."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
 
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-    """The batches of a part, a piece at a time; their checksums are computed only where something asks for them."""
+    """The batches of a part, a piece at a time; their checksums are computed only where something requests them."""
     needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
     checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
@@ -112,7 +112,7 @@ def _decoded(query: LogQuery) -> tuple[str, ...]:
 def _finished(
     query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
-    """The rows that are asked for, with what their file says of them."""
+    """The rows that are requested, with what their file says of them."""
     if kept is not None:
         columns = {name: column.filter(kept) for name, column in columns.items()}
         rows = int(pc.sum(kept).as_py() or 0)
@@ -136,7 +136,7 @@ def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
     offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
     raise CorruptDataError(
         f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}; "
-        "mode FAILFAST fails there, PERMISSIVE gives a row with error, DROPMALFORMED none"
+        "mode FAILFAST fails there, PERMISSIVE returns a row with error, DROPMALFORMED none"
     )
 
 
@@ -144,7 +144,7 @@ def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
 
 
 def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
-    """Which records are asked for, None for all: nearly always so, and then as little as can be is looked at."""
+    """Which records are requested, None for all: nearly always so, and then as little as can be is looked at."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
@@ -184,7 +184,7 @@ def _and_data(transactional: pa.Array, control: pa.Array, aborted: pa.Array) -> 
 
 
 def _within(part: SegmentPart, records: Records) -> Iterator[pa.Array]:
-    """Which records have offsets that are asked for; no mask where all have."""
+    """Which records have offsets that are requested; no mask where all have."""
     offsets = records.offset()
     limits = pc.min_max(offsets)
     least, most = limits["min"].as_py(), limits["max"].as_py()
@@ -199,7 +199,7 @@ def _is_bad(records: Records) -> pa.Array:
 
 
 def _kept_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
-    """Which batches are asked for, None for all."""
+    """Which batches are requested, None for all."""
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
         pc.fill_null(pc.less_equal(_first_offset(columns), part.end_offset - 1), True),

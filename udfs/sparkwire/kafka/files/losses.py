@@ -107,7 +107,7 @@ class Holes:
         return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
 
     def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:
-        """Of what is asked for, and NULL where nothing is between."""
+        """Of what is requested, and NULL where nothing is between."""
         first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
         if self._part.end_offset < END:
             last = np.minimum(last, self._part.end_offset - 1)
@@ -128,7 +128,7 @@ def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:
 
 
 def _carried(values: Ints, known: npt.NDArray[np.bool_], groups: npt.NDArray[np.integer]) -> Ints:
-    """The last known value before each place within its group, `_UNKNOWN` where there is none."""
+    """The last known value before each place within its group, `_UNKNOWN` if none exists."""
     places = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
     places = np.concatenate(([-1], places[:-1]))
     within = (places >= 0) & (groups[places] == groups)

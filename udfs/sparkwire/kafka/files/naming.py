@@ -71,7 +71,7 @@ class Remote(NamedTuple):
     manifest: Manifest | None = None
     """None until the segment is needed"""
     end: int | None = None
-    """the offset before which another segment goes on with the log, if that is before the segment's own end"""
+    """the offset before which another segment continues with the log, if that is before the segment's own end"""
     lost: str = ""
     """why it cannot be read, of what stands for offsets that no segment gives"""
 
@@ -89,7 +89,7 @@ class Segment(NamedTuple):
 
     @property
     def log(self) -> tuple[str, str]:
-        """What segments of the same partition share; what has no offset in its name is a log of its own."""
+        """What segments of the same partition share; what has no offset in its name is a log."""
         if self.remote is not None and self.remote.disk is not None:
             return self.remote.disk.log
         return self.file.root, self.file.folder if self.base_offset is not None else self.file.path

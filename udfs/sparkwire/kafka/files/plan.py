@@ -1,4 +1,4 @@
-"""Cut a query over segments into tasks: which parts of which files hold what is asked for."""
+"""Cut a query over segments into tasks: which parts of which files hold what is requested."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class SegmentPart(NamedTuple):
     stop: int
     """position from which on none of them begins [bytes]"""
     first_offset: int
-    """records before it are not asked for"""
+    """records before it are not requested"""
     end_offset: int
     """nor are those from here on"""
     aborted: tuple[Aborted, ...]
     guard: Guard | None = None
     """of a stream: what it was planned for"""
     following: int | None = None
-    """the offset with which the next segment begins, None where there is none or its name does not tell it"""
+    """the offset with which the next segment begins, None if none exists or its name does not tell it"""
     first_open: int | None = None
-    """where the first transaction begins that is open at the log's end, if that was asked for"""
+    """where the first transaction begins that is open at the log's end, if that was requested"""
     joined: bool = False
     """whether another part begins at ``stop``, so that an entry has to end there"""
 
@@ -69,7 +69,7 @@ NOT_TRANSACTED: Final = Transacted(False, False)
 
 
 class LogBounds(NamedTuple):
-    """What is asked for of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
+    """What is requested of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
 
     first_offset: int | None = None
     end_offset: int | None = None
@@ -105,9 +105,9 @@ def parts(
     verify: bool,
     max_bytes: int,
 ) -> list[SegmentPart]:
-    """The parts of segments that hold what is asked for, each of about ``max_bytes`` at most.
+    """The parts of segments that hold what is requested, each of about ``max_bytes`` at most.
 
-    ValueError where the start lies beyond the end of every partition.
+    ValueError where the start is beyond the end of every partition.
     """
     found: list[SegmentPart] = []
     beyond: list[Reach] = []
@@ -131,7 +131,7 @@ def _parts_of(
     max_bytes: int,
     beyond: list[Reach],
 ) -> list[SegmentPart]:
-    """The parts of one partition; where the start lies beyond its end none, and it joins those."""
+    """The parts of one partition; where the start is beyond its end none, and it joins those."""
     with partition.opened:
         first, end = partition.range(bounds)
         if first is None:
@@ -197,7 +197,7 @@ class OpenPartition:
         return end if following is None else min(end, following)
 
     def range(self, bounds: LogBounds) -> tuple[int | None, int]:
-        """The offsets asked for; no first where the start lies beyond the end."""
+        """The offsets requested; no first where the start is beyond the end."""
         first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
         if bounds.first_timestamp is not None:

@@ -1,6 +1,6 @@
 """Segments that brokers have moved to a bucket, as Aiven's plugin lays them out, and which of them are the log.
 
-The union of what lies there is not the log: failed copies leave objects behind, a new leader copies offsets again, an unclean
+The union of what is there is not the log: failed copies leave objects behind, a new leader copies offsets again, an unclean
 election leaves another lineage, a deletion may have removed a part. If each offset has one name, and the names were written in
 the order of the offsets, the names count until a manifest contradicts them. Otherwise all manifests decide:
 

@@ -47,7 +47,7 @@ class FoundEntry(NamedTuple):
     """[ms since epoch], `NO_TIMESTAMP` for none"""
     size: int
     after: int
-    """where the valid entry before it ends; what lies between is corrupt"""
+    """where the valid entry before it ends; what is between is corrupt"""
 
 
 @kernel
@@ -120,12 +120,12 @@ class Index(NamedTuple):
 
 
 def offset_index(segment: Segment) -> Index:
-    """Relative offsets and positions of the segment's `.index`; empty where there is none."""
+    """Relative offsets and positions of the segment's `.index`; empty if none exists."""
     return _index(segment, ".index", [("key", ">i4"), ("value", ">i4")])
 
 
 def time_index(segment: Segment) -> Index:
-    """Timestamps [ms since epoch] and relative offsets of the segment's `.timeindex`; empty where there is none."""
+    """Timestamps [ms since epoch] and relative offsets of the segment's `.timeindex`; empty if none exists."""
     return _index(segment, ".timeindex", [("key", ">i8"), ("value", ">i4")])
 
 
@@ -141,7 +141,7 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
 
 
 def beside(segment: Segment, suffix: str) -> bytes:
-    """The segment's file of another suffix; empty where there is none, or it cannot be read, or is too large.
+    """The segment's file of another suffix; empty if none exists, or it cannot be read, or is too large.
 
     Or is cut just now: an active segment's index is larger than its entries, until the segment rolls.
     """
@@ -154,7 +154,7 @@ def beside(segment: Segment, suffix: str) -> bytes:
 
 
 def log_dir_file(segment: Segment, name: str) -> bytes:
-    """A file beside the segment's folder; empty where there is none."""
+    """A file beside the segment's folder; empty if none exists."""
     folder = segment.file.folder
     return tier.small_file(segment.file._replace(path=folder).beside(name))
 

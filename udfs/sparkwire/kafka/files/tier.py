@@ -25,7 +25,7 @@ def beside(segment: Segment, suffix: str) -> bytes:
 
 
 def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) -> bytes:
-    """One of a segment's indexes; empty where there is none, or it cannot be read."""
+    """One of a segment's indexes; empty if none exists, or it cannot be read."""
     span = manifest.indexes.get(name)
     if indexes is None or span is None or not span.size:
         return b""
@@ -40,7 +40,7 @@ def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) ->
 
 
 def small_file(file: File) -> bytes:
-    """A file's content; empty where there is none, or it cannot be read, or is too large."""
+    """A file's content; empty if none exists, or it cannot be read, or is too large."""
     try:
         with OpenFile(file) as source:
             return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""

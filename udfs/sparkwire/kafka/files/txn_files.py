@@ -40,7 +40,7 @@ class LoggedBatch(NamedTuple):
 
 
 BatchAt = Callable[[int], LoggedBatch | None]
-"""the batch that holds an offset, None where there is none"""
+"""the batch that holds an offset, None if none exists"""
 
 
 def batch_of(data: Bytes, first: int) -> LoggedBatch | None:

@@ -1,4 +1,4 @@
-"""Where the chunks of a segment lie in its object, out of the manifest's chunk index.
+"""Where the chunks of a segment are in its object, out of the manifest's chunk index.
 
 A chunk holds a fixed number of the segment's bytes, the last one fewer. The index gives each chunk's size in the object: two
 numbers where all are alike (`fixed`), else a table of differences from the smallest (`variable`), which zstd has compressed.
@@ -34,7 +34,7 @@ _SIZES_HEADER: Final = 9  # how many, the smallest of them, and how wide the oth
 
 
 class Chunks(NamedTuple):
-    """Where a segment's bytes lie in its `.log` object."""
+    """Where a segment's bytes are in its `.log` object."""
 
     original: int
     """of the segment in each chunk but the last [bytes]"""

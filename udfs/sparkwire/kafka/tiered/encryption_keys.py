@@ -3,7 +3,7 @@
     {"key1": "/secrets/key1.private.pem", "key-2": "key-2.private.pem"}      paths are absolute, or relative to the file
 
 Each segment has a key of 32 bytes, encrypted with RSA-OAEP whose hash, also of its mask, is SHA3-512: `pycryptodome` decrypts
-it, because the package `cryptography`, which decrypts the chunks, refuses that hash in OAEP. No message prints a key.
+it, because the package `cryptography`, which decrypts the chunks, rejects that hash in OAEP. No message prints a key.
 
 Source: RFC 8017, 7.1.2; Aiven-Open/tiered-storage-for-apache-kafka, `security.RsaEncryptionProvider`.
 """

@@ -1,4 +1,4 @@
-"""The manifest of a segment in a bucket of Aiven's tiered storage: what the segment is, and where its bytes lie in the objects.
+"""The manifest of a segment in a bucket of Aiven's tiered storage: what the segment is, and where its bytes are in the objects.
 
     orders-GuCdKpmgR5i6jlGF8wo2DQ/0/00000000000000000224-VuGJNCBTSMqdCcBj2cjWuA.rsm-manifest     JSON, never encrypted
                                                                                ….log              the segment, in chunks

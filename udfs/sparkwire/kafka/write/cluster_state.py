@@ -32,7 +32,7 @@ class _Record(NamedTuple):
 
 
 def state_of(path: str) -> ClusterState | None:
-    """The state of the cluster by the metadata in a directory; None where there is none."""
+    """The state of the cluster by the metadata in a directory; None if none exists."""
     folder = f"{path.rstrip('/')}/{TOPIC}-0"
     log, snapshots = _records(folder), _records(f"{folder}/*.checkpoint")
     if log is None and snapshots is None:

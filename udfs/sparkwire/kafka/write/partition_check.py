@@ -168,7 +168,7 @@ class PartitionLoader:
             yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
 
     def _interval(self, topic: str | None) -> int:
-        """`index.interval.bytes` of the topic, else of all brokers, else at most what lies between entries of the indexes."""
+        """`index.interval.bytes` of the topic, else of all brokers, else at most what is between entries of the indexes."""
         configs = {} if self._cluster is None else self._cluster.configs
         for key in ((_TOPIC, topic or "", "index.interval.bytes"), (_BROKER, "", "log.index.interval.bytes")):
             if (value := configs.get(key, "")).isdecimal():
@@ -293,7 +293,7 @@ class PartitionLoader:
             return has_bad_indexes(source, base, interval)
 
     def _indexes(self, log: str, found: Scan) -> Generator[Finding, None, bool]:
-        """What is wrong with the indexes of a segment; whether they are built anew before anything else."""
+        """What is wrong with the indexes of a segment; whether they are built again before anything else."""
         stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
         at_once = f"{stem}.index" not in self._stored
         action: Action = "serve" if self._clean and not at_once else "rebuild"
@@ -301,7 +301,7 @@ class PartitionLoader:
             file = f"{stem}{suffix}"
             if file not in self._stored and action == "serve":
                 yield self._finding(
-                    file, action, "it is not there, and an empty one is made: times are looked up in vain"
+                    file, action, "it is not there, and an empty one is made: times are looked up for nothing"
                 )
                 continue
             if file not in self._stored:

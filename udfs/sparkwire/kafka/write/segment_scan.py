@@ -47,7 +47,7 @@ class Scan(NamedTuple):
     """the first offset before that"""
     smallest: int
     largest: int
-    """last offset of an entry before that; below 0 where there is none"""
+    """last offset of an entry before that; below 0 if none exists"""
     last: int
     """that of the last entry before that: the same"""
     back: int | None
@@ -61,7 +61,7 @@ class Scan(NamedTuple):
 def scan(source: OpenFile) -> Scan:
     """Look at every entry."""
     position, first, smallest, largest, last, error, back = 0, None, 2**63 - 1, -1, -1, OK, None
-    for entries, error in _valid(source):  # noqa: B007  the last one is asked for below
+    for entries, error in _valid(source):  # noqa: B007  the last one is requested below
         if len(entries.first):
             ends = np.maximum.accumulate(np.concatenate([[largest], entries.last]))
             begins_before = np.flatnonzero((entries.first <= ends[:-1]) & (ends[:-1] >= 0))

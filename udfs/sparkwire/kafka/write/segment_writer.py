@@ -1,7 +1,7 @@
 """One partition's rows as segments: batches, and the indexes that a broker would build for them.
 
 An entry of an index comes after each ``indexIntervalBytes`` of a segment, and one of the time index at its end, as
-`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them anew. A
+`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them again. A
 snapshot beside the segment says that no producer is known where it begins: without it tiered storage does not copy the
 segment before.
 """
@@ -146,7 +146,7 @@ class PartitionWriter:
             self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
 
     def _write_batches(self, records: RecordsToWrite, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
-        """A few megabytes at a time: what is encoded lies in the cache when it is written."""
+        """A few megabytes at a time: what is encoded is in the cache when it is written."""
         for first, stop in _pieces(ends, filled):
             begin, end = ends[first:stop], ends[first + 1 : stop + 1]
             count = len(begin)

@@ -157,7 +157,7 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     found = entries_of(text)
     if found is None:
         raise ValueError(
-            f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would refuse it: delete it, or write with "
+            f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would reject it: delete it, or write with "
             "mode overwrite"
         )
     return found

@@ -135,7 +135,7 @@ WRITE_OPTIONS: Final = (
         "ifExists",
         options.choice(APPEND, ERROR),
         APPEND,
-        "`error` refuses partitions that have records; Spark's mode `overwrite` replaces them",
+        "`error` rejects partitions that have records; Spark's mode `overwrite` replaces them",
     ),
     JOB_ID,
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
@@ -214,7 +214,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
 
 
 def _source(o: Mapping[str, Any], read: Origin | None, overwrite: bool, assign: bool) -> Origin | None:
-    """The log whose ends are kept. What is appended, or numbered anew, has those of none, unless the user says so."""
+    """The log whose ends are kept. What is appended, or numbered again, has those of none, unless the user says so."""
     if o["sourcePath"]:
         return Origin((o["sourcePath"],))
     whole = overwrite or o["ifExists"] == ERROR

@@ -16,7 +16,7 @@ Four ideas keep short messages short:
 - The reduction to 32 bits is three dependent multiplications: all halves of a register to 96 bits at once,
   and from there by Barrett's method, without masks.
 
-Messages lie one after the other, so every block read asks for the memory ``AHEAD`` of it: the hardware
+Messages are one after the other, so every block read requests the memory ``AHEAD`` of it: the hardware
 notices a sequence of short messages too late.
 """
 
@@ -35,7 +35,7 @@ from sparkwire.kernels.load import emit_prefetch
 ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
 WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays
 LINE = 64  # [bytes] of a cache line
-AHEAD = 8192  # [bytes] that memory is asked for before it is needed
+AHEAD = 8192  # [bytes] that memory is requested before it is needed
 
 _POINTER = BYTE.as_pointer()
 

@@ -31,7 +31,7 @@ _KINDS = (CRC32, CRC32_RAW, CRC32C)
 
 
 class RangeSums(NamedTuple):
-    """The checksums of one row's beginnings, computed as far as one was asked for."""
+    """The checksums of one row's beginnings, computed as far as one was requested."""
 
     kind: int
     """which checksum, of `_KINDS`"""
@@ -72,7 +72,7 @@ def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
 
 @kernel
 def begin_row(row: int, sums: RangeSums) -> None:
-    """What is asked for next lies in the row that begins at ``row``."""
+    """What is requested next is in the row that begins at ``row``."""
     sums.known[0] = row
     sums.known[1] = 1
 
