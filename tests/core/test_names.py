@@ -19,7 +19,8 @@ from sparkwire import FUNCTIONS
 
 
 @pytest.mark.parametrize(
-    "name", ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "debezium", "kafka"))]
+    "name",
+    ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "debezium", "kafka", "registry"))],
 )
 def test_dir_is_what_there_is_for_users(name: str) -> None:
     module = import_module(name)
@@ -36,8 +37,8 @@ import importlib, pkgutil, sparkwire
 for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-modules = {"avro", "databus", "datahub", "debezium", "errors", "kafka", "sql_functions"}
-for package in (sparkwire, sparkwire.avro, sparkwire.databus, sparkwire.datahub, sparkwire.debezium, sparkwire.kafka):
+modules = {"avro", "databus", "datahub", "debezium", "errors", "kafka", "registry", "sql_functions"}
+for package in (sparkwire, *(getattr(sparkwire, name) for name in sorted(modules - {"errors", "sql_functions"}))):
     for name in package.__all__:
         is_module = type(getattr(package, name)).__name__ == "module"
         assert is_module == (package is sparkwire and name in modules), (package, name)
@@ -81,7 +82,8 @@ def test_one_name_is_one_thing() -> None:
 def public_functions() -> dict[str, Any]:
     """What users call, by its name."""
     modules = [
-        import_module(f"sparkwire{name}") for name in ("", ".avro", ".databus", ".datahub", ".debezium", ".kafka")
+        import_module(f"sparkwire{name}")
+        for name in ("", ".avro", ".databus", ".datahub", ".debezium", ".kafka", ".registry")
     ]
     functions = {
         f"{module.__name__}.{name}": getattr(module, name)

@@ -1,8 +1,10 @@
-"""Rows of JSON and Protobuf by their schemas in a registry, as Confluent's own serializers write them."""
+"""Rows by their schemas in a registry, of whatever type, as Confluent's own serializers write them."""
 
 from __future__ import annotations
 
 import json
+import struct
+from pathlib import Path
 from typing import Any
 
 import pyspark.sql.functions as F
@@ -16,10 +18,11 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from sparkwire import avro
+from sparkwire import avro, registry
 from sparkwire.avro import Registry
 from sparkwire.avro.protobuf import compiled
 from tests.avro.test_protobuf import CITY, ORDER, registered
+from tests.spark.test_registries import frame, streamed
 from tests.support.registry_server import RegistryServer
 
 CONTEXT = SerializationContext("orders", MessageField.VALUE, [])
@@ -41,7 +44,7 @@ def as_json(server: RegistryServer, schema: dict[str, Any], value: Any) -> bytes
     return bytes(JSONSerializer(json.dumps(schema), client, conf=STRATEGY)(value, CONTEXT))
 
 
-def test_json_rows(spark: SparkSession, server: RegistryServer) -> None:
+def test_json(spark: SparkSession, server: RegistryServer) -> None:
     given = [
         as_json(server, FIRST, {"id": 1, "to": "Zoë"}),
         as_json(server, SECOND, {"id": 2, "lines": [{"price": 1.5}, {"price": 2}]}),
@@ -55,7 +58,7 @@ def test_json_rows(spark: SparkSession, server: RegistryServer) -> None:
         b"what",
     ]
     df = spark.createDataFrame(list(enumerate(given)), SCHEMA).coalesce(1)
-    rows = avro.json_rows(df, "value", Registry.http(server.url))
+    rows = registry.rows(df, "value", Registry.http(server.url))
     assert rows.columns == ["n", "value", "id", "to", "lines", "_schema_id_", "_error_"]
     found = rows.drop("value").collect()
     assert [row.n for row in found] == list(range(len(given)))
@@ -70,8 +73,11 @@ def test_json_rows(spark: SparkSession, server: RegistryServer) -> None:
         (None, None, "UNKNOWN_SCHEMA"),
         (None, None, "BAD_MAGIC"),
     ]
-    with pytest.raises(ValueError, match=r"^no schema of value is of type PROTOBUF: there are JSON$"):
-        avro.protobuf_rows(df, "value", Registry.http(server.url))
+    with pytest.raises(ValueError, match=r"^no schema of value has a message shop.Order: none is Protobuf$"):
+        registry.rows(df, "value", Registry.http(server.url), message="shop.Order")
+    assert (
+        registry.rows(df, "value", Registry.http(server.url), keep_payload=False).columns == rows.drop("value").columns
+    )
 
 
 NAMES = {
@@ -85,18 +91,18 @@ NAMES = {
 
 
 def test_json_whose_fields_have_names_that_are_taken(spark: SparkSession, server: RegistryServer) -> None:
-    """Those that differ in case alone, those of the DataFrame's columns, and those of the columns of `json_rows`."""
+    """Those that differ in case alone, those of the DataFrame's columns, and those of the columns of `rows`."""
     names = [name for name in NAMES["properties"] if name != "in"]
     value = {name: k for k, name in enumerate(names)} | {"in": [{"x": "a", "X": "b"}]}
     given = [as_json(server, NAMES, value), as_json(server, NAMES, {"ID": 7}), b"\0\0\0\0\1{", None]
     df = spark.createDataFrame(
         [(9, one, "mine", "my row") for one in given], "N INT, value BINARY, _Error_ STRING, _row_ STRING"
     )
-    rows = avro.json_rows(df.coalesce(1), "value", Registry.http(server.url))
-    fields = ["id", "ID_2", "n_2", "value_2", "_error__3", "_row__2", "_corrupt_", "in"]
-    assert rows.columns == [*df.columns, *fields, "_schema_id_", "_error__2"]
+    rows = registry.rows(df.coalesce(1), "value", Registry.http(server.url))
+    fields = ["id", "ID_2", "n_2", "value", "_error__3", "_row__2", "_corrupt_", "in"]
+    assert rows.columns == ["N", "_Error_", "_row_", *fields, "_schema_id_", "_error__2"]
     assert rows.schema["in"].dataType.elementType.names == ["x", "X_2"]
-    whole, one, bad, none = rows.drop("value", "_schema_id_").collect()
+    whole, one, bad, none = rows.drop("_schema_id_").collect()
     mine = (9, "mine", "my row")
     assert tuple(whole) == (*mine, 0, 1, 2, 3, 4, 5, 6, [("a", "b")], None)
     assert tuple(one) == (*mine, None, 7, *[None] * 6, None)
@@ -152,12 +158,12 @@ def stand_in(data: Column, name: str, binaryDescriptorSet: bytes, options: dict[
     return read(data)
 
 
-def protobuf_rows(df: DataFrame, server: RegistryServer, *message: str) -> list[tuple[Any, ...]]:
-    rows = avro.protobuf_rows(df, "value", Registry.http(server.url), *message)
+def protobuf_rows(df: DataFrame, server: RegistryServer, message: str | None = None) -> list[tuple[Any, ...]]:
+    rows = registry.rows(df, "value", Registry.http(server.url), message=message)
     return [(row.n, row.id, row.to and row.to.name, row.order, row["count"], row._error_) for row in rows.collect()]
 
 
-def test_protobuf_rows(spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protobuf(spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Spark's package is handed; itself it is not here."""
     monkeypatch.setattr("pyspark.sql.protobuf.functions.from_protobuf", stand_in)
     df = spark.createDataFrame(list(enumerate(messages(server))), SCHEMA).coalesce(1)
@@ -181,4 +187,55 @@ def test_without_sparks_package(spark: SparkSession, server: RegistryServer) -> 
     with pytest.raises(
         AnalysisException, match=r"Please restart your job or session with the 'spark-protobuf' package"
     ):
-        avro.protobuf_rows(df, "value", Registry.http(server.url))
+        registry.rows(df, "value", Registry.http(server.url))
+
+
+def test_avro(spark: SparkSession, server: RegistryServer) -> None:
+    """As `avro.rows` reads it, a message that is corrupt too."""
+    df = frame(spark, server)
+    found = registry.rows(df, "value", Registry.http(server.url))
+    expected = avro.rows(df, "value", Registry.http(server.url))
+    assert found.schema == expected.schema
+    assert found.collect() == expected.collect()
+
+
+def test_without_a_schema(spark: SparkSession, server: RegistryServer) -> None:
+    df = spark.createDataFrame([(1, None), (2, b"\0\0\0\0\7{}")], SCHEMA).coalesce(1)
+    rows = registry.rows(df, "value", Registry.http(server.url), keep_payload=False)
+    assert [tuple(row) for row in rows.collect()] == [(1, None, None), (2, "7", "UNKNOWN_SCHEMA")]
+
+
+def test_a_topic_of_several_types(
+    spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each message by the type of its own schema; fields of one name and type are one column."""
+    monkeypatch.setattr("pyspark.sql.protobuf.functions.from_protobuf", stand_in)
+    order, *_ = messages(server)
+    assert order is not None
+    avro_fields = [{"name": "id", "type": "long"}, {"name": "price", "type": "double"}]
+    server.register("a", json.dumps({"type": "record", "name": "A", "fields": avro_fields}), id=60)
+    server.register("j", json.dumps(FIRST), "JSON", id=61)
+    of_avro = b"\0\0\0\0\x3c\x0a" + struct.pack("<d", 1.5)
+    of_json = b'\0\0\0\0\x3d{"id": 6, "to": "Oslo"}'
+    given = [of_avro, of_json, order, of_avro[:-1], of_json[:-1], order[:5] + b"\x09", None, b"\0\0\0\0\x63\0", b"what"]
+    df = spark.createDataFrame(list(enumerate(given)), SCHEMA).coalesce(1)
+    rows = registry.rows(df, "value", Registry.http(server.url), keep_payload=False)
+    assert rows.columns == ["n", "id", "price", "to", "to_2", "order", "count", "_schema_id_", "_error_"]
+    expected = [
+        (0, 5, 1.5, None, None, None),
+        (1, 6, None, "Oslo", None, None),
+        (2, 7, None, None, ("Rome",), None),
+        (3, None, None, None, None, "TRUNCATED"),
+        (4, None, None, None, None, "BAD_FIELD"),
+        (5, None, None, None, None, "BAD_FIELD"),
+        (6, None, None, None, None, None),
+        (7, None, None, None, None, "UNKNOWN_SCHEMA"),
+        (8, None, None, None, None, "BAD_MAGIC"),
+    ]
+    told = ["n", "id", "price", "to", "to_2", "_error_"]
+    assert [tuple(row) for row in rows.select(told).collect()] == expected
+    df.write.parquet(str(tmp_path / "messages"))
+    stream = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
+    by_subject = Registry.http(server.url, subjects=["a", "j", "orders-value"])
+    found = streamed(registry.rows(stream, "value", by_subject, keep_payload=False).select(told), tmp_path)
+    assert [tuple(row[name] for name in told) for row in found] == expected

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from sparkwire import avro, databus, datahub, debezium, errors, kafka, sql_functions
+    from sparkwire import avro, databus, datahub, debezium, errors, kafka, registry, sql_functions
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.diagnosis import Diagnosis
     from sparkwire.catalogue.explanation import Explanation
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS", "Function", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
-    "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "samples", "sql_functions",
+    "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "registry", "samples",
+    "sql_functions",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
 
 # Loaded on first use: who imports one format should not wait for all of them.
-_MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "sql_functions")
+_MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "registry", "sql_functions")
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
     "Function": "sparkwire.core.function",

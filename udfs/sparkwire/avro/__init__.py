@@ -20,24 +20,13 @@ The size of a block of negative count has to be within the datum and has no othe
 
 from __future__ import annotations
 
-from sparkwire.avro.api import (
-    decode,
-    encode,
-    json_rows,
-    protobuf_rows,
-    register_function,
-    rows,
-    rows_by_type,
-    to_python,
-)
+from sparkwire.avro.api import decode, encode, register_function, rows, rows_by_type, to_python
 from sparkwire.avro.registry import Registry
 
 __all__ = [
     "Registry",
     "decode",
     "encode",
-    "json_rows",
-    "protobuf_rows",
     "register_function",
     "rows",
     "rows_by_type",

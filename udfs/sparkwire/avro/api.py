@@ -104,15 +104,14 @@ def rows(
         the narrowest type that holds every version: the page "Avro payloads" has the rules
     by
         the name of a column that identifies the schema of bare Avro data: a key of the mapping, or with a folder or list a
-        fingerprint
+        fingerprint.
     keep_payload
         whether the column stays in the result; a field of the same name replaces it
     wire_format
-        how a message identifies its schema: ``confluent``, ``confluent_header``, ``apicurio``, ``apicurio_global_id``,
-        ``glue``, ``single_object``, ``databus``
+        how a message identifies its schema: ``confluent``, ``apicurio``, ``glue`` or another name of the page "Avro payloads".
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
-        ``apicurio``. For the column ``key``, the headers about keys count
+        ``apicurio``. For the column ``key``, the headers about keys count.
 
     Returns
     -------
@@ -179,81 +178,11 @@ def rows_by_type(
     return avro.rows_by_type(df, column, schemas, by, keep_payload, wire_format, headers)
 
 
-def json_rows(
-    df: DataFrame, column: str, registry: Registry, *, wire_format: str = "confluent", headers: str | None = None
-) -> DataFrame:
-    """Typed columns of JSON whose JSON Schema a registry has, read by Spark's own ``from_json``.
-
-    The columns are every field of the messages' schemas. Integers become BIGINT, numbers DOUBLE, arrays ARRAY, objects STRUCT
-    (MAP if the schema has no properties and one type for all). Texts become STRING, and so do values of several shapes, as
-    JSON. The parameters are those of ``rows``.
-
-    Returns
-    -------
-    DataFrame
-        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, ``BAD_MAGIC`` for a message
-        that names no schema, ``BAD_FIELD`` for what is no such JSON. Every row stays.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as ``rows``, and where no schema is JSON Schema.
-
-    Examples
-    --------
-    >>> sparkwire.avro.json_rows(messages, "value", registry)
-    """
-    from sparkwire.spark import registered_rows
-
-    return registered_rows.json_rows(df, column, registry, wire_format, headers)
-
-
-def protobuf_rows(
-    df: DataFrame,
-    column: str,
-    registry: Registry,
-    message: str | None = None,
-    *,
-    wire_format: str = "confluent",
-    headers: str | None = None,
-) -> DataFrame:
-    """Typed columns of Protobuf whose schema a registry has, read by Spark's own ``from_protobuf``.
-
-    Spark's package ``spark-protobuf`` has to be there, and the extra ``registry``. The other parameters are those of ``rows``.
-
-    Parameters
-    ----------
-    message
-        the full name of the message, as the last schema that has it describes it; by default the first of the last schema.
-        Those of another name are ``BAD_FIELD``
-
-    Returns
-    -------
-    DataFrame
-        as ``json_rows``.
-
-    Raises
-    ------
-    ValueError, TypeError
-        as ``json_rows``, and where no schema has such a message.
-    AnalysisException
-        Spark's own, without its package.
-
-    Examples
-    --------
-    >>> sparkwire.avro.protobuf_rows(messages, "value", registry, "shop.Order")
-    """
-    from sparkwire.spark import registered_rows
-
-    return registered_rows.protobuf_rows(df, column, registry, message, wire_format, headers)
-
-
 def encode(struct: Column | str, schema: Any) -> Column:
     """Avro data out of a column, BINARY: the reverse of ``decode``.
 
     Fields are found by their names; one that is missing has to be nullable, as in Spark. NULL where the schema has no place
-    for a value:
-    a NULL without a branch for it, a symbol that the enum does not have, a number beyond its type.
+    for a value: a NULL without a branch for it, a symbol that the enum does not have, a number beyond its type.
 
     Raises
     ------

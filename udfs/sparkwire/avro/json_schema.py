@@ -33,7 +33,7 @@ def row_type(schemas: Iterable[Registered]) -> pa.StructType:
 
 
 def _object(schema: Registered) -> pa.StructType:
-    with needing_the_extra("json_rows"):
+    with needing_the_extra("a schema of type JSON"):
         from referencing import Resource, exceptions
         from referencing.jsonschema import DRAFT7, EMPTY_REGISTRY
 

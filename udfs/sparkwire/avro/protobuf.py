@@ -41,7 +41,7 @@ def compiled(schema: Registered) -> ProtoFile:
     ModuleNotFoundError without the extra: one sentence; ValueError where the text is no Protobuf, or imports what it does not
     refer to: it is named.
     """
-    with needing_the_extra("protobuf_rows"):
+    with needing_the_extra("a schema of type PROTOBUF"):
         import grpc_tools
         from google.protobuf.descriptor_pb2 import FileDescriptorSet
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.registered import AVRO, Registered
@@ -12,9 +12,6 @@ from sparkwire.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-_ADVICE: Final = {"JSON": "take avro.json_rows", "PROTOBUF": "take avro.protobuf_rows"}
 
 
 class Registry:
@@ -49,9 +46,7 @@ class Registry:
         some = {key: one for key, one in found.items() if one.type == AVRO}
         if found and not some:
             one = next(iter(found.values()))
-            raise ValueError(
-                f"{one.title} is of type {one.type}, and rows reads {AVRO}: {_ADVICE.get(one.type, 'no other')}"
-            )
+            raise ValueError(f"{one.title} is of type {one.type}, and avro.rows reads {AVRO}: take registry.rows")
         schemas = schemas_of_registered(some)
         if schemas.unreadable and not schemas.texts:
             raise SchemaError(next(iter(schemas.unreadable.values())))

@@ -95,7 +95,7 @@ def rows(
         check(columns[0], errors)
         return None, [*fields, *([ids_as_text(found.ids)] if id_columns else []), errors]
 
-    return messages.map_rows(new_columns, take, keep_payload=keep_payload and not is_name_in(column, new_columns))
+    return messages.map_rows(new_columns, take, keep_payload=keep_payload and not is_name_in(column, new_columns.names))
 
 
 def rows_by_type(
@@ -138,7 +138,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
         return chosen_rows, [*fields, errors]
 
     new_columns = _with_remarks(messages, read, [], [_ERROR])
-    keep_payload = keep_payload and not is_name_in(messages.column, new_columns)
+    keep_payload = keep_payload and not is_name_in(messages.column, new_columns.names)
     return messages.map_rows(new_columns, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 

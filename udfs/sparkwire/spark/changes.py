@@ -74,7 +74,7 @@ def changes(request: Request, format: str) -> DataFrame:
 
 def _read(request: Request, reading: Reading) -> DataFrame:
     df, new_columns = request.df, from_arrow_schema(reading.schema)
-    kept = StructType([field for field in df.schema if not is_name_in(request.column, StructType([field]))])
+    kept = StructType([field for field in df.schema if not is_name_in(request.column, [field.name])])
     check_names(kept, new_columns)
     decode, needed, width = reading.decode, list(reading.needs), len(reading.needs)
     names = [*kept.names, *new_columns.names]

@@ -28,9 +28,9 @@ def check_names(kept: StructType, own: StructType) -> None:
             )
 
 
-def is_name_in(column: str, schema: StructType) -> bool:
+def is_name_in(column: str, names: Iterable[str]) -> bool:
     """Whether a column, as it is requested, has the name of one of these."""
-    return column.strip("`").lower() in {name.lower() for name in schema.names}
+    return column.strip("`").lower() in {name.lower() for name in names}
 
 
 def others(df: DataFrame, column: str) -> tuple[StructType, list[Column]]:

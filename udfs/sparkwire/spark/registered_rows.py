@@ -1,134 +1,196 @@
-"""Rows of JSON and Protobuf by their schemas in a registry: the prefix is ours, what Spark reads itself it reads."""
+"""Rows of payloads by their schemas in a registry: Avro is read by a worker, JSON and Protobuf by Spark's own readers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from sparkwire.avro import protobuf
+from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_schema import row_type
 from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.protobuf import compiled
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
-from sparkwire.avro.schemas import UNKNOWN_SCHEMA
+from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.column_names import distinct_names
-from sparkwire.spark.frames import quoted, with_distinct_names
+from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 
 _CORRUPT: Final = "_corrupt_"
 """where ``from_json`` puts a text that it cannot read"""
 
 
-class _Names(NamedTuple):
-    """Columns beside those of a DataFrame: the first two are gone in the result."""
+class _SparkReader(NamedTuple):
+    """How Spark reads the payloads of one type of schema."""
 
-    data: str
-    row: str
-    schema_id: str
-    error: str
-
-    @classmethod
-    def beside(cls, df: DataFrame) -> _Names:
-        """None has a name that is taken."""
-        return cls(*distinct_names(["_data_", "_row_", "_schema_id_", "_error_"], df.columns))
-
-
-def json_rows(df: DataFrame, column: str, registry: Registry, wire_format: str, headers: str | None) -> DataFrame:
-    """See ``sparkwire.avro.json_rows``."""
-    messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
-    known = _schemas_of_type(messages, "JSON")
-    fields = from_arrow_type(row_type(known.values()))
-    [corrupt] = distinct_names([_CORRUPT], fields.names)
-    read = StructType([*fields, StructField(corrupt, StringType())])
-    names = _Names.beside(messages.df)
-    taken = _taken(messages, names, list(known), StringType(), lambda payloads: _texts(payloads.values))
-    row = F.from_json(names.data, read, {"columnNameOfCorruptRecord": corrupt})
-    objects = F.when(F.ltrim(names.data).startswith("{"), row.cast(_by_place(read)))
-    rows = taken.withColumn(names.row, objects)
-    is_read = F.col(names.row).isNotNull() & F.col(f"{names.row}._{len(fields)}").isNull()
-    return _rows(rows, messages, names, fields.names, is_read)
+    ids: list[str]
+    type: pa.DataType
+    """of what a worker hands to Spark"""
+    data: Callable[[Payloads], pa.Array]
+    """the same, NULL for a payload that cannot be read"""
+    fields: list[StructField]
+    row: Callable[[Column], Column]
+    """a STRUCT with the fields by their places, ``_0``, ``_1`` …"""
+    is_read: Callable[[Column], Column]
+    """whether it holds what the data say"""
 
 
-def protobuf_rows(
-    df: DataFrame, column: str, registry: Registry, message: str | None, wire_format: str, headers: str | None
+class _Field(NamedTuple):
+    """A column of the result."""
+
+    name: str
+    type: DataType
+    value: Column
+
+
+def rows(
+    df: DataFrame,
+    column: str,
+    registry: Registry,
+    message: str | None,
+    keep_payload: bool,
+    wire_format: str,
+    headers: str | None,
 ) -> DataFrame:
-    """See ``sparkwire.avro.protobuf_rows``."""
-    messages = PayloadColumn.of(df, column, registry, None, wire_format, headers)
-    files = {key: compiled(one) for key, one in _schemas_of_type(messages, "PROTOBUF").items()}
+    """See ``sparkwire.registry.rows``."""
+    messages = PayloadColumn.of(df, column, Registry.of(registry), None, wire_format, headers)
+    registered = messages.registry.registered(messages.ids())
+    avro = reader(WIRE_FORMATS[wire_format].prepared(schemas_of_registered(registered)), framed=messages.framed)
+    others = [*_json_reader(registered), *_protobuf_reader(messages, registered, message)]
+
+    made = [*avro.fields, *(pa.field("", type) for type in (*(one.type for one in others), pa.string(), pa.string()))]
+    columns = from_arrow_schema(pa.schema(made))
+    places = distinct_names([f"_{k}_" for k in range(len(columns) + len(others))], df.columns)
+    *values, id, error = (F.col(place) for place in places[: len(columns)])
+    rows_read = places[len(columns) :]
+    decoded = messages.map_rows(
+        renamed(columns, places[: len(columns)]), _take(messages, avro, others), keep_payload=True
+    )
+
+    fields = [_Field(f.name, f.dataType, value) for f, value in zip(columns, values[: len(avro.fields)], strict=False)]
+    for one, data, place in zip(others, values[len(avro.fields) :], rows_read, strict=True):
+        decoded, row = decoded.withColumn(place, one.row(data)), F.col(place)
+        is_read = one.is_read(row)
+        fields += [_Field(f.name, f.dataType, F.when(is_read, row[f"_{k}"])) for k, f in enumerate(one.fields)]
+        error = F.coalesce(error, F.when(data.isNotNull() & ~is_read, ERRORS[BAD_FIELD]))
+
+    fields = _joined(fields)
+    own = distinct_names(["_schema_id_", "_error_"], messages.other_names)
+    names = distinct_names([field.name for field in fields], [*messages.other_names, *own])
+    keep_payload = keep_payload and not is_name_in(column, [*names, *own])
+    return decoded.select(
+        *(F.col(quoted(name)) for name in (df.columns if keep_payload else messages.other_names)),
+        *(field.value.alias(name) for field, name in zip(fields, names, strict=True)),
+        id.alias(own[0]),
+        error.alias(own[1]),
+    )
+
+
+def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader]) -> Callable[[Arrays], Taken]:
+    """What a worker makes of messages: the fields of Avro, what Spark reads, what names each schema, and errors."""
+    payloads, check = messages.payloads, messages.check
+    handed = [(pa.array(one.ids, pa.string()), one.data) for one in others]
+
+    def take(columns: Arrays) -> Taken:
+        found = payloads(columns)
+        ids, data = ids_as_text(found.ids), []
+        for known, data_of in handed:
+            those = pc.is_in(ids, known)
+            given = found._replace(values=pc.if_else(those, found.values, None))
+            data.append(data_of(given))
+            unread = pc.and_(given.values.is_valid(), data[-1].is_null())
+            errors = pc.coalesce(found.errors, pc.if_else(unread, ERRORS[BAD_FIELD], None))
+            found = found._replace(values=pc.if_else(those, None, found.values), errors=errors)
+        fields, errors = avro.rows(found)
+        check(columns[0], errors)
+        return None, [*fields, *data, ids, errors]
+
+    return take
+
+
+def _joined(fields: Iterable[_Field]) -> list[_Field]:
+    """One column for fields of the same name and type, whichever type of schema they are of."""
+    found: dict[tuple[str, str], _Field] = {}
+    for field in fields:
+        key = field.name, field.type.simpleString()
+        value = F.coalesce(found[key].value, field.value) if key in found else field.value
+        found[key] = field._replace(value=value)
+    return list(found.values())
+
+
+def _of_type(registered: Mapping[Hashable, Registered], type: str) -> dict[Hashable, Registered]:
+    return {key: one for key, one in registered.items() if one.type == type}
+
+
+def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkReader]:
+    """With ``from_json``, if a schema is JSON Schema."""
+    known = _of_type(registered, "JSON")
+    if not known:
+        return
+    fields = from_arrow_type(row_type(known.values())).fields
+    [corrupt] = distinct_names([_CORRUPT], [field.name for field in fields])
+    read = StructType([*fields, StructField(corrupt, StringType())])
+
+    def row(data: Column) -> Column:
+        of_text = F.from_json(data, read, {"columnNameOfCorruptRecord": corrupt})
+        return F.when(F.ltrim(data).startswith("{"), of_text.cast(_by_place(read)))
+
+    yield _SparkReader(
+        [str(key) for key in known],
+        pa.string(),
+        lambda payloads: _texts(payloads.values),
+        fields,
+        row,
+        lambda row: row.isNotNull() & row[f"_{len(fields)}"].isNull(),
+    )
+
+
+def _protobuf_reader(
+    messages: PayloadColumn, registered: Mapping[Hashable, Registered], message: str | None
+) -> Iterator[_SparkReader]:
+    """With ``from_protobuf``, if a schema is Protobuf; ValueError where none has the message: one sentence."""
+    files = {key: compiled(one) for key, one in _of_type(registered, "PROTOBUF").items()}
+    last = list(list(files.values())[-1].names.values()) if files else []
+    name = message or (last[0] if last else None)
+    having = [file for file in files.values() if name in file.names.values()]
+    if message is not None and not having:
+        has = f"the last has {', '.join(last)}" if last else "none is Protobuf"
+        raise ValueError(f"no schema of {messages.column} has a message {message}: {has}")
+    if not files:
+        return
     from pyspark.sql.protobuf.functions import from_protobuf  # which needs Google's library
 
-    [*_, last] = files.values()
-    name = message or last.names["0"]
-    having = [file for file in files.values() if name in file.names.values()]
-    if not having:
-        raise ValueError(f"no schema of {column} has a message {name}: the last has {', '.join(last.names.values())}")
     paths = {str(key): [path for path, named in file.names.items() if named == name] for key, file in files.items()}
 
-    def mine(payloads: Payloads) -> pa.Array:
+    def data(payloads: Payloads) -> pa.Array:
         found, data = protobuf.without_paths(payloads.values)
         ids = ids_as_text(payloads.ids).to_pylist()
         of_name = [path in paths.get(id, ()) for id, path in zip(ids, found.to_pylist(), strict=True)]
         return pc.if_else(pa.array(of_name, pa.bool_()), data, None)
 
-    names = _Names.beside(messages.df)
-    taken = _taken(messages, names, list(files), BinaryType(), mine)
-    options = {"mode": "PERMISSIVE"}
-    row = from_protobuf(F.col(names.data), name, binaryDescriptorSet=having[-1].descriptors, options=options)
-    fields = taken.select(row.alias("row")).schema["row"].dataType
-    rows = taken.withColumn(names.row, row.cast(_by_place(fields)))
-    return _rows(rows, messages, names, fields.names, F.col(names.row).isNotNull())
+    def read(data: Column) -> Column:
+        return from_protobuf(data, name, binaryDescriptorSet=having[-1].descriptors, options={"mode": "PERMISSIVE"})
 
-
-def _schemas_of_type(messages: PayloadColumn, type: str) -> dict[Hashable, Registered]:
-    """The schemas of the column that are of a type; ValueError if none exists: one sentence."""
-    found = messages.registry.registered(messages.ids())
-    of_type = {key: one for key, one in found.items() if one.type == type}
-    if not of_type:
-        others = ", ".join(sorted({one.type for one in found.values()})) or "none that the registry knows"
-        raise ValueError(f"no schema of {messages.column} is of type {type}: there are {others}")
-    return of_type
-
-
-def _taken(
-    messages: PayloadColumn,
-    names: _Names,
-    known: list[Hashable],
-    type: DataType,
-    data: Callable[[Payloads], pa.Array],
-) -> DataFrame:
-    """What Spark reads of payloads whose schema is known, and what names each schema; an error where there is nothing to read."""
-    payloads, check, ids = messages.payloads, messages.check, [str(key) for key in known]
-
-    def take(columns: Arrays) -> Taken:
-        found = payloads(columns)
-        ids_told = ids_as_text(found.ids)
-        unknown = pc.and_(ids_told.is_valid(), pc.invert(pc.is_in(ids_told, pa.array(ids, pa.string()))))
-        values = pc.if_else(pc.or_(unknown, ids_told.is_null()), None, found.values)
-        errors = pc.coalesce(found.errors, pc.if_else(unknown, UNKNOWN_SCHEMA, None))
-        check(columns[0], errors)
-        return None, [data(found._replace(values=values)), ids_told, errors]
-
-    texts = [StructField(name, StringType()) for name in (names.schema_id, names.error)]
-    return messages.map_rows(StructType([StructField(names.data, type), *texts]), take, keep_payload=True)
-
-
-def _rows(rows: DataFrame, messages: PayloadColumn, own: _Names, fields: list[str], is_read: Column) -> DataFrame:
-    """The fields of what was read, ``_0``, ``_1`` …, after the columns that were there."""
-    there = messages.df.columns
-    names = distinct_names(fields, [*there, own.schema_id, own.error])
-    columns = [F.when(is_read, F.col(f"{own.row}._{k}")).alias(name) for k, name in enumerate(names)]
-    wrong = F.when(F.col(messages.column).isNotNull() & ~is_read, ERRORS[BAD_FIELD])
-    kept = [F.col(quoted(name)) for name in there]
-    return rows.select(*kept, *columns, own.schema_id, F.coalesce(own.error, wrong).alias(own.error))
+    [row] = messages.df.select(read(F.lit(None).cast("binary"))).schema.fields
+    fields = row.dataType
+    yield _SparkReader(
+        list(paths),
+        pa.binary(),
+        data,
+        fields.fields,
+        lambda data: read(data).cast(_by_place(fields)),
+        lambda row: row.isNotNull(),
+    )
 
 
 def _by_place(row: StructType) -> StructType:
