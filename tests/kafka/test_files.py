@@ -18,6 +18,7 @@ from tests.kafka.test_oracle import mutated
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask, plain_rows
 from tests.support.kafka_cases import Damaged, Log
+from tests.support.log_files import with_timestamp_type
 
 Row = dict[str, Any]
 
@@ -52,8 +53,8 @@ def batches(data: bytes) -> list[Row]:
 
 
 def expected(data: bytes) -> list[Row]:
-    """What ``kafka_records`` says of the same bytes."""
-    return list(ask("kafka_records", [data])[0])
+    """What ``kafka_records`` says of the same bytes, and the number that Kafka has for each type of timestamp."""
+    return [with_timestamp_type(row) for row in ask("kafka_records", [data])[0]]
 
 
 def only(names: list[str], found: list[Row]) -> list[Row]:

@@ -60,8 +60,25 @@ def test_a_broker_directory(spark: SparkSession, broker: Path) -> None:
         for name in names:
             for row in ask("kafka_records", [golden.archive("segments_v2")[name]])[0]:
                 file = str(broker / f"{topic}-{partition}" / name.rsplit("/", 1)[-1])
-                expected.append(row | {"topic": topic, "partition": partition, "file": file})
+                whole = log_files.with_timestamp_type(row)
+                expected.append(whole | {"topic": topic, "partition": partition, "file": file})
     assert rows == expected
+
+
+KAFKA_SOURCE = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+"""the schema of Spark's own Kafka source, with `includeHeaders`, by its page "Structured Streaming + Kafka Integration Guide\""""
+
+
+def test_the_columns_of_sparks_own_kafka_source(spark: SparkSession, broker: Path) -> None:
+    """A query over one runs over the other."""
+    own = {field.name: field.dataType for field in spark.createDataFrame([], KAFKA_SOURCE).schema}
+    orders = spark.read.format("kafka_log").load(str(broker / "orders-1"))
+    assert {field.name: field.dataType for field in orders.schema if field.name in own} == own
+    query = orders.selectExpr("CAST(key AS STRING)", "timestampType").where("timestampType = 0")
+    assert query.count() == orders.where("timestamp_type = 'CreateTime'").count() > 0
 
 
 @pytest.mark.parametrize("rows", ["records", "batches"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import crc32c
 
@@ -35,3 +36,9 @@ def segment(folder: Path, base: int, data: Iterable[bytes]) -> Path:
     path = folder / f"{base:020}.log"
     path.write_bytes(b"".join(data))
     return path
+
+
+def with_timestamp_type(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of ``kafka_records`` with the number of its timestamp's type, as Kafka's ``TimestampType`` has it."""
+    numbers = {"CreateTime": 0, "LogAppendTime": 1, None: -1 if row["magic"] == 0 else None}
+    return row | {"timestampType": numbers[row["timestamp_type"]]}

@@ -22,7 +22,7 @@ from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
-from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, batch_rows, is_checked, record_rows
+from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, TIMESTAMP_TYPE, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, SelectedRows, Transacted, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
@@ -92,13 +92,15 @@ OPTIONS: Final = (
 )
 
 _FIRST: Final = (
-    "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers", "timestamp_ms", "file", "position",
+    "topic", "partition", "offset", "timestamp", "timestamp_type", TIMESTAMP_TYPE, "key", "value", "headers", "timestamp_ms",
+    "file", "position",
 )  # fmt: skip
 
 
 def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa.DataType]:
     """Type by name of a table's columns and those of a file, the ``first`` ones before the others."""
     types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | OF_FILE
+    types |= {TIMESTAMP_TYPE: pa.int32()} if TIMESTAMP_TYPE in first else {}
     return {name: types[name] for name in [*first, *(name for name in types if name not in first)]}
 
 
@@ -118,6 +120,7 @@ _DOCS_OF_FILE: Final = {
     "partition": "From the directory's name; NULL where it has none.",
     "file": "Which segment.",
     "position": "Where the entry begins in the file, also of a record within it [bytes].",
+    TIMESTAMP_TYPE: "The same as in Spark's Kafka source: 0 CreateTime, 1 LogAppendTime, -1 none (magic 0).",
     **losses.DOCS,
     TIER: "Where the segment is: local, or remote, in a bucket of tiered storage.",
     HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL where it does not.",

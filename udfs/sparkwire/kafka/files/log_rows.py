@@ -25,7 +25,7 @@ from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.files.wrong_format import is_wrong_format
-from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
+from sparkwire.kafka.layout import CONTROL, TIMESTAMP_TYPES, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.sought import ANYTHING
 
@@ -36,6 +36,10 @@ OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.stri
 TIER: Final = "tier"
 """the column that says where a segment is"""
 _OF_SEGMENT: Final = {**OF_FILE, TIER: pa.string()}
+TIMESTAMP_TYPE: Final = "timestampType"
+"""the column that Spark's own Kafka source has, beside the readable `timestamp_type`"""
+_NO_TYPE: Final = -1
+"""Kafka's number of the type of a record without a timestamp"""
 HIDDEN: Final = "hidden"
 """the column that says why read_committed leaves a row out"""
 _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
@@ -60,6 +64,8 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
                 columns |= holes.of_records(records, piece.position)
             if HIDDEN in names:
                 columns[HIDDEN] = _hidden_records(part, records)
+            if TIMESTAMP_TYPE in names:
+                columns[TIMESTAMP_TYPE] = _timestamp_types(records)
             if "position" in names:
                 columns["position"] = primitive(record_positions(records) + piece.position)
             if "error" in names and is_wrong_format(source, piece.position, records.entries.frames):
@@ -138,6 +144,12 @@ def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
         f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}; "
         "mode FAILFAST fails there, PERMISSIVE returns a row with error, DROPMALFORMED none"
     )
+
+
+def _timestamp_types(records: Records) -> pa.Array:
+    """Kafka's numbers of the types of timestamps."""
+    named = pc.index_in(records.timestamp_type(), pa.array(TIMESTAMP_TYPES))
+    return pc.if_else(pc.equal(records.header_field("magic"), 0), pa.scalar(_NO_TYPE, pa.int32()), named)
 
 
 # -- which rows
