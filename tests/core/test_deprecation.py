@@ -14,7 +14,7 @@ from sparkwire.base.deprecation import arguments
 from sparkwire.catalogue import FORMATS
 from tools.pages import functions as page
 
-OLD = replace(FUNCTIONS["kafka_magic"], deprecated="0.2.0", replaced_by="kafka_message(msg).magic")
+OLD = replace(FUNCTIONS["kafka_magic"], deprecated="0.2.0", replaced_by="kafka_message(message).magic")
 
 
 @arguments(1, "b", "c", old_d="d")
@@ -49,7 +49,9 @@ def test_what_was_never_right_is_refused_as_python_does(args: Any, named: Any) -
 
 
 def test_functions_that_go() -> None:
-    with pytest.warns(FutureWarning, match=r"^kafka_magic is deprecated since 0.2.0: use kafka_message\(msg\).magic$"):
+    with pytest.warns(
+        FutureWarning, match=r"^kafka_magic is deprecated since 0.2.0: use kafka_message\(message\).magic$"
+    ):
         assert OLD.decode(pa.array([b"12345"], pa.binary())).to_pylist() == [ord("5")]
     [kafka] = [format for format in FORMATS if OLD.name in {function.name for function in format.functions}]
     assert f"**{OLD.deprecation}**" in page(kafka._replace(functions=(OLD,)))

@@ -110,3 +110,25 @@ def test_a_parameter_has_one_default() -> None:
                 defaults.setdefault(name, set()).add(parameter.default)
     assert (defaults["wire_format"], defaults["keep_payload"]) == ({"confluent"}, {True})
     assert {name: some for name, some in defaults.items() if len(some) > 1} == {}
+
+
+def test_options_and_arguments_are_spelt_apart() -> None:
+    """Options in Spark's spelling, arguments in Python's; where a function takes both, its arguments are of one word."""
+    with_options = 0
+    for name, function in public_functions().items():
+        given = inspect.signature(function).parameters.values()
+        names = [parameter.name for parameter in given]
+        assert [one for one in names if one != one.lower()] == [], name
+        if name != "sparkwire.changes_by_table" and any(one.kind is one.VAR_KEYWORD for one in given):
+            with_options += 1
+            assert [one for one in names if "_" in one] == [], name
+    assert with_options == 3
+
+
+BYTES = {"event", "stream", "message", "log", "file", "blob", "value", "key"}
+"""what the bytes are that functions take: one name for each kind"""
+
+
+def test_the_bytes_of_a_kind_have_one_name() -> None:
+    taken = {argument.name for one in FUNCTIONS.values() for argument in one.arguments if argument.sql == "BINARY"}
+    assert taken == BYTES

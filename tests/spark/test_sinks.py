@@ -79,7 +79,7 @@ def test_numbered_by_time(spark: SparkSession, tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"mode": "ignore"}, "write takes mode errorifexists, append, overwrite, got 'ignore'"),
-        ({"order_by": ["key"]}, "write takes order_by with offsets='assign' alone"),
+        ({"order": ["key"]}, "write takes order with offsets='assign' alone"),
         ({"batchByte": 1}, "kafka_log has no option (?i:batchByte): it takes path, topic, partition"),
     ],
 )

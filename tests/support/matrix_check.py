@@ -90,7 +90,7 @@ def missing(spark: SparkSession, interface: str, nulls: int) -> Iterator[str]:
     if not HAS_SOURCES:
         yield "no data sources"
     try:
-        spark.sql("SELECT kafka_crc(msg => message) FROM sparkwire_samples").collect()
+        spark.sql("SELECT kafka_crc(message => message) FROM sparkwire_samples").collect()
     except Exception:  # noqa: BLE001  # Spark 3.5 raises Java's own
         yield "no named arguments"
 

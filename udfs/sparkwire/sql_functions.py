@@ -519,10 +519,10 @@ def to_dbus_event(event: Column | str) -> Column:
     return column_of('to_dbus_event', event)
 
 
-def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
+def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
     """Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
-    kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_value_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
+    kafka_records(log BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_value_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
 
     Fields:
         offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
@@ -546,13 +546,13 @@ def kafka_records(data: Column | str | bytes, verify_crc: Column | bool = True, 
 
     Example: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
     """
-    return column_of('kafka_records', data, verify_crc, max_batch_bytes, max_value_bytes)
+    return column_of('kafka_records', log, verify_crc, max_batch_bytes, max_value_bytes)
 
 
-def kafka_batches(data: Column | str | bytes) -> Column:
+def kafka_batches(log: Column | str | bytes) -> Column:
     """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without a size.
 
-    kafka_batches(data BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
+    kafka_batches(log BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
 
     Fields:
         position: Where the entry begins in the bytes given [bytes].
@@ -579,7 +579,7 @@ def kafka_batches(data: Column | str | bytes) -> Column:
 
     Example: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
     """
-    return column_of('kafka_batches', data)
+    return column_of('kafka_batches', log)
 
 
 def kafka_headers_map(headers: Column | str) -> Column:
@@ -592,30 +592,30 @@ def kafka_headers_map(headers: Column | str) -> Column:
     return column_of('kafka_headers_map', headers)
 
 
-def kafka_next_offset(data: Column | str | bytes) -> Column:
+def kafka_next_offset(log: Column | str | bytes) -> Column:
     """The offset after the last entry within kafka_valid_bytes; NULL if there is none.
 
-    kafka_next_offset(data BINARY) -> BIGINT
+    kafka_next_offset(log BINARY) -> BIGINT
 
     Example: kafka_next_offset(segment) -> 16
     """
-    return column_of('kafka_next_offset', data)
+    return column_of('kafka_next_offset', log)
 
 
-def kafka_valid_bytes(data: Column | str | bytes) -> Column:
+def kafka_valid_bytes(log: Column | str | bytes) -> Column:
     """How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].
 
-    kafka_valid_bytes(data BINARY) -> INT
+    kafka_valid_bytes(log BINARY) -> INT
 
     Example: kafka_valid_bytes(segment) -> 281
     """
-    return column_of('kafka_valid_bytes', data)
+    return column_of('kafka_valid_bytes', log)
 
 
-def kafka_offset_index(data: Column | str | bytes, base_offset: Column | str | int) -> Column:
+def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | int) -> Column:
     """An .index file: absolute offsets and the positions of their entries in the segment [bytes].
 
-    kafka_offset_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>
+    kafka_offset_index(file BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>
 
     Fields:
         offset: The last offset of the batch that begins at position.
@@ -623,13 +623,13 @@ def kafka_offset_index(data: Column | str | bytes, base_offset: Column | str | i
 
     Example: transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]
     """
-    return column_of('kafka_offset_index', data, base_offset)
+    return column_of('kafka_offset_index', file, base_offset)
 
 
-def kafka_time_index(data: Column | str | bytes, base_offset: Column | str | int) -> Column:
+def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int) -> Column:
     """A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.
 
-    kafka_time_index(data BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
+    kafka_time_index(file BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
 
     Fields:
         timestamp_ms: Largest timestamp so far [ms since epoch].
@@ -637,13 +637,13 @@ def kafka_time_index(data: Column | str | bytes, base_offset: Column | str | int
 
     Example: transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]
     """
-    return column_of('kafka_time_index', data, base_offset)
+    return column_of('kafka_time_index', file, base_offset)
 
 
-def kafka_txn_index(data: Column | str | bytes) -> Column:
+def kafka_txn_index(file: Column | str | bytes) -> Column:
     """A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.
 
-    kafka_txn_index(data BINARY) -> ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
+    kafka_txn_index(file BINARY) -> ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
 
     Fields:
         version: 0.
@@ -654,13 +654,13 @@ def kafka_txn_index(data: Column | str | bytes) -> Column:
 
     Example: transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> [11 0 15, 22 32 40]
     """
-    return column_of('kafka_txn_index', data)
+    return column_of('kafka_txn_index', file)
 
 
-def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
+def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
     """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows anyway, and a file without any is one row of an error.
 
-    kafka_producer_snapshot(data BINARY) -> ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
+    kafka_producer_snapshot(file BINARY) -> ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
 
     Fields:
         producer_id: The producer.
@@ -675,13 +675,13 @@ def kafka_producer_snapshot(data: Column | str | bytes) -> Column:
 
     Example: transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> [1000 382, 1001 379]
     """
-    return column_of('kafka_producer_snapshot', data)
+    return column_of('kafka_producer_snapshot', file)
 
 
-def kafka_leader_epochs(text: Column | str | bytes) -> Column:
-    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs CAST(text AS BINARY).
+def kafka_leader_epochs(file: Column | str | bytes) -> Column:
+    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs CAST(file AS BINARY).
 
-    kafka_leader_epochs(text BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
+    kafka_leader_epochs(file BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
 
     Fields:
         epoch: The leader's epoch.
@@ -689,7 +689,7 @@ def kafka_leader_epochs(text: Column | str | bytes) -> Column:
 
     Example: transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]
     """
-    return column_of('kafka_leader_epochs', text)
+    return column_of('kafka_leader_epochs', file)
 
 
 def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
@@ -759,10 +759,10 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
     return column_of('kafka_internal_record', topic, key, value)
 
 
-def kafka_search_offset(data: Column | str | bytes, target: Column | str | int) -> Column:
+def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -> Column:
     """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
 
-    kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
+    kafka_search_offset(log BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
 
     Fields:
         offset: The entry's last offset.
@@ -770,13 +770,13 @@ def kafka_search_offset(data: Column | str | bytes, target: Column | str | int) 
 
     Example: kafka_search_offset(segment, 1200).position -> 43
     """
-    return column_of('kafka_search_offset', data, target)
+    return column_of('kafka_search_offset', log, target)
 
 
-def kafka_explain(data: Column | str | bytes) -> Column:
+def kafka_explain(log: Column | str | bytes) -> Column:
     """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. For a few batches that somebody looks at: it is slow.
 
-    kafka_explain(data BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
+    kafka_explain(log BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
 
     Fields:
         position: Where the bytes begin [bytes].
@@ -788,163 +788,163 @@ def kafka_explain(data: Column | str | bytes) -> Column:
 
     Example: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
     """
-    return column_of('kafka_explain', data)
+    return column_of('kafka_explain', log)
 
 
-def kafka_crc(msg: Column | str | bytes) -> Column:
+def kafka_crc(message: Column | str | bytes) -> Column:
     """The message's CRC-32, as stored.
 
-    kafka_crc(msg BINARY) -> BIGINT
+    kafka_crc(message BINARY) -> BIGINT
 
     Example: kafka_crc(message) -> 3925109172
     """
-    return column_of('kafka_crc', msg)
+    return column_of('kafka_crc', message)
 
 
-def kafka_crc_computed(msg: Column | str | bytes) -> Column:
+def kafka_crc_computed(message: Column | str | bytes) -> Column:
     """The CRC-32 computed over the bytes that are there.
 
-    kafka_crc_computed(msg BINARY) -> BIGINT
+    kafka_crc_computed(message BINARY) -> BIGINT
 
     Example: kafka_crc_computed(message) = kafka_crc(message) -> true
     """
-    return column_of('kafka_crc_computed', msg)
+    return column_of('kafka_crc_computed', message)
 
 
-def kafka_crc_valid(msg: Column | str | bytes) -> Column:
+def kafka_crc_valid(message: Column | str | bytes) -> Column:
     """Whether both are equal; NULL where bytes are missing.
 
-    kafka_crc_valid(msg BINARY) -> BOOLEAN
+    kafka_crc_valid(message BINARY) -> BOOLEAN
 
     Example: kafka_crc_valid(message) -> true
     """
-    return column_of('kafka_crc_valid', msg)
+    return column_of('kafka_crc_valid', message)
 
 
-def kafka_magic(msg: Column | str | bytes) -> Column:
+def kafka_magic(message: Column | str | bytes) -> Column:
     """Version of the format: 0 or 1; other values as stored.
 
-    kafka_magic(msg BINARY) -> TINYINT
+    kafka_magic(message BINARY) -> TINYINT
 
     Example: kafka_magic(message) -> 1
     """
-    return column_of('kafka_magic', msg)
+    return column_of('kafka_magic', message)
 
 
-def kafka_attributes(msg: Column | str | bytes) -> Column:
+def kafka_attributes(message: Column | str | bytes) -> Column:
     """The attribute bits: 0-2 codec, 3 timestamp type.
 
-    kafka_attributes(msg BINARY) -> INT
+    kafka_attributes(message BINARY) -> INT
 
     Example: kafka_attributes(message) -> 0
     """
-    return column_of('kafka_attributes', msg)
+    return column_of('kafka_attributes', message)
 
 
-def kafka_compression(msg: Column | str | bytes) -> Column:
+def kafka_compression(message: Column | str | bytes) -> Column:
     """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
 
-    kafka_compression(msg BINARY) -> STRING
+    kafka_compression(message BINARY) -> STRING
 
     Example: kafka_compression(message) -> none
     """
-    return column_of('kafka_compression', msg)
+    return column_of('kafka_compression', message)
 
 
-def kafka_timestamp(msg: Column | str | bytes) -> Column:
+def kafka_timestamp(message: Column | str | bytes) -> Column:
     """When the message was created or appended; NULL for magic 0 and for -1.
 
-    kafka_timestamp(msg BINARY) -> TIMESTAMP
+    kafka_timestamp(message BINARY) -> TIMESTAMP
 
     Example: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
     """
-    return column_of('kafka_timestamp', msg)
+    return column_of('kafka_timestamp', message)
 
 
-def kafka_timestamp_ms(msg: Column | str | bytes) -> Column:
+def kafka_timestamp_ms(message: Column | str | bytes) -> Column:
     """The same [ms since epoch].
 
-    kafka_timestamp_ms(msg BINARY) -> BIGINT
+    kafka_timestamp_ms(message BINARY) -> BIGINT
 
     Example: kafka_timestamp_ms(message) -> 1600000000351
     """
-    return column_of('kafka_timestamp_ms', msg)
+    return column_of('kafka_timestamp_ms', message)
 
 
-def kafka_timestamp_type(msg: Column | str | bytes) -> Column:
+def kafka_timestamp_type(message: Column | str | bytes) -> Column:
     """CreateTime or LogAppendTime; NULL for magic 0.
 
-    kafka_timestamp_type(msg BINARY) -> STRING
+    kafka_timestamp_type(message BINARY) -> STRING
 
     Example: kafka_timestamp_type(message) -> CreateTime
     """
-    return column_of('kafka_timestamp_type', msg)
+    return column_of('kafka_timestamp_type', message)
 
 
-def kafka_key(msg: Column | str | bytes) -> Column:
+def kafka_key(message: Column | str | bytes) -> Column:
     """The key; NULL for a null key.
 
-    kafka_key(msg BINARY) -> BINARY
+    kafka_key(message BINARY) -> BINARY
 
     Example: CAST(kafka_key(message) AS STRING) -> key-00043
     """
-    return column_of('kafka_key', msg)
+    return column_of('kafka_key', message)
 
 
-def kafka_key_size(msg: Column | str | bytes) -> Column:
+def kafka_key_size(message: Column | str | bytes) -> Column:
     """The key's size as stored, -1 for null [bytes].
 
-    kafka_key_size(msg BINARY) -> INT
+    kafka_key_size(message BINARY) -> INT
 
     Example: kafka_key_size(message) -> 9
     """
-    return column_of('kafka_key_size', msg)
+    return column_of('kafka_key_size', message)
 
 
-def kafka_value(msg: Column | str | bytes) -> Column:
+def kafka_value(message: Column | str | bytes) -> Column:
     """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
 
-    kafka_value(msg BINARY) -> BINARY
+    kafka_value(message BINARY) -> BINARY
 
     Example: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
     """
-    return column_of('kafka_value', msg)
+    return column_of('kafka_value', message)
 
 
-def kafka_value_size(msg: Column | str | bytes) -> Column:
+def kafka_value_size(message: Column | str | bytes) -> Column:
     """The value's size as stored, -1 for null [bytes].
 
-    kafka_value_size(msg BINARY) -> INT
+    kafka_value_size(message BINARY) -> INT
 
     Example: kafka_value_size(message) -> 64
     """
-    return column_of('kafka_value_size', msg)
+    return column_of('kafka_value_size', message)
 
 
-def kafka_error(msg: Column | str | bytes) -> Column:
+def kafka_error(message: Column | str | bytes) -> Column:
     """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
 
-    kafka_error(msg BINARY) -> STRING
+    kafka_error(message BINARY) -> STRING
 
     Example: kafka_error(substring(message, 1, 20)) -> TRUNCATED
     """
-    return column_of('kafka_error', msg)
+    return column_of('kafka_error', message)
 
 
-def kafka_is_valid(msg: Column | str | bytes) -> Column:
+def kafka_is_valid(message: Column | str | bytes) -> Column:
     """Whether kafka_error is NULL.
 
-    kafka_is_valid(msg BINARY) -> BOOLEAN
+    kafka_is_valid(message BINARY) -> BOOLEAN
 
     Example: kafka_is_valid(message) -> true
     """
-    return column_of('kafka_is_valid', msg)
+    return column_of('kafka_is_valid', message)
 
 
-def kafka_message(msg: Column | str | bytes) -> Column:
+def kafka_message(message: Column | str | bytes) -> Column:
     """Every field above, in one pass.
 
-    kafka_message(msg BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+    kafka_message(message BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
 
     Fields:
         crc: The message's CRC-32, as stored.
@@ -965,7 +965,7 @@ def kafka_message(msg: Column | str | bytes) -> Column:
 
     Example: kafka_message(message).key_size -> 9
     """
-    return column_of('kafka_message', msg)
+    return column_of('kafka_message', message)
 
 
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:

@@ -54,7 +54,7 @@ def write(
     path: str,
     *,
     mode: Literal["errorifexists", "append", "overwrite"] = "errorifexists",
-    order_by: Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
     tasks: int | None = None,
     **options: Unpack[WriteOptions],
 ) -> None:
@@ -71,7 +71,7 @@ def write(
     mode
         ``append`` writes after the last offset of a partition. ``overwrite`` replaces each partition of the rows completely.
         ``errorifexists`` fails if a partition has records
-    order_by
+    order
         with ``offsets="assign"`` the columns by which rows are numbered in their partition: by default the timestamp
     tasks
         how many write, each a range of the rows in order; by default as many as Spark makes of a sort
@@ -94,7 +94,7 @@ def write(
     """
     from sparkwire.spark.kafka import write
 
-    write(df, path, mode, order_by, tasks, {name: _text(value) for name, value in options.items()})
+    write(df, path, mode, order, tasks, {name: _text(value) for name, value in options.items()})
 
 
 def _text(value: object) -> str:

@@ -66,7 +66,7 @@ _messages_of = Shared(MessageColumn)
 
 FUNCTIONS: Final = (
     rows_function(
-        f"kafka_records(data BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
+        f"kafka_records(log BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = {MAX_BATCH_BYTES}, "
         f"max_value_bytes BIGINT = {MAX_VALUE_BYTES})",
         RECORDS_TABLE,
         scan_records,
@@ -78,7 +78,7 @@ FUNCTIONS: Final = (
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
     ),
     rows_function(
-        "kafka_batches(data BINARY)",
+        "kafka_batches(log BINARY)",
         BATCHES,
         scan_batches,
         "The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 "
@@ -94,33 +94,33 @@ FUNCTIONS: Final = (
         "AS STRING) -> 2",
     ),
     Function(
-        "kafka_next_offset(data BINARY) -> BIGINT",
+        "kafka_next_offset(log BINARY) -> BIGINT",
         "The offset after the last entry within kafka_valid_bytes; NULL if there is none.",
         lookups.decode_next_offset,
         "kafka_next_offset(segment) -> 16",
     ),
     Function(
-        "kafka_valid_bytes(data BINARY) -> INT",
+        "kafka_valid_bytes(log BINARY) -> INT",
         "How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].",
         lookups.decode_valid_bytes,
         "kafka_valid_bytes(segment) -> 281",
     ),
     rows_function(
-        "kafka_offset_index(data BINARY, base_offset BIGINT)",
+        "kafka_offset_index(file BINARY, base_offset BIGINT)",
         OFFSET_INDEX_COLUMNS,
         offset_index,
         "An .index file: absolute offsets and the positions of their entries in the segment [bytes].",
         "transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]",
     ),
     rows_function(
-        "kafka_time_index(data BINARY, base_offset BIGINT)",
+        "kafka_time_index(file BINARY, base_offset BIGINT)",
         TIME_INDEX_COLUMNS,
         time_index,
         "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
         "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
     ),
     rows_function(
-        "kafka_txn_index(data BINARY)",
+        "kafka_txn_index(file BINARY)",
         txn_index.COLUMNS,
         txn_index.aborted_txns,
         "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
@@ -128,7 +128,7 @@ FUNCTIONS: Final = (
         "[11 0 15, 22 32 40]",
     ),
     rows_function(
-        "kafka_producer_snapshot(data BINARY)",
+        "kafka_producer_snapshot(file BINARY)",
         producer_snapshot.COLUMNS,
         producer_snapshot.Producers,
         "A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the "
@@ -137,11 +137,11 @@ FUNCTIONS: Final = (
         "[1000 382, 1001 379]",
     ),
     rows_function(
-        "kafka_leader_epochs(text BINARY)",
+        "kafka_leader_epochs(file BINARY)",
         leader_epochs.COLUMNS,
         leader_epochs.Epochs,
         "A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs "
-        "CAST(text AS BINARY).",
+        "CAST(file AS BINARY).",
         "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
     ),
     record_function(
@@ -174,7 +174,7 @@ FUNCTIONS: Final = (
         field_docs=internal_json.FIELD_DOCS,
     ),
     Function(
-        "kafka_search_offset(data BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
+        "kafka_search_offset(log BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
         "The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; "
         "NULL if there is none. Checksums are not computed.",
         lookups.decode_search_offset,
@@ -182,7 +182,7 @@ FUNCTIONS: Final = (
         field_docs={"offset": "The entry's last offset.", "position": "Where the entry begins [bytes]."},
     ),
     Function(
-        f"kafka_explain(data BINARY) -> {RETURNS}",
+        f"kafka_explain(log BINARY) -> {RETURNS}",
         "Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
         "is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what "
         "it becomes. For a few batches that somebody looks at: it is slow.",
@@ -190,9 +190,9 @@ FUNCTIONS: Final = (
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
         field_docs=FIELD_DOCS,
     ),
-    *scalar_functions("kafka_{}(msg BINARY)", MESSAGE_COLUMNS, _messages_of),
+    *scalar_functions("kafka_{}(message BINARY)", MESSAGE_COLUMNS, _messages_of),
     struct_function(
-        "kafka_message(msg BINARY)",
+        "kafka_message(message BINARY)",
         MESSAGE_COLUMNS,
         MessageColumn,
         "Every field above, in one pass.",

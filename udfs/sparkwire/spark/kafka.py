@@ -10,19 +10,19 @@ _MODES = ("errorifexists", "append", "overwrite")
 
 
 def write(
-    df: DataFrame, path: str, mode: str, order_by: Sequence[str] | None, tasks: int | None, options: Mapping[str, str]
+    df: DataFrame, path: str, mode: str, order: Sequence[str] | None, tasks: int | None, options: Mapping[str, str]
 ) -> None:
     """See ``sparkwire.kafka.write``."""
     if mode not in _MODES:
         raise ValueError(f"write takes mode {', '.join(_MODES)}, got {mode!r}")
     numbering = {name.lower(): value for name, value in options.items()}.get("offsets", "").lower() == "assign"
-    if order_by and not numbering:
+    if order and not numbering:
         raise ValueError(
-            "write takes order_by with offsets='assign' alone: rows that keep their offsets are in their order"
+            "write takes order with offsets='assign' alone: rows that keep their offsets are in their order"
         )
     if not numbering and "offset" not in df.columns:
         raise ValueError('write needs a column offset, or offsets="assign", which numbers the rows')
-    within = order_by or ([_time_of(df)] if numbering else ["offset"])
+    within = order or ([_time_of(df)] if numbering else ["offset"])
     present = {name.lower() for name in df.columns}
     keys = [*(name for name in ("topic", "partition") if name in present), *within]
     ordered = (df.repartitionByRange(tasks, *keys) if tasks else df.repartitionByRange(*keys)).sortWithinPartitions(
@@ -44,5 +44,5 @@ def _time_of(df: DataFrame) -> str:
     present = {name.lower() for name in df.columns}
     names = [name for name in ("timestamp_ms", "timestamp") if name in present]
     if not names:
-        raise ValueError("write needs order_by, the columns by which rows are numbered: they have no timestamp")
+        raise ValueError("write needs order, the columns by which rows are numbered: they have no timestamp")
     return names[0]
