@@ -16,7 +16,9 @@ from sparkwire import errors
 from sparkwire.base.sqltype import sql_name
 from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
+from sparkwire.core.arguments import brief
 from sparkwire.core.function import FIRST_RELEASE, Format, Function
+from sparkwire.core.parameters import default_of
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka.cluster.tables import TABLES
 
@@ -72,9 +74,19 @@ def functions(format: Format) -> str:
     ]
     for function in format.functions:
         parts += [f"## {function.name}", "", "```text", declaration(function), "```", "", *_paragraph(function.doc), ""]
+        parts += [*_arguments(format, function), ""]
         parts += [f"`{function.example_expression}` → `{function.example_answer}`", "", *_releases(function)]
         parts += _fields(function)
     return "\n".join(parts)
+
+
+def _arguments(format: Format, function: Function) -> list[str]:
+    rows = [
+        f"| `{one.name}` | `{_text(brief(one.declared_type))}` | {'' if one.required else f'`{default_of(one)}`'} "
+        f"| {_text(format.meaning(one))} |"
+        for one in function.arguments
+    ]
+    return ["| argument | type | default | meaning |", "|---|---|---|---|", *rows]
 
 
 def _releases(function: Function) -> list[str]:

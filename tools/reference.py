@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from sparkwire.catalogue import FORMATS, FUNCTIONS
+from sparkwire.catalogue import FORMATS
 from sparkwire.core.function import Format, Function
-from sparkwire.core.parameters import Parameter, parameters
+from sparkwire.core.parameters import Parameter, default_of, parameters
 from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_options
@@ -43,15 +43,28 @@ from sparkwire.spark.column_functions import column_of
 
 def column_functions() -> str:
     """The module of the column functions."""
-    return "\n\n".join([_COLUMN_FUNCTIONS, *map(_column_function, FUNCTIONS.values())])
+    functions = [_column_function(format, function) for format in FORMATS for function in format.functions]
+    return "\n\n".join([_COLUMN_FUNCTIONS, *functions])
 
 
-def _column_function(function: Function) -> str:
+def _column_function(format: Format, function: Function) -> str:
     taken = parameters(function)
-    fields = [f"    {name}: {doc}" for name, doc in function.field_docs.items()]
-    deprecated = [function.deprecation, ""] if function.deprecation else []
-    doc = [function.doc, "", *deprecated, function.signature, "", *(["Fields:", *fields, ""] if fields else [])]
-    lines = [*doc, f"Example: {function.example}"]
+    lines = [function.doc, "", *([function.deprecation, ""] if function.deprecation else [])]
+    lines += ["Parameters", "----------"]
+    for argument in function.arguments:
+        default = "" if argument.required else f", {default_of(argument)} by default"
+        lines += [f"{argument.name} : {argument.declared_type}{default}", f"    {format.meaning(argument)}"]
+    lines += ["", "Returns", "-------", function.returns]
+    lines += [f"    {name}: {doc}" for name, doc in function.field_docs.items()]
+    call = ", ".join(_given(parameter) for parameter in taken if parameter.required)
+    lines += [
+        "",
+        "Examples",
+        "--------",
+        f">>> df.select(W.{function.name}({call}))",
+        "",
+        f"In SQL: {function.example}",
+    ]
     body = "\n".join(f"    {line}".rstrip() for line in lines).replace("\\", "\\\\").strip()
     given = ", ".join([repr(function.name), *(parameter.name for parameter in taken)])
     return f'''def {function.name}({", ".join(map(_declaration, taken))}) -> Column:
@@ -59,6 +72,11 @@ def _column_function(function: Function) -> str:
     """
     return column_of({given})
 '''
+
+
+def _given(parameter: Parameter) -> str:
+    """What an example gives for a parameter: a column by its name, one value by the name of a variable."""
+    return parameter.name if parameter.literal else f'"{parameter.name}"'
 
 
 def native(format: Format) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ from pyspark.sql import Column, SparkSession
 
 from sparkwire import FUNCTIONS
 from sparkwire import sql_functions as W
+from sparkwire.catalogue import FORMATS
 
 
 def one(spark: SparkSession, column: Column) -> Any:
@@ -56,6 +59,33 @@ def test_help_explains_fields() -> None:
         doc = inspect.getdoc(getattr(W, name)) or ""
         for field, meaning in function.field_docs.items():
             assert f"{field}: {meaning}" in doc, name
+
+
+def test_help_explains_arguments() -> None:
+    """Each with its type; what one is, the format says once for all its functions."""
+    for format in FORMATS:
+        used = set[str]()
+        for function in format.functions:
+            doc = inspect.getdoc(getattr(W, function.name)) or ""
+            for argument in function.arguments:
+                used.add(format.meaning(argument))
+                described = rf"^{argument.name} : {re.escape(argument.declared_type)}(, .* by default)?\n    (.*)$"
+                found = re.search(described, doc, re.MULTILINE)
+                assert found is not None, (function.name, argument.name)
+                assert found[2] == format.meaning(argument)
+        assert used == set(format.arguments.values())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_has_an_example(name: str) -> None:
+    """A call that the function takes."""
+    [line] = re.findall(r"^>>> df\.select\((W\..*)\)$", inspect.getdoc(getattr(W, name)) or "", re.MULTILINE)
+    call = ast.parse(line, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert ast.unparse(call.func) == f"W.{name}"
+    given = [ast.unparse(argument) for argument in call.args]
+    bound = inspect.signature(getattr(W, name)).bind(*given).arguments
+    assert {name: text.strip("'") for name, text in bound.items()} == {name: name for name in bound}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

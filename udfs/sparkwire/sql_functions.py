@@ -18,9 +18,20 @@ from sparkwire.spark.column_functions import column_of
 def dbus_version(event: Column | str | bytes) -> Column:
     """Version of the format: 0 (V1) or 2 (V2); other values as stored.
 
-    dbus_version(event BINARY) -> TINYINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_version(event) -> 0
+    Returns
+    -------
+    TINYINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_version("event"))
+
+    In SQL: dbus_version(event) -> 0
     """
     return column_of('dbus_version', event)
 
@@ -28,9 +39,20 @@ def dbus_version(event: Column | str | bytes) -> Column:
 def dbus_byte_order(event: Column | str | bytes) -> Column:
     """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
 
-    dbus_byte_order(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_byte_order(event) -> BIG_ENDIAN
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_byte_order("event"))
+
+    In SQL: dbus_byte_order(event) -> BIG_ENDIAN
     """
     return column_of('dbus_byte_order', event)
 
@@ -38,9 +60,20 @@ def dbus_byte_order(event: Column | str | bytes) -> Column:
 def dbus_header_crc(event: Column | str | bytes) -> Column:
     """The header's checksum, as stored.
 
-    dbus_header_crc(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_header_crc(event) -> 847328966
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_header_crc("event"))
+
+    In SQL: dbus_header_crc(event) -> 847328966
     """
     return column_of('dbus_header_crc', event)
 
@@ -48,9 +81,20 @@ def dbus_header_crc(event: Column | str | bytes) -> Column:
 def dbus_value_crc(event: Column | str | bytes) -> Column:
     """The value's checksum, as stored; of V2 the body's.
 
-    dbus_value_crc(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_value_crc(event) -> 4029829531
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_value_crc("event"))
+
+    In SQL: dbus_value_crc(event) -> 4029829531
     """
     return column_of('dbus_value_crc', event)
 
@@ -58,9 +102,20 @@ def dbus_value_crc(event: Column | str | bytes) -> Column:
 def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
     """The header's checksum, computed over the bytes that are there.
 
-    dbus_header_crc_computed(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_header_crc_computed(event) -> 847328966
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_header_crc_computed("event"))
+
+    In SQL: dbus_header_crc_computed(event) -> 847328966
     """
     return column_of('dbus_header_crc_computed', event)
 
@@ -68,9 +123,20 @@ def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
 def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
     """The value's checksum, computed over the bytes that are there; of V2 the body's.
 
-    dbus_value_crc_computed(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_value_crc_computed(event) -> 4029829531
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_value_crc_computed("event"))
+
+    In SQL: dbus_value_crc_computed(event) -> 4029829531
     """
     return column_of('dbus_value_crc_computed', event)
 
@@ -78,9 +144,20 @@ def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
 def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
     """Whether the header's checksum is right; NULL where bytes that it needs are missing.
 
-    dbus_header_crc_valid(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_header_crc_valid(event) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_header_crc_valid("event"))
+
+    In SQL: dbus_header_crc_valid(event) -> true
     """
     return column_of('dbus_header_crc_valid', event)
 
@@ -88,9 +165,20 @@ def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
 def dbus_value_crc_valid(event: Column | str | bytes) -> Column:
     """Whether the value's checksum is right; NULL where bytes that it needs are missing.
 
-    dbus_value_crc_valid(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_value_crc_valid(event) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_value_crc_valid("event"))
+
+    In SQL: dbus_value_crc_valid(event) -> true
     """
     return column_of('dbus_value_crc_valid', event)
 
@@ -98,9 +186,20 @@ def dbus_value_crc_valid(event: Column | str | bytes) -> Column:
 def dbus_length(event: Column | str | bytes) -> Column:
     """Length of the whole event, as stored [bytes].
 
-    dbus_length(event BINARY) -> INT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_length(event) -> 66
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_length("event"))
+
+    In SQL: dbus_length(event) -> 66
     """
     return column_of('dbus_length', event)
 
@@ -108,9 +207,20 @@ def dbus_length(event: Column | str | bytes) -> Column:
 def dbus_attributes(event: Column | str | bytes) -> Column:
     """The 16 attribute bits.
 
-    dbus_attributes(event BINARY) -> INT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_attributes(event) -> 1
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_attributes("event"))
+
+    In SQL: dbus_attributes(event) -> 1
     """
     return column_of('dbus_attributes', event)
 
@@ -118,9 +228,20 @@ def dbus_attributes(event: Column | str | bytes) -> Column:
 def dbus_opcode(event: Column | str | bytes) -> Column:
     """UPSERT or DELETE; NULL where no opcode bit is set.
 
-    dbus_opcode(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_opcode(event) -> UPSERT
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_opcode("event"))
+
+    In SQL: dbus_opcode(event) -> UPSERT
     """
     return column_of('dbus_opcode', event)
 
@@ -128,9 +249,20 @@ def dbus_opcode(event: Column | str | bytes) -> Column:
 def dbus_is_trace(event: Column | str | bytes) -> Column:
     """Whether the event is traced.
 
-    dbus_is_trace(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_is_trace(event) -> false
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_is_trace("event"))
+
+    In SQL: dbus_is_trace(event) -> false
     """
     return column_of('dbus_is_trace', event)
 
@@ -138,9 +270,20 @@ def dbus_is_trace(event: Column | str | bytes) -> Column:
 def dbus_is_replicated(event: Column | str | bytes) -> Column:
     """Whether the event came by external replication.
 
-    dbus_is_replicated(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_is_replicated(event) -> false
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_is_replicated("event"))
+
+    In SQL: dbus_is_replicated(event) -> false
     """
     return column_of('dbus_is_replicated', event)
 
@@ -148,9 +291,20 @@ def dbus_is_replicated(event: Column | str | bytes) -> Column:
 def dbus_key_type(event: Column | str | bytes) -> Column:
     """LONG, BYTES or (V2 only) SCHEMA.
 
-    dbus_key_type(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_key_type(event_v2) -> SCHEMA
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_type("event"))
+
+    In SQL: dbus_key_type(event_v2) -> SCHEMA
     """
     return column_of('dbus_key_type', event)
 
@@ -158,9 +312,20 @@ def dbus_key_type(event: Column | str | bytes) -> Column:
 def dbus_is_end_of_period(event: Column | str | bytes) -> Column:
     """Whether the event ends a window: source id -2.
 
-    dbus_is_end_of_period(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_is_end_of_period(event) -> false
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_is_end_of_period("event"))
+
+    In SQL: dbus_is_end_of_period(event) -> false
     """
     return column_of('dbus_is_end_of_period', event)
 
@@ -168,9 +333,20 @@ def dbus_is_end_of_period(event: Column | str | bytes) -> Column:
 def dbus_sequence(event: Column | str | bytes) -> Column:
     """Sequence number of the window (SCN).
 
-    dbus_sequence(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_sequence(event) -> 77
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_sequence("event"))
+
+    In SQL: dbus_sequence(event) -> 77
     """
     return column_of('dbus_sequence', event)
 
@@ -178,9 +354,20 @@ def dbus_sequence(event: Column | str | bytes) -> Column:
 def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
     """Physical partition; of V2 its only partition id.
 
-    dbus_physical_partition_id(event BINARY) -> SMALLINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_physical_partition_id(event) -> -1
+    Returns
+    -------
+    SMALLINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_physical_partition_id("event"))
+
+    In SQL: dbus_physical_partition_id(event) -> -1
     """
     return column_of('dbus_physical_partition_id', event)
 
@@ -188,9 +375,20 @@ def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
 def dbus_logical_partition_id(event: Column | str | bytes) -> Column:
     """Logical partition; of V2 its only partition id.
 
-    dbus_logical_partition_id(event BINARY) -> SMALLINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_logical_partition_id(event) -> 3
+    Returns
+    -------
+    SMALLINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_logical_partition_id("event"))
+
+    In SQL: dbus_logical_partition_id(event) -> 3
     """
     return column_of('dbus_logical_partition_id', event)
 
@@ -198,9 +396,20 @@ def dbus_logical_partition_id(event: Column | str | bytes) -> Column:
 def dbus_timestamp_nanos(event: Column | str | bytes) -> Column:
     """Creation time [ns since epoch]. Control events have Java's nanoTime instead.
 
-    dbus_timestamp_nanos(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_timestamp_nanos(event) -> 1400000000000000001
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_timestamp_nanos("event"))
+
+    In SQL: dbus_timestamp_nanos(event) -> 1400000000000000001
     """
     return column_of('dbus_timestamp_nanos', event)
 
@@ -208,9 +417,20 @@ def dbus_timestamp_nanos(event: Column | str | bytes) -> Column:
 def dbus_timestamp(event: Column | str | bytes) -> Column:
     """Creation time, rounded toward the past to microseconds.
 
-    dbus_timestamp(event BINARY) -> TIMESTAMP
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: unix_micros(dbus_timestamp(event)) -> 1400000000000000
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.dbus_timestamp("event"))
+
+    In SQL: unix_micros(dbus_timestamp(event)) -> 1400000000000000
     """
     return column_of('dbus_timestamp', event)
 
@@ -218,9 +438,20 @@ def dbus_timestamp(event: Column | str | bytes) -> Column:
 def dbus_src_id(event: Column | str | bytes) -> Column:
     """Source id.
 
-    dbus_src_id(event BINARY) -> INT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_src_id(event) -> 40
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_src_id("event"))
+
+    In SQL: dbus_src_id(event) -> 40
     """
     return column_of('dbus_src_id', event)
 
@@ -228,9 +459,20 @@ def dbus_src_id(event: Column | str | bytes) -> Column:
 def dbus_source_range(event: Column | str | bytes) -> Column:
     """Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.
 
-    dbus_source_range(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_source_range(event) -> DATA
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_source_range("event"))
+
+    In SQL: dbus_source_range(event) -> DATA
     """
     return column_of('dbus_source_range', event)
 
@@ -238,9 +480,20 @@ def dbus_source_range(event: Column | str | bytes) -> Column:
 def dbus_event_type(event: Column | str | bytes) -> Column:
     """Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), PRIVATE (<= -20000) or SYSTEM (any other <= 0).
 
-    dbus_event_type(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_event_type(event) -> DATA
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_event_type("event"))
+
+    In SQL: dbus_event_type(event) -> DATA
     """
     return column_of('dbus_event_type', event)
 
@@ -248,9 +501,20 @@ def dbus_event_type(event: Column | str | bytes) -> Column:
 def dbus_schema_id(event: Column | str | bytes) -> Column:
     """Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.
 
-    dbus_schema_id(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_schema_id("event"))
+
+    In SQL: hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10
     """
     return column_of('dbus_schema_id', event)
 
@@ -258,9 +522,20 @@ def dbus_schema_id(event: Column | str | bytes) -> Column:
 def dbus_schema_version(event: Column | str | bytes) -> Column:
     """Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.
 
-    dbus_schema_version(event BINARY) -> SMALLINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_schema_version(event_v2) -> 1
+    Returns
+    -------
+    SMALLINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_schema_version("event"))
+
+    In SQL: dbus_schema_version(event_v2) -> 1
     """
     return column_of('dbus_schema_version', event)
 
@@ -268,9 +543,20 @@ def dbus_schema_version(event: Column | str | bytes) -> Column:
 def dbus_key(event: Column | str | bytes) -> Column:
     """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.
 
-    dbus_key(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_key(event) -> 5
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key("event"))
+
+    In SQL: dbus_key(event) -> 5
     """
     return column_of('dbus_key', event)
 
@@ -278,9 +564,20 @@ def dbus_key(event: Column | str | bytes) -> Column:
 def dbus_key_long(event: Column | str | bytes) -> Column:
     """The key, if it is a LONG.
 
-    dbus_key_long(event BINARY) -> BIGINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_key_long(event) -> 5
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_long("event"))
+
+    In SQL: dbus_key_long(event) -> 5
     """
     return column_of('dbus_key_long', event)
 
@@ -288,9 +585,20 @@ def dbus_key_long(event: Column | str | bytes) -> Column:
 def dbus_key_bytes(event: Column | str | bytes) -> Column:
     """The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.
 
-    dbus_key_bytes(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: hex(dbus_key_bytes(event_v2)) -> A972D417
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_bytes("event"))
+
+    In SQL: hex(dbus_key_bytes(event_v2)) -> A972D417
     """
     return column_of('dbus_key_bytes', event)
 
@@ -298,9 +606,20 @@ def dbus_key_bytes(event: Column | str | bytes) -> Column:
 def dbus_value(event: Column | str | bytes) -> Column:
     """The payload; NULL for V2 without one, X'' for an empty one.
 
-    dbus_value(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: CAST(dbus_value(event) AS STRING) -> hello
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_value("event"))
+
+    In SQL: CAST(dbus_value(event) AS STRING) -> hello
     """
     return column_of('dbus_value', event)
 
@@ -308,9 +627,20 @@ def dbus_value(event: Column | str | bytes) -> Column:
 def dbus_value_size(event: Column | str | bytes) -> Column:
     """Size of the payload, as the event says [bytes].
 
-    dbus_value_size(event BINARY) -> INT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_value_size(event) -> 5
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_value_size("event"))
+
+    In SQL: dbus_value_size(event) -> 5
     """
     return column_of('dbus_value_size', event)
 
@@ -318,9 +648,20 @@ def dbus_value_size(event: Column | str | bytes) -> Column:
 def dbus_metadata(event: Column | str | bytes) -> Column:
     """Data of V2's metadata part.
 
-    dbus_metadata(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: hex(dbus_metadata(event_v2)) -> 27
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_metadata("event"))
+
+    In SQL: hex(dbus_metadata(event_v2)) -> 27
     """
     return column_of('dbus_metadata', event)
 
@@ -328,9 +669,20 @@ def dbus_metadata(event: Column | str | bytes) -> Column:
 def dbus_metadata_schema_id(event: Column | str | bytes) -> Column:
     """Digest of the metadata's schema, 16 or 4 bytes.
 
-    dbus_metadata_schema_id(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_metadata_schema_id("event"))
+
+    In SQL: hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC
     """
     return column_of('dbus_metadata_schema_id', event)
 
@@ -338,9 +690,20 @@ def dbus_metadata_schema_id(event: Column | str | bytes) -> Column:
 def dbus_metadata_schema_version(event: Column | str | bytes) -> Column:
     """Version of the metadata's schema.
 
-    dbus_metadata_schema_version(event BINARY) -> SMALLINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_metadata_schema_version(event_v2) -> 7
+    Returns
+    -------
+    SMALLINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_metadata_schema_version("event"))
+
+    In SQL: dbus_metadata_schema_version(event_v2) -> 7
     """
     return column_of('dbus_metadata_schema_version', event)
 
@@ -348,9 +711,20 @@ def dbus_metadata_schema_version(event: Column | str | bytes) -> Column:
 def dbus_key_schema_id(event: Column | str | bytes) -> Column:
     """Digest of a SCHEMA key's schema, 16 or 4 bytes.
 
-    dbus_key_schema_id(event BINARY) -> BINARY
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_schema_id("event"))
+
+    In SQL: hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA
     """
     return column_of('dbus_key_schema_id', event)
 
@@ -358,9 +732,20 @@ def dbus_key_schema_id(event: Column | str | bytes) -> Column:
 def dbus_key_schema_version(event: Column | str | bytes) -> Column:
     """Version of a SCHEMA key's schema.
 
-    dbus_key_schema_version(event BINARY) -> SMALLINT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_key_schema_version(event_v2) -> 3
+    Returns
+    -------
+    SMALLINT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_schema_version("event"))
+
+    In SQL: dbus_key_schema_version(event_v2) -> 3
     """
     return column_of('dbus_key_schema_version', event)
 
@@ -368,9 +753,20 @@ def dbus_key_schema_version(event: Column | str | bytes) -> Column:
 def dbus_status(event: Column | str | bytes) -> Column:
     """OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
 
-    dbus_status(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_status(event) -> OK
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_status("event"))
+
+    In SQL: dbus_status(event) -> OK
     """
     return column_of('dbus_status', event)
 
@@ -378,9 +774,20 @@ def dbus_status(event: Column | str | bytes) -> Column:
 def dbus_error(event: Column | str | bytes) -> Column:
     """The first thing wrong, reading from the front; NULL for a valid event.
 
-    dbus_error(event BINARY) -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_error(substring(event, 1, 60)) -> TRUNCATED
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_error("event"))
+
+    In SQL: dbus_error(substring(event, 1, 60)) -> TRUNCATED
     """
     return column_of('dbus_error', event)
 
@@ -388,9 +795,20 @@ def dbus_error(event: Column | str | bytes) -> Column:
 def dbus_is_valid(event: Column | str | bytes) -> Column:
     """Whether nothing is wrong.
 
-    dbus_is_valid(event BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Example: dbus_is_valid(event) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.dbus_is_valid("event"))
+
+    In SQL: dbus_is_valid(event) -> true
     """
     return column_of('dbus_is_valid', event)
 
@@ -398,9 +816,14 @@ def dbus_is_valid(event: Column | str | bytes) -> Column:
 def dbus_event(event: Column | str | bytes) -> Column:
     """Every field above, in one pass.
 
-    dbus_event(event BINARY) -> STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
         version: Version of the format: 0 (V1) or 2 (V2); other values as stored.
         byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
         header_crc: The header's checksum, as stored.
@@ -440,7 +863,11 @@ def dbus_event(event: Column | str | bytes) -> Column:
         error: The first thing wrong, reading from the front; NULL for a valid event.
         is_valid: Whether nothing is wrong.
 
-    Example: dbus_event(event).sequence -> 77
+    Examples
+    --------
+    >>> df.select(W.dbus_event("event"))
+
+    In SQL: dbus_event(event).sequence -> 77
     """
     return column_of('dbus_event', event)
 
@@ -448,15 +875,24 @@ def dbus_event(event: Column | str | bytes) -> Column:
 def dbus_events(stream: Column | str | bytes) -> Column:
     """Events as they are one after the other on the wire, V1 and V2 mixed. After corruption it continues at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
 
-    dbus_events(stream BINARY) -> ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
+    Parameters
+    ----------
+    stream : BINARY
+        Events one after another, V1 and V2 mixed: a file, or a relay's buffer.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
         position: Where the row begins in the stream [bytes].
         event: Its bytes: an event, a torn one, or what was skipped.
         status: OK, PARTIAL (bytes are missing) or ERR, as dbus_status.
         error: The first thing wrong, as dbus_error; NULL for a valid event.
 
-    Example: transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]
+    Examples
+    --------
+    >>> df.select(W.dbus_events("stream"))
+
+    In SQL: transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]
     """
     return column_of('dbus_events', stream)
 
@@ -464,9 +900,14 @@ def dbus_events(stream: Column | str | bytes) -> Column:
 def dbus_explain(event: Column | str | bytes) -> Column:
     """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. For a few events that somebody looks at: it is slow.
 
-    dbus_explain(event BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
         position: Where the bytes begin [bytes].
         size: How many there are [bytes].
         field: Which field they are.
@@ -474,7 +915,11 @@ def dbus_explain(event: Column | str | bytes) -> Column:
         value: What they say, as the function of that name answers it.
         note: What is to be known of them, and first what is wrong.
 
-    Example: filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77
+    Examples
+    --------
+    >>> df.select(W.dbus_explain("event"))
+
+    In SQL: filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77
     """
     return column_of('dbus_explain', event)
 
@@ -482,9 +927,22 @@ def dbus_explain(event: Column | str | bytes) -> Column:
 def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
     """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A text key that is a number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.
 
-    dbus_key_partition(event BINARY, n INT) -> INT
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
+    n : INT
+        How many partitions there are, 1 or more.
 
-    Example: dbus_key_partition(event, 3) -> 2
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.dbus_key_partition("event", "n"))
+
+    In SQL: dbus_key_partition(event, 3) -> 2
     """
     return column_of('dbus_key_partition', event, n)
 
@@ -492,9 +950,22 @@ def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Co
 def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -> Column:
     """The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also spelt JSON_PLAIN). NULL where a field that the text names cannot be read.
 
-    dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING
+    Parameters
+    ----------
+    event : BINARY
+        One serialized event, from its version byte on.
+    encoding : STRING, JSON by default
+        How the value is written: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.
 
-    Example: get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.dbus_to_json("event"))
+
+    In SQL: get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=
     """
     return column_of('dbus_to_json', event, encoding)
 
@@ -502,9 +973,20 @@ def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -
 def dbus_from_json(json: Column | str) -> Column:
     """A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and isReplicated too. NULL for any other text.
 
-    dbus_from_json(json STRING) -> BINARY
+    Parameters
+    ----------
+    json : STRING
+        The JSON that Databus writes of one event.
 
-    Example: dbus_from_json(dbus_to_json(event)) = event -> true
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.dbus_from_json("json"))
+
+    In SQL: dbus_from_json(dbus_to_json(event)) = event -> true
     """
     return column_of('dbus_from_json', json)
 
@@ -512,9 +994,20 @@ def dbus_from_json(json: Column | str) -> Column:
 def to_dbus_event(event: Column | str) -> Column:
     """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
 
-    to_dbus_event(event STRUCT<version BIGINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length BIGINT, attributes BIGINT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id BIGINT, logical_partition_id BIGINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id BIGINT, source_range STRING, event_type STRING, schema_id BINARY, schema_version BIGINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size BIGINT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version BIGINT, key_schema_id BINARY, key_schema_version BIGINT, status STRING, error STRING, is_valid BOOLEAN>) -> BINARY
+    Parameters
+    ----------
+    event : STRUCT<version BIGINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length BIGINT, attributes BIGINT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id BIGINT, logical_partition_id BIGINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id BIGINT, source_range STRING, event_type STRING, schema_id BINARY, schema_version BIGINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size BIGINT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version BIGINT, key_schema_id BINARY, key_schema_version BIGINT, status STRING, error STRING, is_valid BOOLEAN>
+        The fields to write, any of those of `dbus_event`.
 
-    Example: to_dbus_event(dbus_event(event_v2)) = event_v2 -> true
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.to_dbus_event("event"))
+
+    In SQL: to_dbus_event(dbus_event(event_v2)) = event_v2 -> true
     """
     return column_of('to_dbus_event', event)
 
@@ -522,9 +1015,20 @@ def to_dbus_event(event: Column | str) -> Column:
 def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
     """Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
-    kafka_records(log BINARY, verify_crc BOOLEAN = true, max_batch_bytes BIGINT = 268435456, max_value_bytes BIGINT = 2147483648) -> ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
+    verify_crc : BOOLEAN, true by default
+        Whether a wrong checksum is an error; the same for all rows.
+    max_batch_bytes : BIGINT, 268435456 by default
+        What one compressed batch may become [bytes]; the same for all rows.
+    max_value_bytes : BIGINT, 2147483648 by default
+        What all compressed batches of one value may become [bytes]; the same for all rows.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
         offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
         timestamp: When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.
         timestamp_ms: The same as stored [ms since epoch].
@@ -544,7 +1048,11 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
         control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
         error: Why the batch or record cannot be read; NULL for a good one.
 
-    Example: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
+    Examples
+    --------
+    >>> df.select(W.kafka_records("log"))
+
+    In SQL: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
     """
     return column_of('kafka_records', log, verify_crc, max_batch_bytes, max_value_bytes)
 
@@ -552,9 +1060,14 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
 def kafka_batches(log: Column | str | bytes) -> Column:
     """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without a size.
 
-    kafka_batches(log BINARY) -> ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
         position: Where the entry begins in the bytes given [bytes].
         size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
         base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.
@@ -577,7 +1090,11 @@ def kafka_batches(log: Column | str | bytes) -> Column:
         delete_horizon_ms: From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].
         error: Why the entry cannot be read; NULL for a valid one.
 
-    Example: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
+    Examples
+    --------
+    >>> df.select(W.kafka_batches("log"))
+
+    In SQL: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
     """
     return column_of('kafka_batches', log)
 
@@ -585,9 +1102,20 @@ def kafka_batches(log: Column | str | bytes) -> Column:
 def kafka_headers_map(headers: Column | str) -> Column:
     """The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.
 
-    kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>
+    Parameters
+    ----------
+    headers : ARRAY<STRUCT<key STRING, value BINARY>>
+        A record's headers, in order.
 
-    Example: CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] AS STRING) -> 2
+    Returns
+    -------
+    MAP<STRING, BINARY>
+
+    Examples
+    --------
+    >>> df.select(W.kafka_headers_map("headers"))
+
+    In SQL: CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] AS STRING) -> 2
     """
     return column_of('kafka_headers_map', headers)
 
@@ -595,9 +1123,20 @@ def kafka_headers_map(headers: Column | str) -> Column:
 def kafka_next_offset(log: Column | str | bytes) -> Column:
     """The offset after the last entry within kafka_valid_bytes; NULL if there is none.
 
-    kafka_next_offset(log BINARY) -> BIGINT
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
 
-    Example: kafka_next_offset(segment) -> 16
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_next_offset("log"))
+
+    In SQL: kafka_next_offset(segment) -> 16
     """
     return column_of('kafka_next_offset', log)
 
@@ -605,9 +1144,20 @@ def kafka_next_offset(log: Column | str | bytes) -> Column:
 def kafka_valid_bytes(log: Column | str | bytes) -> Column:
     """How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].
 
-    kafka_valid_bytes(log BINARY) -> INT
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
 
-    Example: kafka_valid_bytes(segment) -> 281
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_valid_bytes("log"))
+
+    In SQL: kafka_valid_bytes(segment) -> 281
     """
     return column_of('kafka_valid_bytes', log)
 
@@ -615,13 +1165,24 @@ def kafka_valid_bytes(log: Column | str | bytes) -> Column:
 def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | int) -> Column:
     """An .index file: absolute offsets and the positions of their entries in the segment [bytes].
 
-    kafka_offset_index(file BINARY, base_offset BIGINT) -> ARRAY<STRUCT<offset BIGINT, position INT>>
+    Parameters
+    ----------
+    file : BINARY
+        A whole file beside a segment: an index, a snapshot, a checkpoint.
+    base_offset : BIGINT
+        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<offset BIGINT, position INT>>
         offset: The last offset of the batch that begins at position.
         position: Where that batch begins in the segment [bytes].
 
-    Example: transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]
+    Examples
+    --------
+    >>> df.select(W.kafka_offset_index("file", "base_offset"))
+
+    In SQL: transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]
     """
     return column_of('kafka_offset_index', file, base_offset)
 
@@ -629,13 +1190,24 @@ def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | i
 def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int) -> Column:
     """A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.
 
-    kafka_time_index(file BINARY, base_offset BIGINT) -> ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
+    Parameters
+    ----------
+    file : BINARY
+        A whole file beside a segment: an index, a snapshot, a checkpoint.
+    base_offset : BIGINT
+        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
         timestamp_ms: Largest timestamp so far [ms since epoch].
         offset: The offset of the batch that has it.
 
-    Example: transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]
+    Examples
+    --------
+    >>> df.select(W.kafka_time_index("file", "base_offset"))
+
+    In SQL: transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]
     """
     return column_of('kafka_time_index', file, base_offset)
 
@@ -643,16 +1215,25 @@ def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int
 def kafka_txn_index(file: Column | str | bytes) -> Column:
     """A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.
 
-    kafka_txn_index(file BINARY) -> ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
+    Parameters
+    ----------
+    file : BINARY
+        A whole file beside a segment: an index, a snapshot, a checkpoint.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
         version: 0.
         producer_id: Whose transaction it was.
         first_offset: Of the transaction.
         last_offset: Of the transaction: that of its abort marker.
         last_stable_offset: When it was aborted: below it no transaction was open.
 
-    Example: transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> [11 0 15, 22 32 40]
+    Examples
+    --------
+    >>> df.select(W.kafka_txn_index("file"))
+
+    In SQL: transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> [11 0 15, 22 32 40]
     """
     return column_of('kafka_txn_index', file)
 
@@ -660,9 +1241,14 @@ def kafka_txn_index(file: Column | str | bytes) -> Column:
 def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
     """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows anyway, and a file without any is one row of an error.
 
-    kafka_producer_snapshot(file BINARY) -> ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
+    Parameters
+    ----------
+    file : BINARY
+        A whole file beside a segment: an index, a snapshot, a checkpoint.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
         producer_id: The producer.
         producer_epoch: Its epoch.
         last_sequence: Sequence of the last record of its last batch, -1 for none.
@@ -673,7 +1259,11 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
         current_txn_first_offset: Where its open transaction begins.
         error: What is wrong with the file, in every row of it.
 
-    Example: transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> [1000 382, 1001 379]
+    Examples
+    --------
+    >>> df.select(W.kafka_producer_snapshot("file"))
+
+    In SQL: transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> [1000 382, 1001 379]
     """
     return column_of('kafka_producer_snapshot', file)
 
@@ -681,13 +1271,22 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
 def kafka_leader_epochs(file: Column | str | bytes) -> Column:
     """A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs CAST(file AS BINARY).
 
-    kafka_leader_epochs(file BINARY) -> ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
+    Parameters
+    ----------
+    file : BINARY
+        A whole file beside a segment: an index, a snapshot, a checkpoint.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
         epoch: The leader's epoch.
         start_offset: Offset of the first record that it wrote.
 
-    Example: transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]
+    Examples
+    --------
+    >>> df.select(W.kafka_leader_epochs("file"))
+
+    In SQL: transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]
     """
     return column_of('kafka_leader_epochs', file)
 
@@ -695,9 +1294,16 @@ def kafka_leader_epochs(file: Column | str | bytes) -> Column:
 def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
     """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is returned. A tombstone (NULL value) has its key's fields.
 
-    kafka_group_record(key BINARY, value BINARY) -> STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
+    Parameters
+    ----------
+    key : BINARY
+        A record's key; NULL for a null key.
+    value : BINARY
+        A record's value; NULL for a tombstone.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
         kind: OFFSET, GROUP or OTHER, as the key tells.
         version: Of the value; of the key for OTHER.
         group: The group's id.
@@ -715,7 +1321,11 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
         members: How many members the group has.
         error: What is wrong with the key, else with the value.
 
-    Example: kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset -> 42
+    Examples
+    --------
+    >>> df.select(W.kafka_group_record("key", "value"))
+
+    In SQL: kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset -> 42
     """
     return column_of('kafka_group_record', key, value)
 
@@ -723,9 +1333,16 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
 def kafka_transaction_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
     """A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, all versions. A tombstone (NULL value) has its key's field.
 
-    kafka_transaction_record(key BINARY, value BINARY) -> STRUCT<version SMALLINT, transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, timeout_ms INT, state STRING, partitions ARRAY<STRUCT<topic STRING, partition INT>>, last_update_timestamp_ms BIGINT, start_timestamp_ms BIGINT, error STRING>
+    Parameters
+    ----------
+    key : BINARY
+        A record's key; NULL for a null key.
+    value : BINARY
+        A record's value; NULL for a tombstone.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<version SMALLINT, transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, timeout_ms INT, state STRING, partitions ARRAY<STRUCT<topic STRING, partition INT>>, last_update_timestamp_ms BIGINT, start_timestamp_ms BIGINT, error STRING>
         version: Of the value.
         transactional_id: The producer's name.
         producer_id: That the transactional id has.
@@ -737,7 +1354,11 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
         start_timestamp_ms: When the transaction began [ms since epoch].
         error: What is wrong with the key, else with the value.
 
-    Example: kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1
+    Examples
+    --------
+    >>> df.select(W.kafka_transaction_record("key", "value"))
+
+    In SQL: kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1
     """
     return column_of('kafka_transaction_record', key, value)
 
@@ -745,16 +1366,29 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
 def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value: Column | str | bytes) -> Column:
     """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. What is not known is an error, never a guess. NULL without anything that names a message.
 
-    kafka_internal_record(topic STRING, key BINARY, value BINARY) -> STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>
+    Parameters
+    ----------
+    topic : STRING
+        The internal topic that the record is from.
+    key : BINARY
+        A record's key; NULL for a null key.
+    value : BINARY
+        A record's value; NULL for a tombstone.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>
         type: The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.
         version: Of the value; NULL for a tombstone, and for an offset sync, which has none.
         key: As JSON.
         value: As JSON; NULL for a tombstone.
         error: The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, BAD_FIELD any other topic.
 
-    Example: kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> {"name":"metadata.version","featureLevel":19}
+    Examples
+    --------
+    >>> df.select(W.kafka_internal_record("topic", "key", "value"))
+
+    In SQL: kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> {"name":"metadata.version","featureLevel":19}
     """
     return column_of('kafka_internal_record', topic, key, value)
 
@@ -762,13 +1396,24 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
 def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -> Column:
     """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
 
-    kafka_search_offset(log BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
+    target : BIGINT
+        The offset to look for.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<offset BIGINT, position INT>
         offset: The entry's last offset.
         position: Where the entry begins [bytes].
 
-    Example: kafka_search_offset(segment, 1200).position -> 43
+    Examples
+    --------
+    >>> df.select(W.kafka_search_offset("log", "target"))
+
+    In SQL: kafka_search_offset(segment, 1200).position -> 43
     """
     return column_of('kafka_search_offset', log, target)
 
@@ -776,9 +1421,14 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
 def kafka_explain(log: Column | str | bytes) -> Column:
     """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. For a few batches that somebody looks at: it is slow.
 
-    kafka_explain(log BINARY) -> ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
+    Parameters
+    ----------
+    log : BINARY
+        Log bytes: entries and record batches one after another, as in a segment file.
 
-    Fields:
+    Returns
+    -------
+    ARRAY<STRUCT<position INT, size INT, field STRING, hex STRING, value STRING, note STRING>>
         position: Where the bytes begin [bytes].
         size: How many there are [bytes].
         field: Which field they are.
@@ -786,7 +1436,11 @@ def kafka_explain(log: Column | str | bytes) -> Column:
         value: What they say, as the function of that name answers it.
         note: What is to be known of them, and first what is wrong.
 
-    Example: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
+    Examples
+    --------
+    >>> df.select(W.kafka_explain("log"))
+
+    In SQL: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
     """
     return column_of('kafka_explain', log)
 
@@ -794,9 +1448,20 @@ def kafka_explain(log: Column | str | bytes) -> Column:
 def kafka_crc(message: Column | str | bytes) -> Column:
     """The message's CRC-32, as stored.
 
-    kafka_crc(message BINARY) -> BIGINT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_crc(message) -> 3925109172
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_crc("message"))
+
+    In SQL: kafka_crc(message) -> 3925109172
     """
     return column_of('kafka_crc', message)
 
@@ -804,9 +1469,20 @@ def kafka_crc(message: Column | str | bytes) -> Column:
 def kafka_crc_computed(message: Column | str | bytes) -> Column:
     """The CRC-32 computed over the bytes that are there.
 
-    kafka_crc_computed(message BINARY) -> BIGINT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_crc_computed(message) = kafka_crc(message) -> true
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_crc_computed("message"))
+
+    In SQL: kafka_crc_computed(message) = kafka_crc(message) -> true
     """
     return column_of('kafka_crc_computed', message)
 
@@ -814,9 +1490,20 @@ def kafka_crc_computed(message: Column | str | bytes) -> Column:
 def kafka_crc_valid(message: Column | str | bytes) -> Column:
     """Whether both are equal; NULL where bytes are missing.
 
-    kafka_crc_valid(message BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_crc_valid(message) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.kafka_crc_valid("message"))
+
+    In SQL: kafka_crc_valid(message) -> true
     """
     return column_of('kafka_crc_valid', message)
 
@@ -824,9 +1511,20 @@ def kafka_crc_valid(message: Column | str | bytes) -> Column:
 def kafka_magic(message: Column | str | bytes) -> Column:
     """Version of the format: 0 or 1; other values as stored.
 
-    kafka_magic(message BINARY) -> TINYINT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_magic(message) -> 1
+    Returns
+    -------
+    TINYINT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_magic("message"))
+
+    In SQL: kafka_magic(message) -> 1
     """
     return column_of('kafka_magic', message)
 
@@ -834,9 +1532,20 @@ def kafka_magic(message: Column | str | bytes) -> Column:
 def kafka_attributes(message: Column | str | bytes) -> Column:
     """The attribute bits: 0-2 codec, 3 timestamp type.
 
-    kafka_attributes(message BINARY) -> INT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_attributes(message) -> 0
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_attributes("message"))
+
+    In SQL: kafka_attributes(message) -> 0
     """
     return column_of('kafka_attributes', message)
 
@@ -844,9 +1553,20 @@ def kafka_attributes(message: Column | str | bytes) -> Column:
 def kafka_compression(message: Column | str | bytes) -> Column:
     """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
 
-    kafka_compression(message BINARY) -> STRING
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_compression(message) -> none
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.kafka_compression("message"))
+
+    In SQL: kafka_compression(message) -> none
     """
     return column_of('kafka_compression', message)
 
@@ -854,9 +1574,20 @@ def kafka_compression(message: Column | str | bytes) -> Column:
 def kafka_timestamp(message: Column | str | bytes) -> Column:
     """When the message was created or appended; NULL for magic 0 and for -1.
 
-    kafka_timestamp(message BINARY) -> TIMESTAMP
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.kafka_timestamp("message"))
+
+    In SQL: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
     """
     return column_of('kafka_timestamp', message)
 
@@ -864,9 +1595,20 @@ def kafka_timestamp(message: Column | str | bytes) -> Column:
 def kafka_timestamp_ms(message: Column | str | bytes) -> Column:
     """The same [ms since epoch].
 
-    kafka_timestamp_ms(message BINARY) -> BIGINT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_timestamp_ms(message) -> 1600000000351
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_timestamp_ms("message"))
+
+    In SQL: kafka_timestamp_ms(message) -> 1600000000351
     """
     return column_of('kafka_timestamp_ms', message)
 
@@ -874,9 +1616,20 @@ def kafka_timestamp_ms(message: Column | str | bytes) -> Column:
 def kafka_timestamp_type(message: Column | str | bytes) -> Column:
     """CreateTime or LogAppendTime; NULL for magic 0.
 
-    kafka_timestamp_type(message BINARY) -> STRING
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_timestamp_type(message) -> CreateTime
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.kafka_timestamp_type("message"))
+
+    In SQL: kafka_timestamp_type(message) -> CreateTime
     """
     return column_of('kafka_timestamp_type', message)
 
@@ -884,9 +1637,20 @@ def kafka_timestamp_type(message: Column | str | bytes) -> Column:
 def kafka_key(message: Column | str | bytes) -> Column:
     """The key; NULL for a null key.
 
-    kafka_key(message BINARY) -> BINARY
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: CAST(kafka_key(message) AS STRING) -> key-00043
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.kafka_key("message"))
+
+    In SQL: CAST(kafka_key(message) AS STRING) -> key-00043
     """
     return column_of('kafka_key', message)
 
@@ -894,9 +1658,20 @@ def kafka_key(message: Column | str | bytes) -> Column:
 def kafka_key_size(message: Column | str | bytes) -> Column:
     """The key's size as stored, -1 for null [bytes].
 
-    kafka_key_size(message BINARY) -> INT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_key_size(message) -> 9
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_key_size("message"))
+
+    In SQL: kafka_key_size(message) -> 9
     """
     return column_of('kafka_key_size', message)
 
@@ -904,9 +1679,20 @@ def kafka_key_size(message: Column | str | bytes) -> Column:
 def kafka_value(message: Column | str | bytes) -> Column:
     """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
 
-    kafka_value(message BINARY) -> BINARY
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.kafka_value("message"))
+
+    In SQL: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
     """
     return column_of('kafka_value', message)
 
@@ -914,9 +1700,20 @@ def kafka_value(message: Column | str | bytes) -> Column:
 def kafka_value_size(message: Column | str | bytes) -> Column:
     """The value's size as stored, -1 for null [bytes].
 
-    kafka_value_size(message BINARY) -> INT
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_value_size(message) -> 64
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.kafka_value_size("message"))
+
+    In SQL: kafka_value_size(message) -> 64
     """
     return column_of('kafka_value_size', message)
 
@@ -924,9 +1721,20 @@ def kafka_value_size(message: Column | str | bytes) -> Column:
 def kafka_error(message: Column | str | bytes) -> Column:
     """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
 
-    kafka_error(message BINARY) -> STRING
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_error(substring(message, 1, 20)) -> TRUNCATED
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.kafka_error("message"))
+
+    In SQL: kafka_error(substring(message, 1, 20)) -> TRUNCATED
     """
     return column_of('kafka_error', message)
 
@@ -934,9 +1742,20 @@ def kafka_error(message: Column | str | bytes) -> Column:
 def kafka_is_valid(message: Column | str | bytes) -> Column:
     """Whether kafka_error is NULL.
 
-    kafka_is_valid(message BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Example: kafka_is_valid(message) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.kafka_is_valid("message"))
+
+    In SQL: kafka_is_valid(message) -> true
     """
     return column_of('kafka_is_valid', message)
 
@@ -944,9 +1763,14 @@ def kafka_is_valid(message: Column | str | bytes) -> Column:
 def kafka_message(message: Column | str | bytes) -> Column:
     """Every field above, in one pass.
 
-    kafka_message(message BINARY) -> STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+    Parameters
+    ----------
+    message : BINARY
+        One message of magic 0 or 1, from its CRC on.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
         crc: The message's CRC-32, as stored.
         crc_computed: The CRC-32 computed over the bytes that are there.
         crc_valid: Whether both are equal; NULL where bytes are missing.
@@ -963,7 +1787,11 @@ def kafka_message(message: Column | str | bytes) -> Column:
         error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
         is_valid: Whether kafka_error is NULL.
 
-    Example: kafka_message(message).key_size -> 9
+    Examples
+    --------
+    >>> df.select(W.kafka_message("message"))
+
+    In SQL: kafka_message(message).key_size -> 9
     """
     return column_of('kafka_message', message)
 
@@ -971,9 +1799,26 @@ def kafka_message(message: Column | str | bytes) -> Column:
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:
     """One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.
 
-    to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY
+    Parameters
+    ----------
+    key : BINARY
+        A record's key; NULL for a null key.
+    value : BINARY
+        A record's value; NULL for a tombstone.
+    timestamp_ms : BIGINT, NULL by default
+        The timestamp [ms since epoch].
+    magic : INT, NULL by default
+        Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.
 
-    Example: CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.to_kafka_message("key", "value"))
+
+    In SQL: CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!
     """
     return column_of('to_kafka_message', key, value, timestamp_ms, magic)
 
@@ -981,9 +1826,30 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
     """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. They are numbered from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
-    to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, timestamp_type STRING = NULL) -> BINARY
+    Parameters
+    ----------
+    records : ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>
+        The records to write, in order; each has any of these fields.
+    base_offset : BIGINT
+        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
+    compression : STRING
+        The codec: none, gzip, snappy or lz4; with magic 2 also zstd.
+    magic : INT
+        Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.
+    leader_epoch : INT, NULL by default
+        Epoch of the leader that appended the batch, in magic 2; -1 by default.
+    timestamp_type : STRING, NULL by default
+        CreateTime, the default, or LogAppendTime.
 
-    Example: transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, 'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.to_kafka_records("records", "base_offset", compression, "magic"))
+
+    In SQL: transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, 'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]
     """
     return column_of('to_kafka_records', records, base_offset, compression, magic, leader_epoch, timestamp_type)
 
@@ -991,9 +1857,20 @@ def to_kafka_records(records: Column | str, base_offset: Column | str | int, com
 def datahub_op(blob: Column | str | bytes) -> Column:
     """payload.op, as written.
 
-    datahub_op(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_op(blob) -> UPDATE_AFTER
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_op("blob"))
+
+    In SQL: datahub_op(blob) -> UPDATE_AFTER
     """
     return column_of('datahub_op', blob)
 
@@ -1001,9 +1878,20 @@ def datahub_op(blob: Column | str | bytes) -> Column:
 def datahub_operation(blob: Column | str | bytes) -> Column:
     """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
 
-    datahub_operation(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_operation(blob) -> UPDATE_AFTER
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_operation("blob"))
+
+    In SQL: datahub_operation(blob) -> UPDATE_AFTER
     """
     return column_of('datahub_operation', blob)
 
@@ -1011,9 +1899,20 @@ def datahub_operation(blob: Column | str | bytes) -> Column:
 def datahub_sequence_id(blob: Column | str | bytes) -> Column:
     """payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
 
-    datahub_sequence_id(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_sequence_id(blob) -> 1605339516000000005
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_sequence_id("blob"))
+
+    In SQL: datahub_sequence_id(blob) -> 1605339516000000005
     """
     return column_of('datahub_sequence_id', blob)
 
@@ -1021,9 +1920,20 @@ def datahub_sequence_id(blob: Column | str | bytes) -> Column:
 def datahub_event_time(blob: Column | str | bytes) -> Column:
     """When the record changed in the source database.
 
-    datahub_event_time(blob BINARY) -> TIMESTAMP
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_event_time(blob) -> 2020-11-14 07:45:34
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.datahub_event_time("blob"))
+
+    In SQL: datahub_event_time(blob) -> 2020-11-14 07:45:34
     """
     return column_of('datahub_event_time', blob)
 
@@ -1031,9 +1941,20 @@ def datahub_event_time(blob: Column | str | bytes) -> Column:
 def datahub_event_time_ms(blob: Column | str | bytes) -> Column:
     """When the record changed in the source database [ms since epoch].
 
-    datahub_event_time_ms(blob BINARY) -> BIGINT
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_event_time_ms(blob) -> 1605339934000
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.datahub_event_time_ms("blob"))
+
+    In SQL: datahub_event_time_ms(blob) -> 1605339934000
     """
     return column_of('datahub_event_time_ms', blob)
 
@@ -1041,9 +1962,20 @@ def datahub_event_time_ms(blob: Column | str | bytes) -> Column:
 def datahub_system_time(blob: Column | str | bytes) -> Column:
     """When the synchronization handled the message; not every source has it.
 
-    datahub_system_time(blob BINARY) -> TIMESTAMP
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_system_time(blob) -> 2020-11-14 07:45:34.951
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.datahub_system_time("blob"))
+
+    In SQL: datahub_system_time(blob) -> 2020-11-14 07:45:34.951
     """
     return column_of('datahub_system_time', blob)
 
@@ -1051,9 +1983,20 @@ def datahub_system_time(blob: Column | str | bytes) -> Column:
 def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
     """When the synchronization handled the message [ms since epoch].
 
-    datahub_system_time_ms(blob BINARY) -> BIGINT
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_system_time_ms(blob) -> 1605339934951
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.datahub_system_time_ms("blob"))
+
+    In SQL: datahub_system_time_ms(blob) -> 1605339934951
     """
     return column_of('datahub_system_time_ms', blob)
 
@@ -1061,9 +2004,20 @@ def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
 def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
     """Where a synchronization may start again; not every source has it.
 
-    datahub_checkpoint_time(blob BINARY) -> TIMESTAMP
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.datahub_checkpoint_time("blob"))
+
+    In SQL: datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34
     """
     return column_of('datahub_checkpoint_time', blob)
 
@@ -1071,9 +2025,20 @@ def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
 def datahub_checkpoint_time_ms(blob: Column | str | bytes) -> Column:
     """Where a synchronization may start again [ms since epoch].
 
-    datahub_checkpoint_time_ms(blob BINARY) -> BIGINT
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_checkpoint_time_ms(blob) -> 1605339934000
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.datahub_checkpoint_time_ms("blob"))
+
+    In SQL: datahub_checkpoint_time_ms(blob) -> 1605339934000
     """
     return column_of('datahub_checkpoint_time_ms', blob)
 
@@ -1081,9 +2046,20 @@ def datahub_checkpoint_time_ms(blob: Column | str | bytes) -> Column:
 def datahub_db_type(blob: Column | str | bytes) -> Column:
     """Kind of the source database, as written.
 
-    datahub_db_type(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_db_type(blob) -> MySQL
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_db_type("blob"))
+
+    In SQL: datahub_db_type(blob) -> MySQL
     """
     return column_of('datahub_db_type', blob)
 
@@ -1091,9 +2067,20 @@ def datahub_db_type(blob: Column | str | bytes) -> Column:
 def datahub_db_version(blob: Column | str | bytes) -> Column:
     """Version of the source database.
 
-    datahub_db_version(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_db_version(blob) -> NULL
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_db_version("blob"))
+
+    In SQL: datahub_db_version(blob) -> NULL
     """
     return column_of('datahub_db_version', blob)
 
@@ -1101,9 +2088,20 @@ def datahub_db_version(blob: Column | str | bytes) -> Column:
 def datahub_database(blob: Column | str | bytes) -> Column:
     """Name of the source database.
 
-    datahub_database(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_database(blob) -> example_db
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_database("blob"))
+
+    In SQL: datahub_database(blob) -> example_db
     """
     return column_of('datahub_database', blob)
 
@@ -1111,9 +2109,20 @@ def datahub_database(blob: Column | str | bytes) -> Column:
 def datahub_schema_name(blob: Column | str | bytes) -> Column:
     """Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
 
-    datahub_schema_name(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_schema_name(blob) -> NULL
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_schema_name("blob"))
+
+    In SQL: datahub_schema_name(blob) -> NULL
     """
     return column_of('datahub_schema_name', blob)
 
@@ -1121,9 +2130,20 @@ def datahub_schema_name(blob: Column | str | bytes) -> Column:
 def datahub_table(blob: Column | str | bytes) -> Column:
     """Name of the source table.
 
-    datahub_table(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_table(blob) -> example_table_pk
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_table("blob"))
+
+    In SQL: datahub_table(blob) -> example_table_pk
     """
     return column_of('datahub_table', blob)
 
@@ -1131,9 +2151,20 @@ def datahub_table(blob: Column | str | bytes) -> Column:
 def datahub_primary_key(blob: Column | str | bytes) -> Column:
     """Names of the primary key's columns; NULL for a table without a key.
 
-    datahub_primary_key(blob BINARY) -> ARRAY<STRING>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_primary_key(blob) -> [id, name]
+    Returns
+    -------
+    ARRAY<STRING>
+
+    Examples
+    --------
+    >>> df.select(W.datahub_primary_key("blob"))
+
+    In SQL: datahub_primary_key(blob) -> [id, name]
     """
     return column_of('datahub_primary_key', blob)
 
@@ -1141,9 +2172,20 @@ def datahub_primary_key(blob: Column | str | bytes) -> Column:
 def datahub_columns(blob: Column | str | bytes) -> Column:
     """The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
 
-    datahub_columns(blob BINARY) -> ARRAY<STRUCT<name STRING, type STRING>>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]
+    Returns
+    -------
+    ARRAY<STRUCT<name STRING, type STRING>>
+
+    Examples
+    --------
+    >>> df.select(W.datahub_columns("blob"))
+
+    In SQL: datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]
     """
     return column_of('datahub_columns', blob)
 
@@ -1151,9 +2193,20 @@ def datahub_columns(blob: Column | str | bytes) -> Column:
 def datahub_before(blob: Column | str | bytes) -> Column:
     """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
 
-    datahub_before(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_before("blob"))
+
+    In SQL: datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }
     """
     return column_of('datahub_before', blob)
 
@@ -1161,9 +2214,20 @@ def datahub_before(blob: Column | str | bytes) -> Column:
 def datahub_after(blob: Column | str | bytes) -> Column:
     """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
 
-    datahub_after(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_after("blob"))
+
+    In SQL: datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }
     """
     return column_of('datahub_after', blob)
 
@@ -1171,9 +2235,20 @@ def datahub_after(blob: Column | str | bytes) -> Column:
 def datahub_before_map(blob: Column | str | bytes) -> Column:
     """The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
 
-    datahub_before_map(blob BINARY) -> MAP<STRING, STRING>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_before_map(blob_delete)['id'] -> 1
+    Returns
+    -------
+    MAP<STRING, STRING>
+
+    Examples
+    --------
+    >>> df.select(W.datahub_before_map("blob"))
+
+    In SQL: datahub_before_map(blob_delete)['id'] -> 1
     """
     return column_of('datahub_before_map', blob)
 
@@ -1181,9 +2256,20 @@ def datahub_before_map(blob: Column | str | bytes) -> Column:
 def datahub_after_map(blob: Column | str | bytes) -> Column:
     """The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
 
-    datahub_after_map(blob BINARY) -> MAP<STRING, STRING>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_after_map(blob)['id'] -> 1
+    Returns
+    -------
+    MAP<STRING, STRING>
+
+    Examples
+    --------
+    >>> df.select(W.datahub_after_map("blob"))
+
+    In SQL: datahub_after_map(blob)['id'] -> 1
     """
     return column_of('datahub_after_map', blob)
 
@@ -1191,9 +2277,20 @@ def datahub_after_map(blob: Column | str | bytes) -> Column:
 def datahub_ddl_text(blob: Column | str | bytes) -> Column:
     """The statement of a DDL message.
 
-    datahub_ddl_text(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_ddl_text("blob"))
+
+    In SQL: datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text
     """
     return column_of('datahub_ddl_text', blob)
 
@@ -1201,9 +2298,20 @@ def datahub_ddl_text(blob: Column | str | bytes) -> Column:
 def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
     """The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
 
-    datahub_ddl_meta(blob BINARY) -> BINARY
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.datahub_ddl_meta("blob"))
+
+    In SQL: hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372
     """
     return column_of('datahub_ddl_meta', blob)
 
@@ -1211,9 +2319,20 @@ def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
 def datahub_version(blob: Column | str | bytes) -> Column:
     """Version of the format, as written; none is rejected.
 
-    datahub_version(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_version(blob) -> 0.0.1
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_version("blob"))
+
+    In SQL: datahub_version(blob) -> 0.0.1
     """
     return column_of('datahub_version', blob)
 
@@ -1221,9 +2340,20 @@ def datahub_version(blob: Column | str | bytes) -> Column:
 def datahub_error(blob: Column | str | bytes) -> Column:
     """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
 
-    datahub_error(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_error(blob) -> NULL
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_error("blob"))
+
+    In SQL: datahub_error(blob) -> NULL
     """
     return column_of('datahub_error', blob)
 
@@ -1231,9 +2361,20 @@ def datahub_error(blob: Column | str | bytes) -> Column:
 def datahub_is_valid(blob: Column | str | bytes) -> Column:
     """Whether datahub_error is NULL.
 
-    datahub_is_valid(blob BINARY) -> BOOLEAN
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_is_valid(blob) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.datahub_is_valid("blob"))
+
+    In SQL: datahub_is_valid(blob) -> true
     """
     return column_of('datahub_is_valid', blob)
 
@@ -1241,9 +2382,14 @@ def datahub_is_valid(blob: Column | str | bytes) -> Column:
 def datahub_change(blob: Column | str | bytes) -> Column:
     """Every field in one pass, named as the functions are without `datahub_`.
 
-    datahub_change(blob BINARY) -> STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
         op: payload.op, as written.
         operation: What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
         sequence_id: payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
@@ -1270,7 +2416,11 @@ def datahub_change(blob: Column | str | bytes) -> Column:
         error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
         is_valid: Whether datahub_error is NULL.
 
-    Example: datahub_change(blob).operation -> UPDATE_AFTER
+    Examples
+    --------
+    >>> df.select(W.datahub_change("blob"))
+
+    In SQL: datahub_change(blob).operation -> UPDATE_AFTER
     """
     return column_of('datahub_change', blob)
 
@@ -1278,9 +2428,14 @@ def datahub_change(blob: Column | str | bytes) -> Column:
 def datahub_tuple(blob: Column | str | bytes) -> Column:
     """The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's name, Y or N for each image. NULL for a message that such a topic cannot carry.
 
-    datahub_tuple(blob BINARY) -> STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, _source_table_ STRING, _before_image_ STRING, _after_image_ STRING>
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, _source_table_ STRING, _before_image_ STRING, _after_image_ STRING>
         _sequence_id_: The same for both halves of an update.
         _operation_type_: I, U or D.
         _excute_time_: eventTime [ms since epoch].
@@ -1288,7 +2443,11 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
         _before_image_: Y where this is the row before the change, else N.
         _after_image_: Y where this is the row after the change, else N.
 
-    Example: datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}
+    Examples
+    --------
+    >>> df.select(W.datahub_tuple("blob"))
+
+    In SQL: datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}
     """
     return column_of('datahub_tuple', blob)
 
@@ -1296,9 +2455,20 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
 def datahub_shard_key(blob: Column | str | bytes) -> Column:
     """The key by which messages are sharded: the primary key's values as a JSON array, from the after image, else the before image. The table's name if there is no key or no image.
 
-    datahub_shard_key(blob BINARY) -> STRING
+    Parameters
+    ----------
+    blob : BINARY
+        One message, as a BLOB topic has it: JSON in UTF-8.
 
-    Example: datahub_shard_key(blob) -> [1,"joe"]
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.datahub_shard_key("blob"))
+
+    In SQL: datahub_shard_key(blob) -> [1,"joe"]
     """
     return column_of('datahub_shard_key', blob)
 
@@ -1306,9 +2476,20 @@ def datahub_shard_key(blob: Column | str | bytes) -> Column:
 def to_datahub_blob(change: Column | str) -> Column:
     """Encodes a message from any of the fields of datahub_change. op takes precedence over operation, and a time in milliseconds over its TIMESTAMP. before and after are JSON objects, inserted unchanged; they take precedence over their maps. error and is_valid are ignored.
 
-    to_datahub_blob(change STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>) -> BINARY
+    Parameters
+    ----------
+    change : STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
+        The fields to write, any of those of `datahub_change`.
 
-    Example: CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> {"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.to_datahub_blob("change"))
+
+    In SQL: CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> {"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}
     """
     return column_of('to_datahub_blob', change)
 
@@ -1316,9 +2497,20 @@ def to_datahub_blob(change: Column | str) -> Column:
 def debezium_op(value: Column | str | bytes) -> Column:
     """`op` as written: c, u, d, r, t or m; of a flattened message `__op`.
 
-    debezium_op(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_op(debezium) -> u
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_op("value"))
+
+    In SQL: debezium_op(debezium) -> u
     """
     return column_of('debezium_op', value)
 
@@ -1326,9 +2518,20 @@ def debezium_op(value: Column | str | bytes) -> Column:
 def debezium_operation(value: Column | str | bytes) -> Column:
     """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
 
-    debezium_operation(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_operation(debezium) -> UPDATE
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_operation("value"))
+
+    In SQL: debezium_operation(debezium) -> UPDATE
     """
     return column_of('debezium_operation', value)
 
@@ -1336,9 +2539,20 @@ def debezium_operation(value: Column | str | bytes) -> Column:
 def debezium_connector(value: Column | str | bytes) -> Column:
     """Name of the connector, such as postgresql.
 
-    debezium_connector(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_connector(debezium) -> postgresql
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_connector("value"))
+
+    In SQL: debezium_connector(debezium) -> postgresql
     """
     return column_of('debezium_connector', value)
 
@@ -1346,9 +2560,20 @@ def debezium_connector(value: Column | str | bytes) -> Column:
 def debezium_database(value: Column | str | bytes) -> Column:
     """Name of the source database; of Cassandra and Vitess the keyspace.
 
-    debezium_database(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_database(debezium) -> shop
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_database("value"))
+
+    In SQL: debezium_database(debezium) -> shop
     """
     return column_of('debezium_database', value)
 
@@ -1356,9 +2581,20 @@ def debezium_database(value: Column | str | bytes) -> Column:
 def debezium_schema_name(value: Column | str | bytes) -> Column:
     """Name of the schema within the database, where it has such.
 
-    debezium_schema_name(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_schema_name(debezium) -> public
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_schema_name("value"))
+
+    In SQL: debezium_schema_name(debezium) -> public
     """
     return column_of('debezium_schema_name', value)
 
@@ -1366,9 +2602,20 @@ def debezium_schema_name(value: Column | str | bytes) -> Column:
 def debezium_table(value: Column | str | bytes) -> Column:
     """Name of the source table; of MongoDB the collection.
 
-    debezium_table(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_table(debezium) -> orders
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_table("value"))
+
+    In SQL: debezium_table(debezium) -> orders
     """
     return column_of('debezium_table', value)
 
@@ -1376,9 +2623,20 @@ def debezium_table(value: Column | str | bytes) -> Column:
 def debezium_snapshot(value: Column | str | bytes) -> Column:
     """Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
 
-    debezium_snapshot(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_snapshot(debezium) -> false
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_snapshot("value"))
+
+    In SQL: debezium_snapshot(debezium) -> false
     """
     return column_of('debezium_snapshot', value)
 
@@ -1386,9 +2644,20 @@ def debezium_snapshot(value: Column | str | bytes) -> Column:
 def debezium_before(value: Column | str | bytes) -> Column:
     """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
 
-    debezium_before(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_before(debezium) -> {"id":7,"note":"new"}
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_before("value"))
+
+    In SQL: debezium_before(debezium) -> {"id":7,"note":"new"}
     """
     return column_of('debezium_before', value)
 
@@ -1396,9 +2665,20 @@ def debezium_before(value: Column | str | bytes) -> Column:
 def debezium_after(value: Column | str | bytes) -> Column:
     """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields that were added to it.
 
-    debezium_after(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_after(debezium) -> {"id":7,"note":"paid"}
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_after("value"))
+
+    In SQL: debezium_after(debezium) -> {"id":7,"note":"paid"}
     """
     return column_of('debezium_after', value)
 
@@ -1406,9 +2686,20 @@ def debezium_after(value: Column | str | bytes) -> Column:
 def debezium_before_map(value: Column | str | bytes) -> Column:
     """The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
 
-    debezium_before_map(value BINARY | STRING) -> MAP<STRING, STRING>
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_before_map(debezium)['note'] -> new
+    Returns
+    -------
+    MAP<STRING, STRING>
+
+    Examples
+    --------
+    >>> df.select(W.debezium_before_map("value"))
+
+    In SQL: debezium_before_map(debezium)['note'] -> new
     """
     return column_of('debezium_before_map', value)
 
@@ -1416,9 +2707,20 @@ def debezium_before_map(value: Column | str | bytes) -> Column:
 def debezium_after_map(value: Column | str | bytes) -> Column:
     """The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
 
-    debezium_after_map(value BINARY | STRING) -> MAP<STRING, STRING>
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_after_map(debezium)['note'] -> paid
+    Returns
+    -------
+    MAP<STRING, STRING>
+
+    Examples
+    --------
+    >>> df.select(W.debezium_after_map("value"))
+
+    In SQL: debezium_after_map(debezium)['note'] -> paid
     """
     return column_of('debezium_after_map', value)
 
@@ -1426,9 +2728,20 @@ def debezium_after_map(value: Column | str | bytes) -> Column:
 def debezium_source(value: Column | str | bytes) -> Column:
     """The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
 
-    debezium_source(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: get_json_object(debezium_source(debezium), '$.lsn') -> 75862544
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_source("value"))
+
+    In SQL: get_json_object(debezium_source(debezium), '$.lsn') -> 75862544
     """
     return column_of('debezium_source', value)
 
@@ -1436,9 +2749,20 @@ def debezium_source(value: Column | str | bytes) -> Column:
 def debezium_event_time(value: Column | str | bytes) -> Column:
     """When the change was made in the source database, by the finest unit that the message has.
 
-    debezium_event_time(value BINARY | STRING) -> TIMESTAMP
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_event_time(debezium) -> 2024-05-01 10:00:00.000125
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.debezium_event_time("value"))
+
+    In SQL: debezium_event_time(debezium) -> 2024-05-01 10:00:00.000125
     """
     return column_of('debezium_event_time', value)
 
@@ -1446,9 +2770,20 @@ def debezium_event_time(value: Column | str | bytes) -> Column:
 def debezium_event_time_ms(value: Column | str | bytes) -> Column:
     """When the change was made in the source database [ms since epoch].
 
-    debezium_event_time_ms(value BINARY | STRING) -> BIGINT
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_event_time_ms(debezium) -> 1714557600000
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.debezium_event_time_ms("value"))
+
+    In SQL: debezium_event_time_ms(debezium) -> 1714557600000
     """
     return column_of('debezium_event_time_ms', value)
 
@@ -1456,9 +2791,20 @@ def debezium_event_time_ms(value: Column | str | bytes) -> Column:
 def debezium_processed_time(value: Column | str | bytes) -> Column:
     """When the connector processed the change, by the finest unit that the message has.
 
-    debezium_processed_time(value BINARY | STRING) -> TIMESTAMP
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_processed_time(debezium) -> 2024-05-01 10:00:00.25
+    Returns
+    -------
+    TIMESTAMP
+
+    Examples
+    --------
+    >>> df.select(W.debezium_processed_time("value"))
+
+    In SQL: debezium_processed_time(debezium) -> 2024-05-01 10:00:00.25
     """
     return column_of('debezium_processed_time', value)
 
@@ -1466,9 +2812,20 @@ def debezium_processed_time(value: Column | str | bytes) -> Column:
 def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
     """When the connector processed the change [ms since epoch].
 
-    debezium_processed_time_ms(value BINARY | STRING) -> BIGINT
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_processed_time_ms(debezium) -> 1714557600250
+    Returns
+    -------
+    BIGINT
+
+    Examples
+    --------
+    >>> df.select(W.debezium_processed_time_ms("value"))
+
+    In SQL: debezium_processed_time_ms(debezium) -> 1714557600250
     """
     return column_of('debezium_processed_time_ms', value)
 
@@ -1476,9 +2833,20 @@ def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
 def debezium_transaction_id(value: Column | str | bytes) -> Column:
     """The transaction's id, where the connector provides it; of a message about a transaction its own.
 
-    debezium_transaction_id(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_transaction_id(debezium) -> 571:75862544
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_transaction_id("value"))
+
+    In SQL: debezium_transaction_id(debezium) -> 571:75862544
     """
     return column_of('debezium_transaction_id', value)
 
@@ -1486,9 +2854,20 @@ def debezium_transaction_id(value: Column | str | bytes) -> Column:
 def debezium_columns(value: Column | str | bytes) -> Column:
     """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema.
 
-    debezium_columns(value BINARY | STRING) -> ARRAY<STRUCT<name STRING, type STRING, logical STRING>>
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}
+    Returns
+    -------
+    ARRAY<STRUCT<name STRING, type STRING, logical STRING>>
+
+    Examples
+    --------
+    >>> df.select(W.debezium_columns("value"))
+
+    In SQL: debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}
     """
     return column_of('debezium_columns', value)
 
@@ -1496,9 +2875,20 @@ def debezium_columns(value: Column | str | bytes) -> Column:
 def debezium_error(value: Column | str | bytes) -> Column:
     """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
 
-    debezium_error(value BINARY | STRING) -> STRING
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_error(debezium) -> NULL
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.debezium_error("value"))
+
+    In SQL: debezium_error(debezium) -> NULL
     """
     return column_of('debezium_error', value)
 
@@ -1506,9 +2896,20 @@ def debezium_error(value: Column | str | bytes) -> Column:
 def debezium_is_valid(value: Column | str | bytes) -> Column:
     """Whether debezium_error is NULL.
 
-    debezium_is_valid(value BINARY | STRING) -> BOOLEAN
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Example: debezium_is_valid(debezium) -> true
+    Returns
+    -------
+    BOOLEAN
+
+    Examples
+    --------
+    >>> df.select(W.debezium_is_valid("value"))
+
+    In SQL: debezium_is_valid(debezium) -> true
     """
     return column_of('debezium_is_valid', value)
 
@@ -1516,9 +2917,14 @@ def debezium_is_valid(value: Column | str | bytes) -> Column:
 def debezium_change(value: Column | str | bytes) -> Column:
     """All fields above as one STRUCT, decoded in a single pass, named as the functions are without `debezium_`.
 
-    debezium_change(value BINARY | STRING) -> STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
+    Parameters
+    ----------
+    value : BINARY | STRING
+        The value of one message, in JSON: with its schema or without, an envelope or flattened.
 
-    Fields:
+    Returns
+    -------
+    STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
         op: `op` as written: c, u, d, r, t or m; of a flattened message `__op`.
         operation: What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
         connector: Name of the connector, such as postgresql.
@@ -1540,7 +2946,11 @@ def debezium_change(value: Column | str | bytes) -> Column:
         error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
         is_valid: Whether debezium_error is NULL.
 
-    Example: debezium_change(debezium).operation -> UPDATE
+    Examples
+    --------
+    >>> df.select(W.debezium_change("value"))
+
+    In SQL: debezium_change(debezium).operation -> UPDATE
     """
     return column_of('debezium_change', value)
 
@@ -1548,9 +2958,22 @@ def debezium_change(value: Column | str | bytes) -> Column:
 def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
     """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it cannot be read.
 
-    avro_json(value BINARY, schema STRING CONSTANT) -> STRING
+    Parameters
+    ----------
+    value : BINARY
+        One Avro datum.
+    schema : STRING
+        The schema that the datum was written with, as JSON; the same for all rows.
 
-    Example: avro_json(avro_order, '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},{"name":"count","type":["null","int"]}]}') -> {"id":1002,"note":"hello","count":10}
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.avro_json("value", schema))
+
+    In SQL: avro_json(avro_order, '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},{"name":"count","type":["null","int"]}]}') -> {"id":1002,"note":"hello","count":10}
     """
     return column_of('avro_json', value, schema)
 
@@ -1558,28 +2981,63 @@ def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
 def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
     """Why an Avro datum cannot be read: TRUNCATED, BAD_LENGTH, BAD_FIELD or TOO_LARGE; NULL for one that can.
 
-    avro_error(value BINARY, schema STRING CONSTANT) -> STRING
+    Parameters
+    ----------
+    value : BINARY
+        One Avro datum.
+    schema : STRING
+        The schema that the datum was written with, as JSON; the same for all rows.
 
-    Example: avro_error(substr(avro_order, 1, 4), '"string"') -> TRUNCATED
+    Returns
+    -------
+    STRING
+
+    Examples
+    --------
+    >>> df.select(W.avro_error("value", schema))
+
+    In SQL: avro_error(substr(avro_order, 1, 4), '"string"') -> TRUNCATED
     """
     return column_of('avro_error', value, schema)
 
 
-def registry_schema_id(value: Column | str | bytes) -> Column:
+def registry_schema_id(message: Column | str | bytes) -> Column:
     """The number of the schema in a registry, from its wire format header (a zero byte, four bytes); NULL without one.
 
-    registry_schema_id(value BINARY) -> INT
+    Parameters
+    ----------
+    message : BINARY
+        One message: Confluent's wire format header, then the payload.
 
-    Example: registry_schema_id(registry_message) -> 42
+    Returns
+    -------
+    INT
+
+    Examples
+    --------
+    >>> df.select(W.registry_schema_id("message"))
+
+    In SQL: registry_schema_id(registry_message) -> 42
     """
-    return column_of('registry_schema_id', value)
+    return column_of('registry_schema_id', message)
 
 
-def registry_payload(value: Column | str | bytes) -> Column:
+def registry_payload(message: Column | str | bytes) -> Column:
     """What comes after Confluent's wire format header; NULL without it.
 
-    registry_payload(value BINARY) -> BINARY
+    Parameters
+    ----------
+    message : BINARY
+        One message: Confluent's wire format header, then the payload.
 
-    Example: registry_payload(registry_message) = avro_order -> true
+    Returns
+    -------
+    BINARY
+
+    Examples
+    --------
+    >>> df.select(W.registry_payload("message"))
+
+    In SQL: registry_payload(registry_message) = avro_order -> true
     """
-    return column_of('registry_payload', value)
+    return column_of('registry_payload', message)

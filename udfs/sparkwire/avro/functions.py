@@ -94,17 +94,22 @@ FUNCTIONS: Final = (
         "avro_error(substr(avro_order, 1, 4), '\"string\"') -> TRUNCATED",
     ),
     Function(
-        "registry_schema_id(value BINARY) -> INT",
+        "registry_schema_id(message BINARY) -> INT",
         "The number of the schema in a registry, from its wire format header (a zero byte, four bytes); NULL without one.",
         _schema_id,
         "registry_schema_id(registry_message) -> 42",
     ),
     Function(
-        "registry_payload(value BINARY) -> BINARY",
+        "registry_payload(message BINARY) -> BINARY",
         "What comes after Confluent's wire format header; NULL without it.",
         _payload,
         "registry_payload(registry_message) = avro_order -> true",
     ),
 )
 
-FORMAT: Final = Format("avro", "Avro", "avro_", FUNCTIONS, SAMPLES)
+ARGUMENTS: Final = {
+    "value": "One Avro datum.",
+    "message": "One message: Confluent's wire format header, then the payload.",
+    "schema": "The schema that the datum was written with, as JSON; the same for all rows.",
+}
+FORMAT: Final = Format("avro", "Avro", "avro_", FUNCTIONS, SAMPLES, arguments=ARGUMENTS)

@@ -39,6 +39,11 @@ class Argument(NamedTuple):
     or_text: bool = False
     """whether a BINARY column may be a STRING one as well"""
 
+    @property
+    def declared_type(self) -> str:
+        """Its type as a signature declares it."""
+        return _BYTES_OR_TEXT if self.or_text else self.sql
+
     def takes(self, got: pa.DataType) -> bool:
         """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
         if pa.types.is_null(got) or self.takes_text(got):
@@ -105,7 +110,7 @@ def _one_chunk(value: pa.ChunkedArray) -> pa.Array:
 
 
 def _taken(argument: Argument) -> str:
-    return _BYTES_OR_TEXT if argument.or_text else brief(argument.sql)
+    return brief(argument.declared_type)
 
 
 def same_length(columns: Mapping[str, pa.Array], function: str) -> None:

@@ -237,6 +237,13 @@ class Format(NamedTuple):
     """the function that returns in one pass what all those above it return, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
     """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
+    arguments: Mapping[str, str] = MappingProxyType({})
+    """what each argument of its functions is, by its name; ``event STRUCT`` for the fields of what ``event`` is elsewhere"""
+
+    def meaning(self, argument: Argument) -> str:
+        """What an argument of its functions is."""
+        fields = f"{argument.name} STRUCT"
+        return self.arguments[fields if pa.types.is_struct(argument.type) else argument.name]
 
     @property
     def by_name(self) -> Mapping[str, Function]:

@@ -33,6 +33,13 @@ class Parameter(NamedTuple):
     default: Any
 
 
+def default_of(argument: Argument) -> str:
+    """The default of an argument that may be left out, as SQL writes it."""
+    if argument.default is None:
+        return "NULL"
+    return str(argument.default).lower() if isinstance(argument.default, bool) else str(argument.default)
+
+
 def parameters(function: Function) -> list[Parameter]:
     """In the order of the signature."""
     return [_parameter(argument, argument.name in function.literals) for argument in function.arguments]

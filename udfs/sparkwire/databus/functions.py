@@ -94,6 +94,14 @@ FUNCTIONS: Final = (
     ),
 )
 
+ARGUMENTS: Final = {
+    "event": "One serialized event, from its version byte on.",
+    "event STRUCT": "The fields to write, any of those of `dbus_event`.",
+    "stream": "Events one after another, V1 and V2 mixed: a file, or a relay's buffer.",
+    "n": "How many partitions there are, 1 or more.",
+    "encoding": "How the value is written: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.",
+    "json": "The JSON that Databus writes of one event.",
+}
 FORMAT: Final = Format(
     "databus",
     "Databus",
@@ -102,4 +110,5 @@ FORMAT: Final = Format(
     SAMPLES,
     "dbus_event",
     {"Databus V1, big-endian": layout.V1, "Databus V2, big-endian": layout.V2},
+    ARGUMENTS,
 )

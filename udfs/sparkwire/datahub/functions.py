@@ -76,4 +76,8 @@ FUNCTIONS: Final = (
     ),
 )
 
-FORMAT: Final = Format("datahub", "DataHub", "datahub_", FUNCTIONS, SAMPLES, "datahub_change")
+ARGUMENTS: Final = {
+    "blob": "One message, as a BLOB topic has it: JSON in UTF-8.",
+    "change STRUCT": "The fields to write, any of those of `datahub_change`.",
+}
+FORMAT: Final = Format("datahub", "DataHub", "datahub_", FUNCTIONS, SAMPLES, "datahub_change", arguments=ARGUMENTS)

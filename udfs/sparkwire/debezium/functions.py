@@ -38,4 +38,5 @@ FUNCTIONS: Final = (
     ),
 )
 
-FORMAT: Final = Format("debezium", "Debezium", "debezium_", FUNCTIONS, SAMPLES, "debezium_change")
+ARGUMENTS: Final = {"value": "The value of one message, in JSON: with its schema or without, an envelope or flattened."}
+FORMAT: Final = Format("debezium", "Debezium", "debezium_", FUNCTIONS, SAMPLES, "debezium_change", arguments=ARGUMENTS)

@@ -222,4 +222,24 @@ FUNCTIONS: Final = (
     ),
 )
 
-FORMAT: Final = Format("kafka", "Kafka", "kafka_", FUNCTIONS, SAMPLES, "kafka_message")
+ARGUMENTS: Final = {
+    "log": "Log bytes: entries and record batches one after another, as in a segment file.",
+    "message": "One message of magic 0 or 1, from its CRC on.",
+    "file": "A whole file beside a segment: an index, a snapshot, a checkpoint.",
+    "key": "A record's key; NULL for a null key.",
+    "value": "A record's value; NULL for a tombstone.",
+    "headers": "A record's headers, in order.",
+    "records": "The records to write, in order; each has any of these fields.",
+    "topic": "The internal topic that the record is from.",
+    "base_offset": "The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.",
+    "target": "The offset to look for.",
+    "verify_crc": "Whether a wrong checksum is an error; the same for all rows.",
+    "max_batch_bytes": "What one compressed batch may become [bytes]; the same for all rows.",
+    "max_value_bytes": "What all compressed batches of one value may become [bytes]; the same for all rows.",
+    "timestamp_ms": "The timestamp [ms since epoch].",
+    "magic": "Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.",
+    "compression": "The codec: none, gzip, snappy or lz4; with magic 2 also zstd.",
+    "leader_epoch": "Epoch of the leader that appended the batch, in magic 2; -1 by default.",
+    "timestamp_type": "CreateTime, the default, or LogAppendTime.",
+}
+FORMAT: Final = Format("kafka", "Kafka", "kafka_", FUNCTIONS, SAMPLES, "kafka_message", arguments=ARGUMENTS)
