@@ -14,6 +14,7 @@ import pytest
 from sparkwire.avro import Registry, payloads, targets, to_python, typed_rows
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.schema import parse
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed
@@ -39,7 +40,7 @@ def together(*schemas: Any) -> RowsReader:
     return typed_rows.reader(schemas_of(dict(enumerate(schemas))))
 
 
-class Slow(Registry):
+class Slow(SchemaSource):
     """Knows nothing before it is asked."""
 
     def __init__(self, known: dict[Hashable, Registered]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sparkwire.avro.registries.topic import TopicRegistry
+from sparkwire.avro import Registry
+from sparkwire.avro.registries.topic import TopicSchemas
 from sparkwire.avro.schema import parse
 from sparkwire.errors import RegistryError
 from tests.avro.test_registry_http import CITY, ORDER_1, PLACE, reference
@@ -16,10 +17,10 @@ from tests.avro.test_registry_http import CITY, ORDER_1, PLACE, reference
 Record = tuple[int, bytes | None, bytes | None]
 
 
-def of(*records: tuple[Any, Any], subjects: Sequence[str] = (), context: str | None = None) -> TopicRegistry:
+def of(*records: tuple[Any, Any], subjects: Sequence[str] = (), context: str | None = None) -> TopicSchemas:
     """A registry of keys and values, in the order in which they were written."""
     ordered = ((offset, _json(key), _json(value)) for offset, (key, value) in enumerate(records))
-    return TopicRegistry(ordered, subjects, context)
+    return TopicSchemas(ordered, subjects, context)
 
 
 def _json(value: Any) -> bytes | None:
@@ -42,7 +43,7 @@ def version(subject: str, number: int, id: int, schema: Any, **more: Any) -> tup
     return key(subject, number), value(subject, number, id, schema, **more)
 
 
-def names(registry: TopicRegistry, *ids: Any) -> list[str | None]:
+def names(registry: TopicSchemas, *ids: Any) -> list[str | None]:
     """The records' names."""
     return [parse(registry.schemas([id]).texts[0]).name if registry.registered([id]) else None for id in ids]
 
@@ -78,7 +79,7 @@ def test_the_last_record_of_a_key_counts_by_its_offset() -> None:
         (7, _json(key("a")), _json(value("a", 1, 3, {**CITY, "name": "Later"}))),
         (2, _json(key("a")), _json(value("a", 1, 3, CITY))),
     ]
-    assert names(TopicRegistry(records), 3) == ["geo.Later"]
+    assert names(TopicSchemas(records), 3) == ["geo.Later"]
 
 
 def test_what_was_deleted_is_known_still() -> None:
@@ -167,3 +168,9 @@ def test_a_cycle_of_references() -> None:
     )
     with pytest.raises(RegistryError, match=r"which leads back to itself$"):
         registry.registered([1])
+
+
+def test_versions_of_another_registry() -> None:
+    """A topic alone has them."""
+    with pytest.raises(NotImplementedError, match=r"^Registry.of 1 schemas does not list its versions: read its topic"):
+        Registry.of({1: "int"}).versions()

@@ -5,52 +5,40 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkwire.avro.inline import schemas_of_registered
-from sparkwire.avro.registered import AVRO, Registered
+from sparkwire.avro.registered import Registered, SubjectVersion
+from sparkwire.avro.registries.given import GivenSchemas
+from sparkwire.avro.registries.http import HttpSchemas
+from sparkwire.avro.registries.topic import TopicSchemas
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
-from sparkwire.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Registry:
+class Registry(SchemaSource):
     """Where schemas come from: ``Registry.of``, ``Registry.http`` or ``Registry.topic``.
 
     Wherever schemas are taken, a registry is.
     """
 
+    def __init__(self, source: SchemaSource) -> None:
+        self._source = source
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
     def ids(self) -> Sequence[Hashable] | None:
-        """What names its schemas, the latest last; None where only the data can say which are needed."""
-        raise NotImplementedError
+        return self._source.ids()
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        """The schemas with these ids, without those that the registry does not know.
-
-        Raises
-        ------
-        RegistryError
-            where it does not answer, or what a schema refers to is not there.
-        """
-        raise NotImplementedError
+        return self._source.registered(ids)
 
     def schemas(self, ids: Iterable[Hashable]) -> Schemas:
-        """Those with these ids that are Avro's, each with all that it refers to.
+        return self._source.schemas(ids)
 
-        Raises
-        ------
-        ValueError
-            where all are of another type, or none can be read: one of them is named.
-        """
-        found = self.registered(ids)
-        some = {key: one for key, one in found.items() if one.type == AVRO}
-        if found and not some:
-            one = next(iter(found.values()))
-            raise ValueError(f"{one.title} is of type {one.type}, and avro.rows reads {AVRO}: take registry.rows")
-        schemas = schemas_of_registered(some)
-        if schemas.unreadable and not schemas.texts:
-            raise SchemaError(next(iter(schemas.unreadable.values())))
-        return schemas
+    def versions(self) -> list[SubjectVersion]:
+        return self._source.versions()
 
     @staticmethod
     def of(schemas: Any) -> Registry:
@@ -65,9 +53,7 @@ class Registry:
         --------
         >>> Registry.of({42: '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'})
         """
-        from sparkwire.avro.registries.given import GivenRegistry
-
-        return schemas if isinstance(schemas, Registry) else GivenRegistry(schemas)
+        return schemas if isinstance(schemas, Registry) else Registry(GivenSchemas(schemas))
 
     @staticmethod
     def http(
@@ -107,9 +93,7 @@ class Registry:
         --------
         >>> Registry.http("https://registry:8081", auth=("reader", password), subjects=["orders-value"])
         """
-        from sparkwire.avro.registries.http import HttpRegistry
-
-        return HttpRegistry(url, auth, tuple(subjects), patience, dict(settings or {}))
+        return Registry(HttpSchemas(url, auth, tuple(subjects), patience, dict(settings or {})))
 
     @staticmethod
     def topic(df: DataFrame, *, subjects: Sequence[str] = (), context: str | None = None) -> Registry:
@@ -141,8 +125,6 @@ class Registry:
         --------
         >>> Registry.topic(spark.read.format("kafka_log").load("/backup/_schemas-0"))
         """
-        from sparkwire.avro.registries.topic import TopicRegistry
-
         missing = {"offset", "key", "value"} - set(df.columns)
         if missing:
             raise ValueError(
@@ -153,9 +135,8 @@ class Registry:
                 "Registry.topic reads the whole topic, and this is a stream: take spark.read instead of spark.readStream"
             )
         rows = df.select("offset", "key", "value").collect()
-        return TopicRegistry(
-            ((row["offset"], _bytes(row["key"]), _bytes(row["value"])) for row in rows), tuple(subjects), context
-        )
+        records = ((row["offset"], _bytes(row["key"]), _bytes(row["value"])) for row in rows)
+        return Registry(TopicSchemas(records, tuple(subjects), context))
 
 
 def _bytes(cell: Any) -> bytes | None:

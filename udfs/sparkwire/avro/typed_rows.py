@@ -15,9 +15,9 @@ from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, check_defaults, de
 from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
-from sparkwire.avro.registry import Registry
 from sparkwire.avro.rules import matches
 from sparkwire.avro.schema import Schema, parse, text_of
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MOST_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
@@ -136,7 +136,7 @@ def _has_columns(writer: Schema) -> bool:
 class LiveSchemas:
     """The schemas of a registry that data need, asked for as the data come, each once."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: SchemaSource) -> None:
         self._registry = registry
         self._known = Schemas((), {})
 
@@ -161,7 +161,7 @@ class LiveReader:
     A schema that cannot be read so is no reason to end a stream: its rows are ``BAD_FIELD``.
     """
 
-    def __init__(self, registry: Registry, reader_schema: str, framed: bool = True) -> None:
+    def __init__(self, registry: SchemaSource, reader_schema: str, framed: bool = True) -> None:
         self._schemas = LiveSchemas(registry)
         self._reader = RowsReader(Schemas((), {}), reader_schema, framed=framed)
         self._reader.check()

@@ -7,11 +7,11 @@ from typing import Any
 
 from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import Registered
-from sparkwire.avro.registry import Registry
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas, schemas_of
 
 
-class GivenRegistry(Registry):
+class GivenSchemas(SchemaSource):
     """See ``Registry.of``."""
 
     def __init__(self, schemas: Any) -> None:

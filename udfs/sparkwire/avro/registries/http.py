@@ -28,7 +28,7 @@ from sparkwire.avro.registered import (
     needing_the_extra,
     with_references,
 )
-from sparkwire.avro.registry import Registry
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.errors import RegistryError
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
@@ -102,7 +102,7 @@ class _Server(NamedTuple):
         return client
 
 
-class HttpRegistry(Registry):
+class HttpSchemas(SchemaSource):
     """See ``Registry.http``. Clients and the schemas that they have been told are kept for the whole process."""
 
     def __init__(

@@ -22,11 +22,11 @@ from sparkwire.avro.registered import (
     in_context,
     with_references,
 )
-from sparkwire.avro.registry import Registry
+from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.errors import RegistryError
 
 
-class TopicRegistry(Registry):
+class TopicSchemas(SchemaSource):
     """See ``Registry.topic``."""
 
     def __init__(

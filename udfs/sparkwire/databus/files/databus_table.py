@@ -24,6 +24,7 @@ from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files.event_rows import FilePart, event_rows
 from sparkwire.databus.files.events import END, EventFile, EventRows
+from sparkwire.databus.files.events_query import EventsQuery, Start
 from sparkwire.databus.files.windows import UNENDED, Ending, Open, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
@@ -71,28 +72,6 @@ DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
 """what each of them means"""
 TO_THE_END: Final = 2**62
 """a position after that of any event"""
-
-
-class Start(NamedTuple):
-    """From where on windows are requested."""
-
-    scn: int
-    skipped: int
-    """data events of the window with this very scn that are not requested, -1 for the whole window"""
-
-
-class EventsQuery(NamedTuple):
-    """What is requested."""
-
-    paths: tuple[str, ...]
-    by_directory: bool
-    columns: tuple[str, ...]
-    mode: str
-    sources: frozenset[int] | None
-    start: Start | None
-    max_split_bytes: int
-    max_bytes_per_trigger: int | None
-    fail_on_data_loss: bool
 
 
 class Begin(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,11 @@ from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
 from sparkwire.databus.event_fields import FIELDS, status_codes
 from sparkwire.databus.files.events import DATA, SKIPPED, EventFile, EventRows
+from sparkwire.databus.files.events_query import EventsQuery
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools
-
-if TYPE_CHECKING:
-    from sparkwire.databus.files.databus_table import EventsQuery
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
 _NO_HEADER: Final = (BAD_MAGIC, BAD_LENGTH, HEADER_CRC_MISMATCH)

@@ -18,9 +18,10 @@ import numpy as np
 from sparkwire.core.sources.follow import Follower, may_grow, text, whole
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import GZIP, File, OpenFile
-from sparkwire.databus.files.databus_table import Begin, EventsQuery, stream_parts, streams
+from sparkwire.databus.files.databus_table import Begin, stream_parts, streams
 from sparkwire.databus.files.event_rows import EventGuard, FilePart, tail_of
 from sparkwire.databus.files.events import EventFile, EventRows
+from sparkwire.databus.files.events_query import EventsQuery
 from sparkwire.databus.files.windows import NO_SCN, Open, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant

@@ -15,7 +15,8 @@ from sparkwire.core.sources.follow import Follower, may_grow, text, whole
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
-from sparkwire.kafka.files.kafka_log import LogQuery, find, part_bytes
+from sparkwire.kafka.files.kafka_log import find, part_bytes
+from sparkwire.kafka.files.log_query import LogQuery
 from sparkwire.kafka.files.log_rows import HIDDEN
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart

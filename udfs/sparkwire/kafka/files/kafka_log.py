@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -22,12 +22,13 @@ from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
+from sparkwire.kafka.files.log_query import LogQuery
 from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, TIMESTAMP_TYPE, batch_rows, is_checked, record_rows
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, SelectedRows, Transacted, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments
 from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
-from sparkwire.kafka.files.seek import END, FIRST
+from sparkwire.kafka.files.seek import FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
 from sparkwire.kafka.sought import Search
@@ -131,42 +132,6 @@ DOCS: Final = {
 }
 DOCS[BATCHES]["record_count"] += " NULL also for bytes that are no credible batch."
 """what each of them means"""
-
-
-class Filtered(NamedTuple):
-    """What the filters of a query leave: other rows need not be read."""
-
-    first_offset: int = FIRST
-    end_offset: int = END
-    first_timestamp: int | None = None
-    """[ms since epoch]"""
-    topics: frozenset[str] | None = None
-    partitions: frozenset[int] | None = None
-
-
-class LogQuery(NamedTuple):
-    """What is requested."""
-
-    paths: tuple[str, ...]
-    rows: str
-    columns: tuple[str, ...]
-    mode: str
-    starting_offset: int | None
-    ending_offset: int | None
-    starting_timestamp: int | None
-    ending_timestamp: int | None
-    committed: bool
-    control_records: bool
-    verify: bool
-    max_batch_bytes: int
-    max_split_bytes: int
-    max_bytes_per_trigger: int | None
-    fail_on_data_loss: bool
-    search: Search = Search()
-    remote_path: str = ""
-    encryption_keys: str = ""
-    filtered: Filtered = Filtered()
-    replicas: str = FAIL
 
 
 def query(given: Mapping[str, str]) -> LogQuery:

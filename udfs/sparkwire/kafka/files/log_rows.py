@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
 from sparkwire.kafka.files.headers import batch_pieces, header_pieces
 from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.files.log_query import LogQuery
 from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
@@ -28,9 +29,6 @@ from sparkwire.kafka.files.wrong_format import is_wrong_format
 from sparkwire.kafka.layout import CONTROL, TIMESTAMP_TYPES, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.sought import ANYTHING
-
-if TYPE_CHECKING:
-    from sparkwire.kafka.files.kafka_log import LogQuery
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 TIER: Final = "tier"
