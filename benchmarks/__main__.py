@@ -23,30 +23,30 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 def main(chosen: list[str]) -> int:
     """Exit status 1 if a claim does not hold."""
-    found: dict[str, list[Row]] = {}
+    result: dict[str, list[Row]] = {}
     for group in chosen or GROUPS:
         # Each in a process, and where it needs one a Spark, of its own: none meets what another left behind.
         with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
-            found[group] = process.submit(rows_of, group).result()
-        print(f"\n{group}\n\n{table(found[group])}", flush=True)
+            result[group] = process.submit(rows_of, group).result()
+        print(f"\n{group}\n\n{table(result[group])}", flush=True)
     if not chosen:
-        keep(found)
-    return int(not all(row.holds or row.goal for rows in found.values() for row in rows))
+        keep(result)
+    return int(not all(row.holds or row.goal for rows in result.values() for row in rows))
 
 
-def keep(found: dict[str, list[Row]]) -> None:
+def keep(result: dict[str, list[Row]]) -> None:
     """Write docs/benchmarks.md and its picture."""
     machine = f"{platform.machine()}, checksums by {compiled_isa().name}, Python {platform.python_version()}"
     parts = ["# Benchmarks", "", f"One run of `make bench`, {date.today()}, on {machine}.", ""]
     parts += ["A ratio is the median over rounds in which both ran in turn, with its lowest and highest round."]
     parts += ["Where the work is short each ran some times in its turn before it was timed, as in a stream."]
     parts += ["", "![ratios](benchmarks.png)", ""]
-    for group, rows in found.items():
+    for group, rows in result.items():
         parts += [f"## {group}", "", table(rows), ""]
     (DOCS / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
-    every = [row for rows in found.values() for row in rows]
+    every = [row for rows in result.values() for row in rows]
     with (DOCS / "benchmarks-history.tsv").open("a", encoding="utf-8") as history:
-        for group, rows in found.items():
+        for group, rows in result.items():
             for row in rows:
                 history.write(
                     f"{date.today()}\t{group}\t{row.work}\t{row.peer}\t{row.ratio.median:.4g}\t{row.verdict}\n"

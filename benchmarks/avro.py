@@ -137,7 +137,7 @@ def with_pyruhvro(schema: dict[str, Any], column: pa.Array) -> Callable[[], obje
 
 
 def decoder_rows() -> list[Row]:
-    found = []
+    result = []
     for name, schema, record, bound in (
         ("8 fields", FLAT, flat, 15),
         ("5 records and 3 entries inside", NESTED, nested, 8),
@@ -158,13 +158,13 @@ def decoder_rows() -> list[Row]:
         work = f"records of {column.nbytes // RECORDS - 4} B, {name}"
         if schema is FLAT:
             nanoseconds = Timing(tuple(taken * 1e9 for taken in each.samples))
-            found.append(below(f"{work}: to columns, each (6 M a second)", nanoseconds, "ns", 1000 / 6))
+            result.append(below(f"{work}: to columns, each (6 M a second)", nanoseconds, "ns", 1000 / 6))
         peer = times["fastavro"].per(len(few))
-        found.append(faster(f"{work}: to columns", each, "fastavro and pa.array", peer, bound, 1, "records"))
-        found += pyruhvro_rows(work, schema, column)
+        result.append(faster(f"{work}: to columns", each, "fastavro and pa.array", peer, bound, 1, "records"))
+        result += pyruhvro_rows(work, schema, column)
         texts, peers = times["our json"].per(RECORDS), times["fastavro json"].per(len(few))
-        found.append(faster(f"{work}: to JSON", texts, "fastavro and json", peers, 8, 1, "records"))
-    return found
+        result.append(faster(f"{work}: to JSON", texts, "fastavro and json", peers, 8, 1, "records"))
+    return result
 
 
 def pyruhvro_rows(work: str, schema: dict[str, Any], column: pa.Array) -> list[Row]:
@@ -213,14 +213,14 @@ def sql_rows() -> list[Row]:
     work = "SQL, 1 M payloads of 3 schemas: 8 typed columns"
     pandas = times["pandas"].per(1 / FEW)
     floor = "as many bytes to Python and columns back, nothing decoded"
-    found = [
+    result = [
         faster(work, times["ours"], "pandas UDF with fastavro", pandas, 5, IN_SQL, "records"),
         no_slower(work, times["ours"], floor, times["crossing"], 1.3),
     ]
     if "from_avro" in times:
-        found.append(no_slower(work, times["ours"], "from_avro of one schema", times["from_avro"], 1))
-        found.append(no_slower(floor, times["crossing"], "from_avro of one schema", times["from_avro"], 1))
-    return found
+        result.append(no_slower(work, times["ours"], "from_avro of one schema", times["from_avro"], 1))
+        result.append(no_slower(floor, times["crossing"], "from_avro of one schema", times["from_avro"], 1))
+    return result
 
 
 def registry_rows() -> list[Row]:

@@ -24,8 +24,8 @@ KEYS = IN_SQL // 4
 def rows() -> list[Row]:
     """The claims about change tables."""
     with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
-        found = [*message_rows(spark, folder), *current_rows(spark, folder)]
-    return [*found, merge_row()]
+        result = [*message_rows(spark, folder), *current_rows(spark, folder)]
+    return [*result, merge_row()]
 
 
 def message_rows(spark: SparkSession, folder: str) -> list[Row]:

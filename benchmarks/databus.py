@@ -71,10 +71,10 @@ def struct_checked(data: memoryview, n: int) -> int:
 
 def into_columns(column: pa.Array, check: bool) -> Callable[[], object]:
     """The kernel alone, into columns that are there already."""
-    found = Events(column, check=True)
-    header = found.header
+    events = Events(column, check=True)
+    header = events.header
     fields = tuple(header.fields.values())
-    return lambda: read_headers(found.data, found.offsets, check, header.variants, fields, header.crcs, header.checks)
+    return lambda: read_headers(events.data, events.offsets, check, header.variants, fields, header.crcs, header.checks)
 
 
 # Of the fields the first byte alone is read, but all columns are written.
@@ -92,10 +92,10 @@ def write_columns(data: Bytes, variants: npt.NDArray[np.int8], fields: tuple[npt
 
 
 def columns_alone(column: pa.Array) -> Callable[[], object]:
-    found = Events(column)
-    header = found.header
+    events = Events(column)
+    header = events.header
     fields = tuple(header.fields.values())
-    return lambda: write_columns(found.data, header.variants, fields)
+    return lambda: write_columns(events.data, header.variants, fields)
 
 
 def rows() -> list[Row]:

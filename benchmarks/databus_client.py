@@ -112,7 +112,7 @@ def loop(data: bytes, consumer: Any) -> int:
     return seen
 
 
-def told(data: bytes, consumer: Consumer) -> None:
+def dispatch_events(data: bytes, consumer: Consumer) -> None:
     outcome = dispatch([data], consumer)
     assert outcome.failure is None
 
@@ -122,8 +122,8 @@ def dispatching() -> Iterator[Row]:
     assert loop(short, Nothing()) == LOOPED
     taken = interleave(
         {
-            "nothing": lambda: told(data, Nothing()),
-            "empty": lambda: told(data, Empty()),
+            "nothing": lambda: dispatch_events(data, Nothing()),
+            "empty": lambda: dispatch_events(data, Empty()),
             "loop": lambda: loop(short, Nothing()),
         },
         rounds=5,
@@ -141,7 +141,7 @@ def scaled(taken: Timing) -> Timing:
 
 def small_windows() -> Iterator[Row]:
     data = stream(SMALL_WINDOWS, 1, 8)
-    taken = interleave({"windows": lambda: told(data, Nothing())}, rounds=3)["windows"]
+    taken = interleave({"windows": lambda: dispatch_events(data, Nothing())}, rounds=3)["windows"]
     yield below("a window of one event (50,000 windows/s are 20 us)", taken.per(SMALL_WINDOWS / 1e6), "us", 20)
 
 
@@ -150,7 +150,7 @@ def large_windows() -> Iterator[Row]:
     chunk = large_chunk()
 
     def run(events: int) -> Callable[[], None]:
-        return lambda: told_chunks(events // CHUNK, chunk)
+        return lambda: dispatch_chunks(events // CHUNK, chunk)
 
     taken = interleave({"large": run(LARGE), "small": run(LARGE // 10)}, rounds=3)
     large, small = taken["large"].per(LARGE), taken["small"].per(LARGE // 10)
@@ -176,12 +176,12 @@ def peak_of(events: int) -> int:
 
 def large_window_peak(events: int) -> int:
     """Of this process, after one window of so many events [MiB]."""
-    told_chunks(events // CHUNK, large_chunk())
+    dispatch_chunks(events // CHUNK, large_chunk())
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) >> 10
 
 
-def told_chunks(count: int, chunk: bytes) -> None:
+def dispatch_chunks(count: int, chunk: bytes) -> None:
     outcome = dispatch((chunk for _ in range(count)), Nothing())
     assert outcome.failure is None
     assert outcome.checkpoint is not None  # of the threshold
@@ -199,15 +199,15 @@ def groups() -> Iterator[Row]:
     data = stream(800, 400, 8)
     taken = interleave(
         {
-            "four": lambda: told_group(data, 4),
-            "one": lambda: told_group(data, 1),
+            "four": lambda: dispatch_group(data, 4),
+            "one": lambda: dispatch_group(data, 1),
         },
         rounds=3,
     )
     yield faster("a group of 4, 1 ms an event", taken["four"], "one consumer", taken["one"], 3.5, 800, "events")
 
 
-def told_group(data: bytes, size: int) -> None:
+def dispatch_group(data: bytes, size: int) -> None:
     dispatch([data], Registration([Waits() for _ in range(size)]))
 
 

@@ -109,13 +109,13 @@ def reader(parse: Callable[[bytes], Any], text: Callable[[Any], Any]) -> Callabl
 
     def read(blob: bytes) -> list[Any]:
         document = parse(blob)
-        found = []
+        result = []
         for is_image, path in paths:
             value = document
             for key in path:
                 value = value.get(key) if value is not None else None
-            found.append(text(value) if is_image and value is not None else value)
-        return found
+            result.append(text(value) if is_image and value is not None else value)
+        return result
 
     return read
 
@@ -129,11 +129,11 @@ def decoder_rows() -> list[Row]:
     size = sum(map(len, few)) // len(few)
     work = f"messages of {size} B: ten fields to columns"
     nanoseconds = Timing(tuple(taken * 1e9 for taken in each.samples))
-    found = [below(f"{work}, each (1 M a second)", nanoseconds, "ns", 1000)]
+    result = [below(f"{work}, each (1 M a second)", nanoseconds, "ns", 1000)]
     for name in peers:
         bound = 3 if name == "json" else 1
-        found.append(faster(work, each, f"{name} and pa.array", times[name].per(len(few)), bound, 1, "messages"))
-    return found
+        result.append(faster(work, each, f"{name} and pa.array", times[name].per(len(few)), bound, 1, "messages"))
+    return result
 
 
 # ---------------------------------------------------------------- in SQL

@@ -88,7 +88,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
     value, peer = times["value"], "binaryFile and kafka_records in 4 MB files"
     work = "1 GB of segments of 1 KB records, two cores: "
     rate = Timing(tuple(size / CORES / taken / 1e9 for taken in value.samples))
-    found = Timing(tuple(size / CORES / taken / 1e9 for taken in times["sought"].samples))
+    rates = Timing(tuple(size / CORES / taken / 1e9 for taken in times["sought"].samples))
     alone = Timing(tuple(size / taken / 1e9 for taken in times["sought alone"].samples))
     records = Timing(tuple(small_records / CORES / taken / 1e6 for taken in times["small"].samples))
     return [
@@ -99,7 +99,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         faster(f"{work}offset, key", times["key"], "offset, key, value", value, 2, size, "B"),
         faster(f"{work}rows => batches", times["batches"], "offset, key, value", value, 5, size, "B"),
         above("1 GB of segments of 1 KB records, one core, without Spark: records of a key", alone, "GB/s", 2),
-        above(f"{work}records of a key, a core", found, "GB/s", 2),
+        above(f"{work}records of a key, a core", rates, "GB/s", 2),
         faster(f"{work}records of a key", times["sought"], "a filter in Spark", times["filtered"], 4, size, "B"),
         above("100 B records, offset, key, value, a core", records, "M records/s", 3),
         # What is left of a query when nothing is read or decoded: no source in Python can be faster.

@@ -36,5 +36,5 @@ GOALS: Final = (
 
 def goal_of(work: str, peer: str) -> Goal | None:
     """The goal that a row is, if it is one."""
-    found = (goal for goal in GOALS if re.fullmatch(goal.work, work) and re.fullmatch(goal.peer, peer))
-    return next(found, None)
+    match = (goal for goal in GOALS if re.fullmatch(goal.work, work) and re.fullmatch(goal.peer, peer))
+    return next(match, None)

@@ -45,13 +45,13 @@ _WORDS = ("alice", "bob", "carol", "view", "purchase", "search", "add_to_cart", 
 def values(size: int, count: int = 4000) -> list[bytes]:
     """JSON-like values of ``size`` bytes."""
     chance = random.Random(5)
-    found = []
+    result = []
     for _ in range(count):
         text = f'{{"id":{chance.randrange(10**6)},"user":"{chance.choice(_WORDS)}",'
         while len(text) < size:
             text += f'"{chance.choice(_WORDS)}":"{chance.choice(_WORDS)}{chance.randrange(10**4)}",'
-        found.append(text[:size].encode())
-    return found
+        result.append(text[:size].encode())
+    return result
 
 
 def log(total: int, size: int, codec: int = 0, pool: Sequence[bytes] = ()) -> tuple[bytes, int]:
@@ -85,8 +85,8 @@ def everything(data: pa.Array) -> dict[str, pa.Array]:
 
 def aiokafka_columns(data: bytes) -> list[pa.Array]:
     """The same four columns by aiokafka's C extension."""
-    found: list[list[Any]] = [[], [], [], []]
-    offset, timestamp, key, value = (column.append for column in found)
+    result: list[list[Any]] = [[], [], [], []]
+    offset, timestamp, key, value = (column.append for column in result)
     records = MemoryRecords(data)
     while (batch := records.next_batch()) is not None:
         if not batch.validate_crc():
@@ -97,7 +97,7 @@ def aiokafka_columns(data: bytes) -> list[pa.Array]:
             key(record.key)
             value(record.value)
     types = (pa.int64(), pa.timestamp("ms", "UTC"), pa.binary(), pa.binary())
-    return [pa.array(column, type) for column, type in zip(found, types, strict=True)]
+    return [pa.array(column, type) for column, type in zip(result, types, strict=True)]
 
 
 def kafka_python_iterates(data: bytes) -> int:
@@ -150,8 +150,8 @@ def messages(count: int, size: int = 100) -> pa.Array:
 
 
 def message_columns(data: pa.Array) -> list[pa.Array]:
-    found = MessageColumn(data)
-    return [getattr(found, name)() for name in MESSAGE_COLUMNS]
+    result = MessageColumn(data)
+    return [getattr(result, name)() for name in MESSAGE_COLUMNS]
 
 
 _PLAIN = struct.Struct(">Ibbqi")
@@ -159,15 +159,15 @@ _PLAIN = struct.Struct(">Ibbqi")
 
 def struct_messages(data: Sequence[Any]) -> int:
     """The same fields by struct and zlib, a tuple a message."""
-    found = []
+    result = []
     for message in data:
         crc, magic, attributes, timestamp, key_size = _PLAIN.unpack_from(message)
         key = message[18 : 18 + key_size]
         (value_size,) = struct.unpack_from(">i", message, 18 + key_size)
         value = message[22 + key_size : 22 + key_size + value_size]
         right = zlib.crc32(message[4:]) == crc
-        found.append((crc, right, magic, attributes, timestamp, key, key_size, value, value_size))
-    return len(list(zip(*found, strict=True)))
+        result.append((crc, right, magic, attributes, timestamp, key, key_size, value, value_size))
+    return len(list(zip(*result, strict=True)))
 
 
 def rows() -> list[Row]:
@@ -206,7 +206,7 @@ def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> lis
 
 def codec_rows() -> list[Row]:
     """Each codec's cost is that of the library's calls plus that of reading the same records uncompressed."""
-    found = []
+    result = []
     for size in (100, 1000):
         plain, count = log(LOG_BYTES // 2, size)
         plain_column = pa.array([plain], pa.binary())
@@ -223,8 +223,8 @@ def codec_rows() -> list[Row]:
             parts = zip(times["library"].samples, times["plain"].samples, strict=True)
             whole = Timing(tuple(library + decoding for library, decoding in parts))
             work = f"batches of 100 x {size} B, {NAMES[codec]}, to 4 columns"
-            found.append(no_slower(work, times["ours"], "the library's calls + uncompressed", whole, 1.3))
-    return found
+            result.append(no_slower(work, times["ours"], "the library's calls + uncompressed", whole, 1.3))
+    return result
 
 
 def message_rows() -> list[Row]:
@@ -251,8 +251,8 @@ def metadata_rows() -> list[Row]:
     topic = pa.array(["__cluster_metadata"] * count)
 
     def as_json() -> object:
-        found = columns(column)
-        return decode_internal_record(topic, pa.nulls(count, pa.binary()), found["value"])
+        result = columns(column)
+        return decode_internal_record(topic, pa.nulls(count, pa.binary()), result["value"])
 
     taken = interleave({"ours": as_json}, warm=2)["ours"]
     rate = Timing(tuple(count / seconds / 1e6 for seconds in taken.samples))

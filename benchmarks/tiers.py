@@ -229,8 +229,8 @@ def _one_offset() -> list[Row]:
 def _planning() -> list[Row]:
     """A hundred thousand segments by name, in a process of its own, whose memory is its own."""
     command = [sys.executable, "-m", "benchmarks.tiers"]
-    told = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(3)]
-    seconds, megabytes = (Timing(tuple(run[k] for run in told)) for k in (0, 1))
+    plans = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(3)]
+    seconds, megabytes = (Timing(tuple(run[k] for run in plans)) for k in (0, 1))
     return [
         below(f"planning {NAMED:,} segments", seconds, "s", 4),
         below(f"planning {NAMED:,} segments: memory", megabytes, "MB", 300),
@@ -255,9 +255,9 @@ def plan_names() -> tuple[float, float]:
         began = time.perf_counter()
         segments = remote.bucket_segments(in_bucket(files), Keys(""), by_names=True)
         parts = plan.parts(segments, plan.LogBounds(), plan.SelectedRows(), plan.NOT_TRANSACTED, True, TASK)
-        found = plan.tasks(parts, TASK)
+        tasks = plan.tasks(parts, TASK)
         taken = time.perf_counter() - began
-    assert sum(map(len, found)) == NAMED
+    assert sum(map(len, tasks)) == NAMED
     return taken, peak() - before
 
 

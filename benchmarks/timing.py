@@ -31,7 +31,7 @@ class Timing(NamedTuple):
 
     def over(self, other: Timing) -> Timing:
         """This candidate's time divided by the other's, round by round."""
-        return Timing(tuple(mine / its for mine, its in zip(self.samples, other.samples, strict=True)))
+        return Timing(tuple(mine / theirs for mine, theirs in zip(self.samples, other.samples, strict=True)))
 
 
 def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, warm: int = 0) -> dict[str, Timing]:

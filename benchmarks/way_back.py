@@ -58,7 +58,7 @@ def written(df: DataFrame, path: Path, **options: object) -> Callable[[], object
 
 
 def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
-    found = []
+    result = []
     for size, name in ((1024, "1 KB"), (100, "100 B")):
         df = records(spark, size, GIGABYTE)
         parquet = df.write.mode("overwrite").option("compression", "none")
@@ -77,7 +77,7 @@ def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
         work = f"1 GB of {name} records to segments, two cores"
         producer = producer_timing(size, folder)
         scaled = Timing(tuple(taken / _SLICE for taken in producer.samples))
-        found += [
+        result += [
             above(
                 f"{name} records to segments, without Spark, one core",
                 without_spark(size, folder / "log"),
@@ -89,7 +89,7 @@ def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
             no_slower(work, times["ours"], "Parquet of the same rows", times["parquet"], 1),
             no_slower(work, times["ours"], "the same rows to Python and nothing else", times["rows"], 1.5),
         ]
-    return found
+    return result
 
 
 def without_spark(size: int, path: Path) -> Timing:

@@ -54,9 +54,9 @@ class Example(NamedTuple):
     @property
     def view(self) -> str:
         """The view that the queries read: the first name in backquotes."""
-        found = re.search("`(\\w+)`", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
-        assert found is not None
-        return found[1]
+        match = re.search("`(\\w+)`", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
+        assert match is not None
+        return match[1]
 
     @property
     def folder(self) -> Path:

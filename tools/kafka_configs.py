@@ -63,9 +63,7 @@ def main() -> int:
             for kind, classes in CLASSES.items():
                 for name, type in _defined(jars, classes):
                     types[kind].setdefault(name, set()).add(type)
-    shown = {
-        kind: sorted(name for name, found in names.items() if SECRET not in found) for kind, names in types.items()
-    }
+    shown = {kind: sorted(name for name, one in names.items() if SECRET not in one) for kind, names in types.items()}
     lines = [f"{json.dumps(kind)}: {json.dumps(names, indent=0)}" for kind, names in shown.items()]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     counts = ", ".join(f"{len(names)} of {len(types[kind])} {kind}" for kind, names in shown.items())
@@ -76,7 +74,7 @@ def main() -> int:
 def _jars(release: str, folder: Path) -> list[Path]:
     base = REPOSITORY.removesuffix("/org/apache/kafka")
     wanted = [*(("org/apache/kafka", artifact, release) for artifact in ARTIFACTS), *NEEDED]
-    found = []
+    result = []
     for group, artifact, version in wanted:
         path = folder / f"{artifact}-{version}.jar"
         try:
@@ -86,8 +84,8 @@ def _jars(release: str, folder: Path) -> list[Path]:
             if error.code != 404:
                 raise
             continue  # an artifact that this release does not have
-        found.append(path)
-    return found
+        result.append(path)
+    return result
 
 
 def _defined(jars: list[Path], classes: tuple[str, ...]) -> list[tuple[str, str]]:

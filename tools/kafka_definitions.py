@@ -61,17 +61,17 @@ class Place(NamedTuple):
 
 
 def main() -> int:
-    found: dict[Place, list[Message]] = {}
+    by_name: dict[Place, list[Message]] = {}
     covered: dict[Place, set[int]] = {}
     for release in RELEASES:
         for place, message in _messages(release):
             versions = _versions(message)
             if versions - covered.setdefault(place, set()):
-                found.setdefault(place, []).append(message)
+                by_name.setdefault(place, []).append(message)
                 covered[place] |= versions
     lines = [
         json.dumps({**place._asdict(), **message}, separators=(",", ":"))
-        for place, messages in sorted(found.items())
+        for place, messages in sorted(by_name.items())
         for message in messages
     ]
     TARGET.write_text("[\n" + ",\n".join(lines) + "\n]\n")

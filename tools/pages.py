@@ -58,9 +58,9 @@ def exceptions() -> str:
         parts += [*_paragraph(paragraph), ""]
     parts += ["| exception | also a | meaning |", "|---|---|---|"]
     for name in errors.__all__:
-        found = getattr(errors, name)
-        also = ", ".join(f"`{base.__name__}`" for base in found.__bases__ if base.__module__ == "builtins")
-        parts.append(f"| `{name}` | {also} | {_text(found.__doc__)} |")
+        error_class = getattr(errors, name)
+        also = ", ".join(f"`{base.__name__}`" for base in error_class.__bases__ if base.__module__ == "builtins")
+        parts.append(f"| `{name}` | {also} | {_text(error_class.__doc__)} |")
     return "\n".join([*parts, ""])
 
 
@@ -209,8 +209,8 @@ def _layouts(package: str) -> list[Layout]:
     """The layouts in the modules of a format, each once; not by its files' modules, which need not be loaded."""
     own = re.compile(rf"{re.escape(package)}(\.\w+)?")
     modules = [module for name, module in sorted(sys.modules.items()) if own.fullmatch(name)]
-    found = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Layout)]
-    return list(dict.fromkeys(found))
+    result = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Layout)]
+    return list(dict.fromkeys(result))
 
 
 def _first_sentence(doc: str) -> str:

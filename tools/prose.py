@@ -58,7 +58,7 @@ class HouseWord(NamedTuple):
     known: int
     """how often it may occur until it is replaced"""
 
-    def found(self, texts: list[Text]) -> list[str]:
+    def occurrences(self, texts: list[Text]) -> list[str]:
         """Where it occurs."""
         if self.pattern.startswith("*"):
             return _long_sentences(self.pattern[1:], texts)
@@ -80,8 +80,8 @@ def texts() -> list[Text]:
     """The prose of the project."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     modules = sorted((ROOT / "udfs").rglob("*.py"))
-    found = [each for path in sorted(pages) if _counts(path) for each in _of_page(path)]
-    return found + [each for path in modules if _counts(path) for each in _of_module(path)]
+    of_pages = [each for path in sorted(pages) if _counts(path) for each in _of_page(path)]
+    return of_pages + [each for path in modules if _counts(path) for each in _of_module(path)]
 
 
 def _counts(path: Path) -> bool:
@@ -98,7 +98,7 @@ def _of_page(path: Path) -> Iterator[Text]:
 
 def _without_code(text: str) -> str:
     """The text with its line numbers, code left blank."""
-    text = _FENCE.sub(lambda found: "\n" * found.group().count("\n"), text)
+    text = _FENCE.sub(lambda fence: "\n" * fence.group().count("\n"), text)
     text = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
     return _CODE.sub("code", text)
 
@@ -138,9 +138,9 @@ def new_house_words(all_texts: list[Text]) -> list[str]:
     """A line for each house word that occurs more often than its row allows."""
     lines = []
     for word in house_words():
-        found = word.found(all_texts)
-        if len(found) > word.known:
-            lines.append(f"say {word.instead!r}: {len(found)} where {word.known} are known: {', '.join(found[:12])}")
+        places = word.occurrences(all_texts)
+        if len(places) > word.known:
+            lines.append(f"say {word.instead!r}: {len(places)} where {word.known} are known: {', '.join(places[:12])}")
     return lines
 
 
@@ -161,7 +161,9 @@ def figures(all_texts: list[Text]) -> str:
 
 def lower(all_texts: list[Text]) -> None:
     """Write the table with the numbers of today where they are lower."""
-    rows = [f"{word.pattern}\t{word.instead}\t{min(word.known, len(word.found(all_texts)))}" for word in house_words()]
+    rows = [
+        f"{word.pattern}\t{word.instead}\t{min(word.known, len(word.occurrences(all_texts)))}" for word in house_words()
+    ]
     head = [line for line in TABLE.read_text("utf-8").splitlines() if line.startswith("#")]
     TABLE.write_text("\n".join([*head, *rows]) + "\n", "utf-8")
 

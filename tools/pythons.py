@@ -15,14 +15,14 @@ SUPPORTED: Final = ("3.11", "3.12", "3.13")
 @functools.cache
 def pythons() -> dict[str, Path]:
     """The Pythons of this machine that run, by version: on the path, or where pyenv keeps them."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for version in SUPPORTED:
         kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
         for python in (f"python{version}", *map(str, kept)):
             said = run([python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"])
             if said is not None and said.stdout.strip() == version:
-                found.setdefault(version, Path(python))
-    return found
+                paths.setdefault(version, Path(python))
+    return paths
 
 
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str] | None:

@@ -22,16 +22,16 @@ def number(version: str) -> tuple[int, ...]:
 
 def faults(version: str, change_log: str, since: dict[str, str], tag: str = "") -> list[str]:
     """What is in the way of this version, a sentence each."""
-    found = [f"{name} is since {of}, after {version}" for name, of in since.items() if number(of) > number(version)]
+    result = [f"{name} is since {of}, after {version}" for name, of in since.items() if number(of) > number(version)]
     dated = re.findall(r"^## (\S+) - \d{4}-\d{2}-\d{2}$", change_log, re.MULTILINE)
     if version not in dated:
-        found.append(f"CHANGELOG.md has no heading '## {version} - YYYY-MM-DD'")
-    found += [
+        result.append(f"CHANGELOG.md has no heading '## {version} - YYYY-MM-DD'")
+    result += [
         f"{name} is since {of}, which CHANGELOG.md does not have" for name, of in since.items() if of not in dated
     ]
     if tag.startswith("v") and tag != f"v{version}":
-        found.append(f"the tag {tag} is not v{version}")
-    return found
+        result.append(f"the tag {tag} is not v{version}")
+    return result
 
 
 def of_this_package(tag: str = "") -> list[str]:
@@ -41,11 +41,11 @@ def of_this_package(tag: str = "") -> list[str]:
 
 
 def main(tag: str = "") -> int:
-    found = of_this_package(tag)
+    result = of_this_package(tag)
     if not list((ROOT / "dist").glob(f"sparkwire-{sparkwire.__version__}.tar.gz")):
-        found.append(f"dist has no sparkwire-{sparkwire.__version__}.tar.gz: make distributions")
-    sys.stderr.writelines(f"{fault}\n" for fault in found)
-    return bool(found)
+        result.append(f"dist has no sparkwire-{sparkwire.__version__}.tar.gz: make distributions")
+    sys.stderr.writelines(f"{fault}\n" for fault in result)
+    return bool(result)
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ def main() -> int:
         )
     with tempfile.TemporaryDirectory() as scratch:
         pure = _pure(Path(scratch))
-        _told(Path(shutil.copy(pure, str(out))))
-        levels = [level for level in levels if not _refused(level)]
+        _described(Path(shutil.copy(pure, str(out))))
+        levels = [level for level in levels if not _rejected(level)]
         for version in SUPPORTED if levels else ():
             python = _python(version, pure)
             if python is None:
                 sys.stdout.write(f"There is no Python {version} here: no wheel with ready kernels for it.\n")
             else:
-                _told(Path(shutil.copy(_with_kernels(python, version, pure, levels), str(out))))
+                _described(Path(shutil.copy(_with_kernels(python, version, pure, levels), str(out))))
     return 0
 
 
@@ -83,7 +83,7 @@ def _with_kernels(python: Path, version: str, pure: Path, levels: Sequence[Level
     return folder / named.split()[-1]
 
 
-def _told(path: Path) -> None:
+def _described(path: Path) -> None:
     sys.stdout.write(f"{path}: {path.stat().st_size / 1e6:.1f} MB\n")
 
 
@@ -121,7 +121,7 @@ def _pure(scratch: Path) -> Path:
     return wheel
 
 
-def _refused(level: Level) -> bool:
+def _rejected(level: Level) -> bool:
     """Kernels are compiled by calling them, so this processor has to have what they use."""
     missing = lacking(level)
     if missing:

@@ -75,18 +75,18 @@ def errors_of(schema: Any, rows: list[bytes]) -> list[str | None]:
     parsed, column = parse(schema), pa.array(rows, pa.binary())
     decoded = decode(plan([parsed], parsed), spans_of(column))
     decoded.column.validate(full=True)
-    found = [None if code == OK else ERRORS[code] for code in decoded.errors]
-    assert json_errors(schema, rows) == found
-    return found
+    result = [None if code == OK else ERRORS[code] for code in decoded.errors]
+    assert json_errors(schema, rows) == result
+    return result
 
 
 def json_errors(schema: Any, rows: list[bytes]) -> list[str | None]:
     column, text = pa.array(rows, pa.binary()), json.dumps(schema)
-    found: list[str | None] = FUNCTIONS["avro_error"].decode(column, schema=text).to_pylist()
+    result: list[str | None] = FUNCTIONS["avro_error"].decode(column, schema=text).to_pylist()
     texts = FUNCTIONS["avro_json"].decode(column, schema=text)
     texts.validate(full=True)
-    assert [text is None for text in texts.to_pylist()] == [error is not None for error in found]
-    return found
+    assert [text is None for text in texts.to_pylist()] == [error is not None for error in result]
+    return result
 
 
 @pytest.mark.parametrize(("name", "schema", "row", "error"), CASES, ids=[case[0] for case in CASES])

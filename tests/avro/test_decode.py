@@ -32,8 +32,8 @@ def read(schema: Any, rows: list[bytes | None], reader: Any = None) -> Decoded:
 
 def values(schema: Any, rows: list[bytes | None], reader: Any = None) -> list[Any]:
     decoded = read(schema, rows, reader)
-    found: list[Any] = decoded.column.to_pylist(maps_as_pydicts="strict")
-    return found
+    result: list[Any] = decoded.column.to_pylist(maps_as_pydicts="strict")
+    return result
 
 
 def jsons(schema: Any, rows: list[bytes | None]) -> list[Any]:

@@ -116,9 +116,9 @@ def test_a_mapping_and_a_registry_give_the_same_rows() -> None:
     versions = {1: record(field("a", "long"), name="A"), 2: A, 3: record(field("b", "string"), name="A"), 4: "string"}
     rows: list[tuple[Any, bytes | None]] = [(1, b"\4"), (2, b"\6"), (3, b"\2x"), (4, b"\2x")]
     live = LiveReader(Slow({k: Registered(json.dumps(v), str(k)) for k, v in versions.items()}), json.dumps(A))
-    found = rows_of(typed_rows.reader(schemas_of(versions), A), rows)
-    assert found == rows_of(live, rows)
-    assert [(row["a"], row["_error_"]) for row in found] == [
+    result = rows_of(typed_rows.reader(schemas_of(versions), A), rows)
+    assert result == rows_of(live, rows)
+    assert [(row["a"], row["_error_"]) for row in result] == [
         (None, "BAD_FIELD: a"),
         (3, None),
         (None, "BAD_FIELD: a"),
@@ -134,8 +134,8 @@ def test_a_reader_schema_of_its_own_mistakes_is_refused_at_once() -> None:
 def test_a_decimal_of_64_digits_beside_other_types() -> None:
     big = record(field("n", decimal(64, 3)), field("id", "int"), name="Big")
     number = Decimal("-1234567890123456789012345678901234567890.125")
-    found = rows_of(together(A, big), [(0, b"\4"), (1, written(big, {"n": number, "id": 7}))])
-    assert found == [
+    rows = rows_of(together(A, big), [(0, b"\4"), (1, written(big, {"n": number, "id": 7}))])
+    assert rows == [
         {"a": 2, "n": None, "id": None, "_error_": None},
         {"a": None, "n": str(number), "id": 7, "_error_": None},
     ]
@@ -165,9 +165,9 @@ def test_a_recursive_record_beside_other_types() -> None:
         {"id": 1, "next": None, "kids": [None], "_error_": "BAD_FIELD: kids[]"},
         {"id": None, "next": None, "kids": None, "_error_": "TRUNCATED"},
     ]
-    found = rows_of(together(A, NODE), [(0, b"\4"), *rows])
-    assert found[0] == {"a": 2, "id": None, "next": None, "kids": None, "_error_": None}
-    assert found[1:] == [{"a": None, **row} for row in expected]
+    result = rows_of(together(A, NODE), [(0, b"\4"), *rows])
+    assert result[0] == {"a": 2, "id": None, "next": None, "kids": None, "_error_": None}
+    assert result[1:] == [{"a": None, **row} for row in expected]
     tables = typed_rows.by_name(schemas_of({0: A, 1: NODE}))
     assert rows_of(tables["Node"], rows) == expected
     assert rows_of(tables["A"], [(0, b"\4")]) == [{"a": 2, "_error_": None}]
@@ -195,8 +195,8 @@ def many(columns: int, name: str = "Much") -> dict[str, Any]:
 def test_a_record_of_too_many_columns_beside_other_types() -> None:
     for much in (many(501), twice(60, "int") | {"name": "Much"}):
         rows: list[tuple[Any, bytes | None]] = [(0, b"\4"), (1, bytes(600)), (1, None), (2, b"\2\0\0")]
-        found = rows_of(together(A, much, NODE), rows)
-        assert [(row["a"], row["id"], row["_error_"]) for row in found] == [
+        result = rows_of(together(A, much, NODE), rows)
+        assert [(row["a"], row["id"], row["_error_"]) for row in result] == [
             (2, None, None),
             (None, None, "BAD_FIELD"),
             (None, None, None),
@@ -224,10 +224,10 @@ def test_types_of_too_many_columns_together() -> None:
 
 
 def _varint(number: int) -> bytes:
-    found, number = b"", number << 1
+    result, number = b"", number << 1
     while number > 127:
-        found, number = found + bytes([number & 127 | 128]), number >> 7
-    return found + bytes([number])
+        result, number = result + bytes([number & 127 | 128]), number >> 7
+    return result + bytes([number])
 
 
 def test_names_beyond_ascii() -> None:
@@ -364,9 +364,9 @@ def test_one_bad_field_is_null_and_the_others_stay(data: bytes, bad: dict[str, A
 
 def test_many_bad_fields_in_many_rows() -> None:
     rows = [(0, odd(note=b"\2\xff", at=FAR) if k % 2 else odd()) for k in range(2000)]
-    found = rows_of(together(ODD), rows)
-    assert [row["_error_"] for row in found] == [None, "BAD_FIELD: note, at"] * 1000
-    assert [row["last"] for row in found] == [9] * 2000
+    result = rows_of(together(ODD), rows)
+    assert [row["_error_"] for row in result] == [None, "BAD_FIELD: note, at"] * 1000
+    assert [row["last"] for row in result] == [9] * 2000
 
 
 def test_bad_fields_of_a_row_that_ends_too_early_or_has_no_such_branch() -> None:
@@ -384,8 +384,8 @@ def test_defaults_that_json_has_no_number_for(kind: str, text: str) -> None:
     reader = record(
         field("a", "int"), field("x", kind, default=text), field("y", ["null", kind], default=None), name="A"
     )
-    found = typed_rows.by_name(schemas_of({0: A, 1: reader}))["A"]
-    [row] = rows_of(found, [(0, b"\4")])
+    result = typed_rows.by_name(schemas_of({0: A, 1: reader}))["A"]
+    [row] = rows_of(result, [(0, b"\4")])
     assert str(row["x"]) == str(float(text.replace("Infinity", "inf")))
     assert str(to_python(b"\4", A, reader)["x"]) == str(row["x"])
 
@@ -406,8 +406,8 @@ def test_a_default_of_the_last_version_is_converted_as_its_values_are() -> None:
         name="A",
     )
     never = record(name="A")
-    found = typed_rows.by_name(schemas_of({0: never, 1: older, 2: last}))["A"]
-    [row] = rows_of(found, [(0, b"")])
+    result = typed_rows.by_name(schemas_of({0: never, 1: older, 2: last}))["A"]
+    [row] = rows_of(result, [(0, b"")])
     assert (row["d"], row["t"].timestamp(), row["e"]) == (Decimal("12.3400"), 1700000000.123, 7)
 
 

@@ -27,14 +27,14 @@ def registered(text: str, **references: str) -> Registered:
 
 
 def test_a_file_and_what_it_imports() -> None:
-    found = compiled(registered(ORDER, geo__city=CITY))
-    assert found.names == {
+    result = compiled(registered(ORDER, geo__city=CITY))
+    assert result.names == {
         "0": "shop.Order",
         "0.0": "shop.Order.Line",
         "0.0.0": "shop.Order.Line.Tax",
         "1": "shop.Refund",
     }
-    files = [file.name for file in FileDescriptorSet.FromString(found.descriptors).file]
+    files = [file.name for file in FileDescriptorSet.FromString(result.descriptors).file]
     assert files == ["geo/city.proto", "google/protobuf/timestamp.proto", "registered.proto"]
     assert compiled(registered("message M {}")).names == {"0": "M"}
 

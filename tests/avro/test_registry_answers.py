@@ -90,12 +90,12 @@ def echo(status: int, is_json: bool) -> Answer:
     ("status", "is_json"), [(200, False), (401, True), (401, False), (403, True), (418, True), (418, False)]
 )
 def test_what_a_server_echoes_is_not_quoted(is_json: bool, status: int, auth: tuple[str, str] | str) -> None:
-    with server(echo(status, is_json)) as url, pytest.raises(RegistryError) as told:
+    with server(echo(status, is_json)) as url, pytest.raises(RegistryError) as reported:
         Registry.http(url, auth, patience=0.5).registered([1])
     secret = PASSWORD if isinstance(auth, tuple) else TOKEN
     plain = base64.b64encode(f"reader:{secret}".encode()).decode()
     for hidden in (secret, ascii(secret)[1:-1], repr(secret.encode())[2:-1], plain, "\x1b", "\n"):
-        assert hidden not in str(told.value)
+        assert hidden not in str(reported.value)
     if status != 200:
-        assert f"answered {status}: " in str(told.value)
-        assert "you sent" in str(told.value)
+        assert f"answered {status}: " in str(reported.value)
+        assert "you sent" in str(reported.value)

@@ -96,14 +96,14 @@ def read_by_us(registry: Registry, messages: list[tuple[bytes, list[Any]]], name
     format = WIRE_FORMATS[name]
     values = pa.array([message for message, _ in messages], pa.binary())
     headers = [[{"key": key, "value": value} for key, value in named] for _, named in messages]
-    found = (
+    result = (
         format.with_headers(values, pa.array(headers, HEADERS), "value")
         if format.with_headers
         else format.payloads(values)
     )
-    ids = dict.fromkeys(typed_rows.as_id(key) for key in found.ids.to_pylist())
+    ids = dict.fromkeys(typed_rows.as_id(key) for key in result.ids.to_pylist())
     reader = typed_rows.reader(registry.schemas(ids))
-    columns, errors = reader.rows(found)
+    columns, errors = reader.rows(result)
     assert errors.null_count == len(messages)
     names = [field.name for field in reader.fields]
     return [dict(zip(names, row, strict=True)) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
@@ -209,8 +209,8 @@ def test_apicurios_global_ids_are_asked_of_its_own_api(server: RegistryServer) -
     server.register("orders-value", order_of("customer", "cents"), id=2)
     server.global_ids[2] = order_of("cents", "customer")
     registry = Registry.http(f"{server.url}/apis/ccompat/v7")
-    found = registry.registered([2, "globalId 2", "globalId 3"])
-    assert [(key, json.loads(one.text)["fields"][0]["name"]) for key, one in found.items()] == [
+    result = registry.registered([2, "globalId 2", "globalId 3"])
+    assert [(key, json.loads(one.text)["fields"][0]["name"]) for key, one in result.items()] == [
         (2, "customer"),
         ("globalId 2", "cents"),
     ]

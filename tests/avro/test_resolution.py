@@ -129,7 +129,7 @@ def test_unions() -> None:
     assert list(decoded.errors) == [BAD_FIELD, OK, BAD_FIELD]
 
 
-REFUSED = [
+REJECTED = [
     ("string", "int", "the datum is string, which cannot be read as int"),
     ("null", "int", "the datum is null, which int cannot be"),
     ("long", "int", "the datum is long, which cannot be read as int"),
@@ -144,11 +144,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("writer", "reader", "sentence"), REFUSED, ids=range(len(REFUSED)))
+@pytest.mark.parametrize(("writer", "reader", "sentence"), REJECTED, ids=range(len(REJECTED)))
 def test_what_cannot_be_resolved_is_one_sentence(writer: Any, reader: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=r".") as refused:
+    with pytest.raises(ValueError, match=r".") as rejected:
         plan([parse(writer)], parse(reader))
-    assert str(refused.value) == sentence
+    assert str(rejected.value) == sentence
 
 
 @pytest.mark.parametrize("unscaled", [12345, -12345, 1 << 70, -(1 << 70)])
@@ -159,8 +159,8 @@ def test_defaults_that_are_decimals(unscaled: int, among: list[Any]) -> None:
     type = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}
     default = unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
     rows: list[bytes | None] = [oracle.encode(parse(record(field("a", "int"))), {"a": k}) for k in range(3)]
-    found = values(record(field("a", "int")), rows, record(field("new", type, default=default), *among))
-    assert [row["new"] for row in found] == [Decimal(unscaled).scaleb(-2)] * 3
+    result = values(record(field("a", "int")), rows, record(field("new", type, default=default), *among))
+    assert [row["new"] for row in result] == [Decimal(unscaled).scaleb(-2)] * 3
 
 
 def test_defaults_that_are_none() -> None:

@@ -26,11 +26,11 @@ def schemas(stream: str = "window_stream") -> list[str]:
 
 def decoded(stream: str) -> list[tuple[bytes, dict[str, Any]]]:
     """Each data event and what Java's Avro made of it; bytes are text there, a character a byte."""
-    found = []
+    result = []
     for java, event in golden_events(stream):
         if java.get("decoded"):
-            found.append((event, json.loads(java["decoded"], object_hook=_bytes)))
-    return found
+            result.append((event, json.loads(java["decoded"], object_hook=_bytes)))
+    return result
 
 
 def _bytes(value: dict[str, Any]) -> Any:
@@ -72,13 +72,13 @@ def test_one_payload_as_java_decoded_it(stream: str) -> None:
 
 
 def test_what_names_a_schema(tmp_path: Path) -> None:
-    found = schemas_of(write_folder(tmp_path))
+    result = schemas_of(write_folder(tmp_path))
     texts = schemas()
-    assert list(found.texts) == texts
+    assert list(result.texts) == texts
     digests = [hashlib.md5(text.encode()).digest() for text in texts]
     crc = (0x1E4E1F13).to_bytes(4, "big")
     versions = [(k + 1).to_bytes(2, "big") + bytes(14) for k in range(3)]
-    assert list(found.chosen(pa.array([*digests, *versions, None, crc, bytes(16)]))) == [0, 1, 2, 0, 1, 2, -1, -1, -1]
+    assert list(result.chosen(pa.array([*digests, *versions, None, crc, bytes(16)]))) == [0, 1, 2, 0, 1, 2, -1, -1, -1]
 
 
 def test_a_short_digest_is_the_crc_of_the_text() -> None:
@@ -128,7 +128,7 @@ def test_refusals(tmp_path: Path) -> None:
     broken = tmp_path / "folder" / "broken.avsc"
     broken.parent.mkdir()
     broken.write_text("{")
-    refused: list[tuple[Any, str]] = [
+    rejected: list[tuple[Any, str]] = [
         (tmp_path, r"a schema at least"),
         (tmp_path / "none", r"a folder of \.avsc files, a list of schemas or a mapping, and '.*none' is not there$"),
         (broken.parent, rf"^{broken}: an Avro schema is JSON, and this is not: "),
@@ -136,7 +136,7 @@ def test_refusals(tmp_path: Path) -> None:
         ({1: '"int'}, r"^the schema 1: an Avro schema is JSON, and this is not: "),
         (['{"type":"x"}'], r"^schema 0: the schema has the type 'x', which Avro does not know"),
     ]
-    for given, sentence in refused:
+    for given, sentence in rejected:
         with pytest.raises(ValueError, match=sentence):
             schemas_of(given)
 

@@ -36,12 +36,12 @@ def judged(reader: RowsReader, schemas: list[Any], rows: list[tuple[int, bytes]]
     """Rows against what a judge reads; how many values are errors."""
     ids = pa.array([k for k, _ in rows], pa.int64())
     columns, errors = reader.rows(payloads.of_column(pa.array([data for _, data in rows], pa.binary()), ids))
-    found = pa.StructArray.from_arrays(columns, fields=reader.fields)
-    found.validate(full=True)
+    result = pa.StructArray.from_arrays(columns, fields=reader.fields)
+    result.validate(full=True)
     bad = 0
-    told = found.to_pylist(maps_as_pydicts="strict")
-    for value, row, error in zip(expected, told, errors.to_pylist(), strict=True):
-        wrong = differences(value, row, found.type)
+    reported = result.to_pylist(maps_as_pydicts="strict")
+    for value, row, error in zip(expected, reported, errors.to_pylist(), strict=True):
+        wrong = differences(value, row, result.type)
         silent = [path for path in wrong if not covered(path, error)]
         assert not silent, (silent, error, value, row, schemas)
         assert bool(wrong) == (error is not None), (wrong, error, value, row, schemas)
@@ -70,9 +70,9 @@ def read_as(writer: Any, reader: Any, data: list[bytes]) -> tuple[pa.StructArray
     """Data of one schema by a reader's: the rows and their errors."""
     wanted = typed_rows.reader(schemas_of({0: writer}), reader)
     columns, errors = wanted.rows(payloads.of_column(pa.array(data, pa.binary()), pa.array([0] * len(data))))
-    found = pa.StructArray.from_arrays(columns, fields=wanted.fields)
-    found.validate(full=True)
-    return found, errors.to_pylist()
+    result = pa.StructArray.from_arrays(columns, fields=wanted.fields)
+    result.validate(full=True)
+    return result, errors.to_pylist()
 
 
 def run_readers(seeds: range, mixed: float) -> Counter[str]:
@@ -82,20 +82,20 @@ def run_readers(seeds: range, mixed: float) -> Counter[str]:
         chance = Random(seed)
         writer, reader = Versions(chance, mixed).writer_and_reader()
         data = [written(writer, random_value(chance, writer)) for _ in range(6)]
-        found, errors = read_as(writer, reader, data)
-        for datum, row, error in zip(data, found.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
-            told = (seed, error, row, writer, reader)
+        values, errors = read_as(writer, reader, data)
+        for datum, row, error in zip(data, values.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
+            reported = (seed, error, row, writer, reader)
             try:
                 expected = read_by_fastavro(datum, writer, reader)
             except SchemaResolutionError:
                 expected = None
             if expected is None:
-                assert error or is_empty_there(row), told
+                assert error or is_empty_there(row), reported
                 kinds["error in both" if error else "empty"] += 1
                 continue
-            wrong = differences(expected, row, found.type)
-            assert all(covered(path, error) for path in wrong), (wrong, expected, told)
-            assert bool(wrong) == (error is not None), (wrong, expected, told)
+            wrong = differences(expected, row, values.type)
+            assert all(covered(path, error) for path in wrong), (wrong, expected, reported)
+            assert bool(wrong) == (error is not None), (wrong, expected, reported)
             kinds["named error" if wrong else "equal"] += 1
     return kinds
 

@@ -113,10 +113,10 @@ def test_the_line(line: list[str]) -> None:
     if read != "BAD_FIELD" or "`double`" in last:
         readers.append(typed_rows.reader(schemas_of({1: schemas[1], 0: schemas[0]})))
     for reader in readers[:1] if "STRUCT" in column else readers:
-        [found], errors = reader.rows(payloads.of_column(pa.array([datum], pa.binary()), pa.array([0])))
-        assert sql_name(found.type) == column
+        [result], errors = reader.rows(payloads.of_column(pa.array([datum], pa.binary()), pa.array([0])))
+        assert sql_name(result.type) == column
         if read == "BAD_FIELD":
-            assert (found.to_pylist(), errors.to_pylist()) == ([None], ["BAD_FIELD: f"])
+            assert (result.to_pylist(), errors.to_pylist()) == ([None], ["BAD_FIELD: f"])
         else:
             assert errors.to_pylist() == [None]
-            assert spelt(found.to_pylist(maps_as_pydicts="strict")[0]) == read
+            assert spelt(result.to_pylist(maps_as_pydicts="strict")[0]) == read

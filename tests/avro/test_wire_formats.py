@@ -45,10 +45,10 @@ def taken_apart(
     return format.with_headers(column, pa.array(headers, HEADERS), of)
 
 
-def rows(name: str, found: payloads.Payloads, key: Any) -> tuple[list[Any], list[str | None]]:
+def rows(name: str, result: payloads.Payloads, key: Any) -> tuple[list[Any], list[str | None]]:
     """The records, and why there is none."""
     schemas = WIRE_FORMATS[name].prepared(schemas_of({key: SCHEMA}))
-    columns, errors = typed_rows.reader(schemas).rows(found)
+    columns, errors = typed_rows.reader(schemas).rows(result)
     both = zip(*(column.to_pylist() for column in columns), strict=True)
     return [{"id": id, "note": note} for id, note in both], errors.to_pylist()
 
@@ -57,12 +57,12 @@ def rows(name: str, found: payloads.Payloads, key: Any) -> tuple[list[Any], list
 def test_as_their_own_serializers_wrote_them(name: str) -> None:
     plain = [line for line in golden() if line["format"] == name and line["headers"] is None]
     assert len(plain) >= 6
-    found = taken_apart(name, [bytes.fromhex(line["value"]) for line in plain])
-    assert found.errors.null_count == len(plain)
-    ids = [key.hex() if isinstance(key, bytes) else str(key) for key in found.ids.to_pylist()]
+    result = taken_apart(name, [bytes.fromhex(line["value"]) for line in plain])
+    assert result.errors.null_count == len(plain)
+    ids = [key.hex() if isinstance(key, bytes) else str(key) for key in result.ids.to_pylist()]
     assert ids == [line["id"] for line in plain]
     for k, line in enumerate(plain):
-        one = payloads.Payloads(*(part.slice(k, 1) for part in found))
+        one = payloads.Payloads(*(part.slice(k, 1) for part in result))
         assert rows(name, one, line["id"]) == ([line["row"]], [None])
 
 
@@ -71,15 +71,15 @@ def test_apicurios_headers(of: str) -> None:
     named = [line for line in golden() if line["headers"] and all(f".{of}." in key for key in line["headers"])]
     headers = [[{"key": k, "value": bytes.fromhex(v)} for k, v in line["headers"].items()] for line in named]
     values = [bytes.fromhex(line["value"]) for line in named]
-    found = taken_apart("apicurio", [*values, b"\0\0\0\0\x07\4\2x", None], [*headers, [], None], of)
+    payloads = taken_apart("apicurio", [*values, b"\0\0\0\0\x07\4\2x", None], [*headers, [], None], of)
     kinds = ["globalId " if "globalId" in str(line["headers"]) else "" for line in named]
-    assert found.ids.to_pylist() == [
+    assert payloads.ids.to_pylist() == [
         *(f"{kind}{line['id']}" for kind, line in zip(kinds, named, strict=True)),
         "7",
         None,
     ]
-    assert found.values.to_pylist() == [*values, b"\4\2x", None]
-    assert found.errors.null_count == len(found.errors)
+    assert payloads.values.to_pylist() == [*values, b"\4\2x", None]
+    assert payloads.errors.null_count == len(payloads.errors)
     other = taken_apart("apicurio", values[:1], headers[:1], "value" if of == "key" else "key")
     assert other.errors.to_pylist() == ["BAD_MAGIC"]
 
@@ -94,8 +94,8 @@ def test_of_both_apicurios_headers_the_one_counts_that_the_format_names() -> Non
     headers = [[GLOBAL_300, CONTENT_7], [CONTENT_7, GLOBAL_300], [GLOBAL_300], [CONTENT_7], []]
     values = [b"\4\2x"] * 4 + [b"\0\0\0\0\x09\4\2x"]
     assert taken_apart("apicurio", values, headers).ids.to_pylist() == ["7", "7", "globalId 300", "7", "9"]
-    found = taken_apart("apicurio_global_id", values, headers).ids.to_pylist()
-    assert found == ["globalId 300"] * 3 + ["7", "globalId 9"]
+    payloads = taken_apart("apicurio_global_id", values, headers).ids.to_pylist()
+    assert payloads == ["globalId 300"] * 3 + ["7", "globalId 9"]
 
 
 @pytest.mark.parametrize("name", ["apicurio", "apicurio_global_id"])
@@ -174,8 +174,8 @@ def test_json_that_is_no_datum_says_so() -> None:
         None,
     ]
     headers = [[CONTENT_7, {"key": "apicurio.value.encoding", "value": b"JSON"}]] * len(texts)
-    found = taken_apart("apicurio", texts, headers)
-    columns, errors = typed_rows.reader(schemas_of({7: SCHEMA})).rows(found)
+    payloads = taken_apart("apicurio", texts, headers)
+    columns, errors = typed_rows.reader(schemas_of({7: SCHEMA})).rows(payloads)
     bad, none = "BAD_FIELD", "BAD_JSON"
     assert errors.to_pylist() == [None, none, bad, bad, none, bad, bad, bad, None]
     assert columns[0].to_pylist() == [1] + [None] * 8
@@ -190,10 +190,10 @@ def test_the_first_header_of_a_name_counts() -> None:
         [{"key": header, "value": None}],
         None,
     ]
-    found = taken_apart("confluent_header", [b"a", b"b", b"c", b"\0\0\0\0\5d", b"\0\0\0\0\6e"], headers)
-    assert found.ids.to_pylist() == ["9", "00010203-0405-0607-0809-0a0b0c0d0e0f", None, "5", "6"]
-    assert found.values.to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
-    assert found.errors.to_pylist() == [None, None, "BAD_MAGIC", None, None]
+    payloads = taken_apart("confluent_header", [b"a", b"b", b"c", b"\0\0\0\0\5d", b"\0\0\0\0\6e"], headers)
+    assert payloads.ids.to_pylist() == ["9", "00010203-0405-0607-0809-0a0b0c0d0e0f", None, "5", "6"]
+    assert payloads.values.to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
+    assert payloads.errors.to_pylist() == [None, None, "BAD_MAGIC", None, None]
 
 
 @pytest.mark.parametrize("name", ["confluent", "apicurio", "glue", "single_object"])
@@ -207,10 +207,10 @@ def test_every_beginning_of_a_message(name: str) -> None:
         ]
     )
     beginnings = [whole[:size] for size in range(len(whole))]
-    found = taken_apart(name, [*beginnings, None])
-    for data, id, error in zip(beginnings, found.ids.to_pylist(), found.errors.to_pylist(), strict=False):
+    payloads = taken_apart(name, [*beginnings, None])
+    for data, id, error in zip(beginnings, payloads.ids.to_pylist(), payloads.errors.to_pylist(), strict=False):
         assert (id is None) == (error == "BAD_MAGIC"), data
-    assert found.errors.to_pylist()[-1] is None
+    assert payloads.errors.to_pylist()[-1] is None
 
 
 def glue(datum: bytes, packing: int = payloads.GLUE_ZLIB) -> bytes:
@@ -230,9 +230,9 @@ def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> No
             return self._stream.eof
 
         def decompress(self, data: bytes, most: int) -> bytes:
-            found = self._stream.decompress(data, most)
-            inflated.append(len(found))
-            return found
+            rows = self._stream.decompress(data, most)
+            inflated.append(len(rows))
+            return rows
 
     class Zlib:
         error = zlib.error
@@ -242,8 +242,8 @@ def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(payloads, "LARGEST_PAYLOAD", 1000)
     monkeypatch.setattr(payloads, "zlib", Zlib)
     messages = pa.array([glue(zlib.compress(bytes(size))) for size in (1000, 1001, 100_000, 1000)], pa.binary())
-    found = payloads.of_glue(messages)
-    assert found.errors.to_pylist() == [None, "TOO_LARGE", "TOO_LARGE", None]
+    result = payloads.of_glue(messages)
+    assert result.errors.to_pylist() == [None, "TOO_LARGE", "TOO_LARGE", None]
     assert inflated == [1000, 1001, 1001, 1000]
 
 
@@ -259,17 +259,17 @@ def test_damaged_zlib_of_glue() -> None:
         glue(b"", 7),
         glue(packed)[:17],
     ]
-    found = taken_apart("glue", values)
-    errors = found.errors.to_pylist()
+    payloads = taken_apart("glue", values)
+    errors = payloads.errors.to_pylist()
     assert errors == [None, "TRUNCATED", "BAD_FIELD", "TRUNCATED", None, "BAD_MAGIC", "BAD_MAGIC"]
-    assert [value is None for value in found.values.to_pylist()] == [error is not None for error in errors]
+    assert [value is None for value in payloads.values.to_pylist()] == [error is not None for error in errors]
 
 
 def test_what_grows_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payloads, "INT32_MAX", 1_000_000)
     bomb = glue(zlib.compress(bytes(900_000)))
-    found = taken_apart("glue", [bomb, bomb, glue(zlib.compress(b"\4\2x"))])
-    assert found.errors.to_pylist() == [None, "TOO_LARGE", None]
+    result = taken_apart("glue", [bomb, bomb, glue(zlib.compress(b"\4\2x"))])
+    assert result.errors.to_pylist() == [None, "TOO_LARGE", None]
 
 
 @pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])

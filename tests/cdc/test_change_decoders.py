@@ -38,14 +38,14 @@ def test_databus() -> None:
         history = Members(seed)
         events = pa.array([event.as_py() for event in split(history.sent()).events], pa.binary())
         source = DatabusSource("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]))
-        found = databus_changes(events, None, pa.array(range(len(events))), source)
+        changes = databus_changes(events, None, pa.array(range(len(events))), source)
         table: dict[Any, bytes] = {}
-        for row in in_order(found.batch):
+        for row in in_order(changes.batch):
             table.pop((40, row["id"]), None)
             if row["_op_"] == "UPSERT":
                 table[40, row["id"]] = row["name"].encode()
         assert table == history.table
-        assert found.batch["_keys_"][0].as_py() == ["id"]
+        assert changes.batch["_keys_"][0].as_py() == ["id"]
 
 
 def test_the_key_of_a_databus_schema() -> None:
@@ -59,10 +59,10 @@ def test_a_delete_whose_key_is_not_told_is_an_error() -> None:
     """A key of two columns is not in the key of the event."""
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     events = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
-    found = databus_changes(
+    changes = databus_changes(
         events, None, None, DatabusSource("com.shop.Member", read, ("id", "name"))
     ).batch.to_pylist()
-    assert {(row["_op_"], row["_error_"]) for row in found} == {("UPSERT", None), ("DELETE", "MISSING_FIELD")}
+    assert {(row["_op_"], row["_error_"]) for row in changes} == {("UPSERT", None), ("DELETE", "MISSING_FIELD")}
 
 
 @pytest.mark.parametrize("seed", [3, 5, 9])
@@ -86,11 +86,11 @@ def test_datahub(seed: int, name: str) -> None:
 
 def test_sequence_ids_are_numbers_of_any_length() -> None:
     texts = ["9", "010", "10", str(10**38 - 1), str(10**38), "x", "", None, "0"]
-    found = numbers(pa.array(texts))
-    assert found.type == NUMBER
-    got = [tuple(one.values()) for one in found[:5].to_pylist()]
+    result = numbers(pa.array(texts))
+    assert result.type == NUMBER
+    got = [tuple(one.values()) for one in result[:5].to_pylist()]
     assert got[0] < got[1] == got[2] < got[3] < got[4]
-    assert found[5:].to_pylist() == [None, None, None, {"digits": 0, "number": ""}]
+    assert result[5:].to_pylist() == [None, None, None, {"digits": 0, "number": ""}]
 
 
 def debezium(op: str, before: Any, after: Any, lsn: int) -> str:
@@ -123,8 +123,8 @@ def test_debezium() -> None:
         True,
     )
     values, keys = (json_side(pa.array(texts, pa.string())) for texts in (MESSAGES, RECORD_KEYS))
-    found = debezium_changes(values, how, keys=keys, headers=headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
-    rows = found.batch.to_pylist()
+    changes = debezium_changes(values, how, keys=keys, headers=headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
+    rows = changes.batch.to_pylist()
     assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "DELETE", "INSERT", "TRUNCATE"]
     assert [row["_order_"] for row in rows] == [10, 11, 12, 13, 14, 15]
     key_alone = {"id": 1, "v": None, "big": None}

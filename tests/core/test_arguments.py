@@ -57,7 +57,7 @@ def test_nested() -> None:
 
 
 TAKES = "dbus_sequence() expected event"
-REFUSED: dict[str, tuple[Any, str]] = {
+REJECTED: dict[str, tuple[Any, str]] = {
     "None": (None, f"{TAKES} as an Arrow array, a list or a pandas Series, got None"),
     "bytes": (EVENT, f"{TAKES} as an Arrow array, a list or a pandas Series, got a Python bytes"),
     "a number": (7, f"{TAKES} as an Arrow array, a list or a pandas Series, got 7"),
@@ -74,12 +74,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("column", "sentence"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("column", "sentence"), REJECTED.values(), ids=REJECTED)
 def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as rejected:
         SEQUENCE.decode(column)
-    assert str(refused.value).startswith(sentence)
-    assert "\n" not in str(refused.value)
+    assert str(rejected.value).startswith(sentence)
+    assert "\n" not in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
     ],
 )
 def test_a_second_column(n: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error) as refused:
+    with pytest.raises(error) as rejected:
         PARTITION.decode(pa.array([EVENT]), n)
-    assert str(refused.value).startswith(sentence)
+    assert str(rejected.value).startswith(sentence)
 
 
 def test_integers_of_any_width_that_fit() -> None:
@@ -148,9 +148,9 @@ def test_columns_of_several_lengths_are_refused(function: str, columns: tuple[li
     ],
 )
 def test_constants_are_of_their_type(function: str, constant: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as rejected:
         FUNCTIONS[function].decode(pa.array([b""], pa.binary()), **constant)
-    assert str(refused.value) == sentence
+    assert str(rejected.value) == sentence
 
 
 def test_a_field_that_comes_twice_is_refused() -> None:

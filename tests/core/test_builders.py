@@ -62,16 +62,16 @@ class Letters:
 
     def letter(self) -> pa.Array:
         self.made.append("letter")
-        found = "".join(self.texts)
-        return pa.array(list(found.upper() if self.upper else found))
+        result = "".join(self.texts)
+        return pa.array(list(result.upper() if self.upper else result))
 
     def place(self) -> pa.Array:
         self.made.append("place")
         return pa.array([place for text in self.texts for place in range(len(text))], pa.int32())
 
-    def lists(self, found: pa.Array) -> pa.Array:
+    def lists(self, result: pa.Array) -> pa.Array:
         ends = [0, *itertools.accumulate(map(len, self.texts))]
-        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), found)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), result)
 
 
 LETTERS = (

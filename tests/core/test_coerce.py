@@ -55,9 +55,9 @@ def test_slices_at_every_level() -> None:
     ],
 )
 def test_other_fields_are_refused(array: pa.Array, sentence: str) -> None:
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as rejected:
         seen_by(DECLARED, array)
-    assert str(refused.value) == sentence
+    assert str(rejected.value) == sentence
 
 
 def test_another_kind_is_refused() -> None:

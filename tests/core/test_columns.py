@@ -26,9 +26,9 @@ def one(spark: SparkSession, column: Column) -> Any:
 
 
 def test_a_number_is_a_value(spark: SparkSession) -> None:
-    found = one(spark, W.kafka_search_offset("segment", 1200))
-    assert found == one(spark, F.expr("kafka_search_offset(segment, 1200)"))
-    assert found["position"] == 43
+    result = one(spark, W.kafka_search_offset("segment", 1200))
+    assert result == one(spark, F.expr("kafka_search_offset(segment, 1200)"))
+    assert result["position"] == 43
 
 
 @pytest.mark.parametrize("given", [str, str.upper, F.lit])

@@ -73,8 +73,8 @@ def column_for(function: Function, k: int, rows: int) -> pa.Array:
     if pa.types.is_struct(argument.type):
         return what_is_read_from(function, argument.type, rows)
     if argument.type == pa.binary() and rows > ROWS:
-        found = rows_of_bytes(argument.name)
-        return pa.array([found[(i + 17 * k) % rows] for i in range(rows)], argument.type)
+        result = rows_of_bytes(argument.name)
+        return pa.array([result[(i + 17 * k) % rows] for i in range(rows)], argument.type)
     chance = random.Random(f"{function.name} {argument.name}")
     taken = TAKEN.get(f"{function.name} {argument.name}", TAKEN.get(argument.name))
     values = [chance.choice(taken) if taken else any_value(argument.type, chance) for _ in range(rows)]
@@ -173,8 +173,8 @@ def test_text_that_is_not_utf8(name: str) -> None:
     try:
         FUNCTIONS[name].decode(*columns).validate()  # what is passed on stays as it is
         said = f"{name}() expected it"
-    except ValueError as refused:
-        said = str(refused)
+    except ValueError as rejected:
+        said = str(rejected)
     assert said.startswith(f"{name}() expected ")
     assert "\n" not in said
 
@@ -199,9 +199,9 @@ def spoilt(array: pa.Array) -> pa.Array:
 def test_wrong_arguments_are_one_sentence(function: Function) -> None:
     wrong: list[list[pa.Array]] = [[], [pa.array([1.5])], [pa.array([True])] * 9]
     for arguments in wrong:
-        with pytest.raises(TypeError) as refused:
+        with pytest.raises(TypeError) as rejected:
             function.decode(*arguments)
-        sentence = str(refused.value)
+        sentence = str(rejected.value)
         assert sentence.startswith(f"{function.name}() expected (")
         assert ", got " in sentence
         assert "\n" not in sentence

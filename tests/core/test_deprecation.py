@@ -32,11 +32,11 @@ def called(a: int, *, b: int = 0, c: int = 0, d: int = 0) -> tuple[int, ...]:
     ],
 )
 def test_arguments_that_go(args: Any, named: Any, returned: Any, warned: list[str]) -> None:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         assert called(*args, **named) == returned
-    assert len(told) == len(warned)
-    for warning, beginning in zip(told, warned, strict=True):
+    assert len(reported) == len(warned)
+    for warning, beginning in zip(reported, warned, strict=True):
         assert warning.category is FutureWarning
         assert str(warning.message).startswith(beginning)
         assert warning.filename == __file__

@@ -19,7 +19,7 @@ CAUGHT = {"Full", "Lost", "NotBelieved", "Refused", "Undecided", "UnreadableEven
 
 def declared() -> list[tuple[str, str]]:
     """Module and name of each class whose base is an exception of Python, or of `sparkwire.errors`."""
-    found = []
+    result = []
     for path in PACKAGE.rglob("*.py"):
         module = ".".join(["sparkwire", *path.relative_to(PACKAGE).with_suffix("").parts])
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -29,23 +29,23 @@ def declared() -> list[tuple[str, str]]:
             kinds = [getattr(builtins, base, getattr(errors, base, None)) for base in bases]
             if any(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
                 assert isinstance(node, ast.ClassDef)
-                found.append((module, node.name))
-    return found
+                result.append((module, node.name))
+    return result
 
 
 @pytest.mark.parametrize("name", errors.__all__)
 def test_each_has_the_base_and_says_what_it_is(name: str) -> None:
-    found = getattr(errors, name)
-    assert issubclass(found, SparkwireError)
-    assert found.__doc__ != SparkwireError.__doc__ or found is SparkwireError
+    error_class = getattr(errors, name)
+    assert issubclass(error_class, SparkwireError)
+    assert error_class.__doc__ != SparkwireError.__doc__ or error_class is SparkwireError
 
 
 def test_no_other_leaves_the_package() -> None:
     others = [(module, name) for module, name in declared() if module != "sparkwire.errors"]
     assert {name for _, name in others} >= CAUGHT
     for module, name in others:
-        found = getattr(importlib.import_module(module), name)
-        assert name in CAUGHT or issubclass(found, SparkwireError), (
+        member = getattr(importlib.import_module(module), name)
+        assert name in CAUGHT or issubclass(member, SparkwireError), (
             f"{module}.{name}: into sparkwire.errors, or caught?"
         )
 

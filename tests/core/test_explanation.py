@@ -104,7 +104,7 @@ def test_a_flipped_bit_is_found(sample: str) -> None:
     explain = {"event": "dbus_explain", "event_v2": "dbus_explain"}.get(sample, "kafka_explain")
     if sample == "message":  # its log entry
         whole = struct.pack(">qi", 7, len(whole)) + whole
-    found = 0
+    result = 0
     for _ in range(60):
         at, bit = chance.randrange(len(whole)), chance.randrange(8)
         damaged = bytearray(whole)
@@ -117,8 +117,8 @@ def test_a_flipped_bit_is_found(sample: str) -> None:
             (line,) = [line for line in lines if line["field"] == name.rstrip(";")]
             assert line["position"] <= at < line["position"] + line["size"]
             assert f"byte {at} was {whole[at]:#04x} if one bit has flipped" in line["note"]
-        found += bool(blamed) or "of the checksum itself" in notes
-    assert found > 35
+        result += bool(blamed) or "of the checksum itself" in notes
+    assert result > 35
 
 
 def test_two_flipped_bits_are_not_blamed_on_one() -> None:

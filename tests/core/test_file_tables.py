@@ -28,7 +28,7 @@ def dumped(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def rejected(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert dump_command.run(arguments().parse_args(["dump", *words])) == 2
     out, error = capsys.readouterr()
     assert out == ""
@@ -38,11 +38,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def by_another_reader(segment: Path) -> list[tuple[int, bytes | None, bytes | None]]:
     """The records of a segment as kafka-python reads them, control records left out."""
-    batches, found = MemoryRecords(segment.read_bytes()), []
+    batches, result = MemoryRecords(segment.read_bytes()), []
     while (batch := batches.next_batch()) is not None:
         if not getattr(batch, "is_control_batch", False):
-            found += [(record.offset, record.key, record.value) for record in batch]
-    return found
+            result += [(record.offset, record.key, record.value) for record in batch]
+    return result
 
 
 def test_read_gives_the_records_of_a_segment() -> None:
@@ -71,9 +71,9 @@ def test_read_takes_options_as_python_values() -> None:
     ],
 )
 def test_the_bytes_decide_the_format(path: str, format: str) -> None:
-    found, named = sparkwire.read(SAMPLES / path), sparkwire.read(SAMPLES / path, format)  # type: ignore[arg-type]
-    assert found.schema == named.schema
-    assert found.read_all() == named.read_all()
+    rows, named = sparkwire.read(SAMPLES / path), sparkwire.read(SAMPLES / path, format)  # type: ignore[arg-type]
+    assert rows.schema == named.schema
+    assert rows.read_all() == named.read_all()
 
 
 def test_a_first_batch_beyond_the_bytes_that_are_looked_at(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_dump_writes_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, s
 def test_a_wrong_call_is_one_sentence(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    assert sentence in refused(capsys, *words)
+    assert sentence in rejected(capsys, *words)
 
 
 @pytest.mark.process

@@ -148,15 +148,15 @@ def test_a_directory_that_is_replaced_while_it_is_planned(
     written(source, folder)
     written(source, new, version=1, parts=5, size=2)
     query = source.query({"path": str(folder), "maxSplitBytes": "100"})
-    left, found = [new], source.found
+    left, result = [new], source.input_files
 
-    def found_before(asked: Any) -> Any:
-        files = found(asked)
+    def files_before(asked: Any) -> Any:
+        files = result(asked)
         if left:
             exchanged(folder, left.pop())
         return files
 
-    monkeypatch.setattr(source, "found", found_before)
+    monkeypatch.setattr(source, "input_files", files_before)
     tasks = source.plan(query)
     assert len({row["file"] for row in everything(source, query, tasks)}) == 5
 

@@ -68,8 +68,8 @@ def place(top: Path, parts: Mapping[str, Files]) -> None:
 
 
 def seen(top: Path, part: str) -> Files:
-    found = (top / part).iterdir() if (top / part).exists() else []
-    return {file.name: file.read_bytes() for file in found if file.is_file() and not file.name.startswith(".")}
+    paths = (top / part).iterdir() if (top / part).exists() else []
+    return {file.name: file.read_bytes() for file in paths if file.is_file() and not file.name.startswith(".")}
 
 
 DEAD = process.this_process()._replace(born="before")
@@ -102,12 +102,12 @@ def check_one_version(top: Path, old: Mapping[str, Files], whole: Mapping[str, F
     return all(is_new.values())
 
 
-def refusal(top: Path) -> str:
+def rejection(top: Path) -> str:
     """What a reader is told, nothing where it may read."""
     try:
         jobs.check_unfinished(Folder(str(top)))
-    except ValueError as refused:
-        return str(refused)
+    except ValueError as rejected:
+        return str(rejected)
     return ""
 
 
@@ -128,12 +128,12 @@ def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool)
                 pass
         if exchanges and "" not in whole:
             check_one_version(top, old, whole, step)
-        refused = refusal(top)
-        if refused:
+        rejected = rejection(top)
+        if rejected:
             lost += 1
-            assert "job second (since 20" in refused
-            assert "was interrupted while it replaced" in refused
-            assert refused.endswith(f"Run: python -m sparkwire recover {top}")
+            assert "job second (since 20" in rejected
+            assert "was interrupted while it replaced" in rejected
+            assert rejected.endswith(f"Run: python -m sparkwire recover {top}")
         else:  # all of one version
             assert check_one_version(top, old, whole, step) or {part: seen(top, part) for part in old} == old, step
         if step % 2:
@@ -186,13 +186,13 @@ def test_each_step_is_refused(quick_path: Path, case: str, fault: Fault) -> None
             assert f"Nothing is lost: once what is in the way is away, run: python -m sparkwire recover {top}" in str(
                 failed
             )
-            assert "while it replaced" in refusal(top) or {part: seen(top, part) for part in old} == old
+            assert "while it replaced" in rejection(top) or {part: seen(top, part) for part in old} == old
             jobs.recover(str(top))
             all_new = check_one_version(top, old, whole, step)
             assert all_new or {part: seen(top, part) for part in old} == old
         elif failed is None:
             assert all_new, step  # what is left to be cleared away is no failure
-            assert refusal(top) == "", step
+            assert rejection(top) == "", step
         else:
             assert {part: seen(top, part) for part in old} == old, step
             assert seen(top, "c") == {}

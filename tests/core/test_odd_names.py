@@ -26,9 +26,9 @@ def test_a_log(name: str, tmp_path: Path) -> None:
     stream = stream_of(path)
     assert len(stream.batch()) == 5
     log.write(path, log.rows_of(2, first=5))
-    for found in (log.read(path), log.read(path / "orders-0")):
-        assert [row["offset"] for row in found] == list(range(7))
-        assert {row["file"].rpartition("/orders-0/")[0] for row in found} == {str(path)}
+    for one in (log.read(path), log.read(path / "orders-0")):
+        assert [row["offset"] for row in one] == list(range(7))
+        assert {row["file"].rpartition("/orders-0/")[0] for row in one} == {str(path)}
     assert [row["offset"] for row in stream.batch()] == [5, 6]
     for checked in (path, path / "orders-0"):
         [partition] = kafka.check(str(checked)).partitions
@@ -47,5 +47,5 @@ def test_event_files(name: str, tmp_path: Path) -> None:
     assert {row["window_scn"] for row in stream.batch()} == {1}
     databus.write(path, [event(2, 40), end(2)], stream=name)
     assert {row["window_scn"] for row in stream.batch()} == {2}
-    for found in (path, path / name):
-        assert databus.read(found) == [1, 2]
+    for one in (path, path / name):
+        assert databus.read(one) == [1, 2]

@@ -43,9 +43,9 @@ def bucket(server: Server) -> str:
 @pytest.mark.parametrize("prefix", [*ODD, "".join(PRINTABLE)])
 def test_a_prefix_of_any_characters(server: Server, bucket: str, prefix: str) -> None:
     for path in (f"{bucket}/{prefix}", f"{bucket}/{prefix}/orders-0/", f"{bucket}/{prefix}/orders-0/{NAME}"):
-        found = rows(path + server.query)
-        assert [row["offset"] for row in found] == [0, 1, 2]
-        assert {row["file"] for row in found} == {f"{bucket}/{prefix}/orders-0/{NAME}"}
+        result = rows(path + server.query)
+        assert [row["offset"] for row in result] == [0, 1, 2]
+        assert {row["file"] for row in result} == {f"{bucket}/{prefix}/orders-0/{NAME}"}
 
 
 def test_every_printable_character_and_a_glob_over_all(server: Server, bucket: str) -> None:
@@ -129,8 +129,8 @@ def test_a_directory_whose_name_looks_like_a_glob(tmp_path: Path) -> None:
     for name in ("w[1]", "w1", "a{b,c}"):
         segment(tmp_path / name / "orders-0", 0, [SEGMENT])
     for path in ("w[1]", "w[1]/orders-0", "a{b,c}", "a{b,c}/orders-*"):
-        found = {row["file"] for row in rows(tmp_path / path)}
-        assert found == {str(tmp_path / path.split("/")[0] / "orders-0" / NAME)}
+        result = {row["file"] for row in rows(tmp_path / path)}
+        assert result == {str(tmp_path / path.split("/")[0] / "orders-0" / NAME)}
     both = {row["file"] for row in rows(tmp_path / "w[1]" / "*", replicas="all")}
     assert both == {str(tmp_path / name / "orders-0" / NAME) for name in ("w[1]", "w1")}
 

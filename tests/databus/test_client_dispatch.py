@@ -95,13 +95,13 @@ def test_the_buffer_keeps_what_the_originals_keeps(stream: str, drop: bool) -> N
         "one readEvents call per segment": [data[a : a + n] for a, n in zip(starts, segments, strict=True)],
     }
     for name, chunks in chunkings.items():
-        told = next(k for k in summary["kept"] if f"dropOldEvents={str(drop).lower()}" in k and f"{name}, r" in k)
+        reported = next(k for k in summary["kept"] if f"dropOldEvents={str(drop).lower()}" in k and f"{name}, r" in k)
         buffer = EventBuffer(drop)
         reads = [buffer.read(chunk) for chunk in chunks]
-        assert told.endswith(f"readEvents={[read.rows for read in reads]}")
+        assert reported.endswith(f"readEvents={[read.rows for read in reads]}")
         kept = [bytes(one.as_py()) for read in reads for one in read.events]
         wire = [data[e["position"] : e["position"] + e["size"]] for e in events]
-        assert kept == [wire[k] for k in summary["kept"][told]]
+        assert kept == [wire[k] for k in summary["kept"][reported]]
 
 
 # ---------------------------------------------------------------- random scenarios
@@ -160,7 +160,9 @@ def by_the_oracle(config: Json, rules: list[Json], stages: list[list[bytes]]) ->
         return ok
 
     names = {"com.example.events.Person": 40, "com.example.events.Order": 41, "com.example.events.Account": 42}
-    subscriptions = [{names[n] for n in told} for told in config["subscriptions"]] if config["subscriptions"] else None
+    subscriptions = (
+        [{names[n] for n in reported} for reported in config["subscriptions"]] if config["subscriptions"] else None
+    )
     threshold = int(config["bufferSize"] * config["checkpointThresholdPct"] / 100.0)
     limits = (threshold, config["dispatcherMaxRetryNum"])
     known = set(names.values()), set(schema_ids().values())
@@ -214,8 +216,8 @@ def test_random_scenarios_like_the_originals_source(seed: int, caplog: pytest.Lo
     ours, final = by_us(config, rules, stages)
     for k, (their, our) in enumerate(zip(theirs, ours, strict=False)):
         if their[0] == "persist" and our[0] == "persist":
-            *told, window_start = their
-            if tuple(told) != our:
+            *reported, window_start = their
+            if tuple(reported) != our:
                 # Theirs claims a window that is not done, ours everything before it, or what came before a regress.
                 assert their[3] == our[3]
                 assert our[1] < their[1]
@@ -244,47 +246,47 @@ def test_callbacks_do_not_depend_on_pages(monkeypatch: pytest.MonkeyPatch, seed:
 # ---------------------------------------------------------------- what is ours
 
 
-class Told(Consumer):
+class Reported(Consumer):
     """Notes what it is told; ``failing`` keys fail always, ``declining`` declines all checkpoints."""
 
     def __init__(self, failing: int | None = None, declining: bool = False) -> None:
         self.failing, self.declining = failing, declining
-        self.told: list[tuple[Any, ...]] = []
+        self.reported: list[tuple[Any, ...]] = []
 
     def on_data_event(self, event: DataEvent) -> Result:
-        self.told.append(("data", event.key_long))
+        self.reported.append(("data", event.key_long))
         fails = self.failing is not None and event.key_long == self.failing
         return Result.ERROR if fails else Result.SUCCESS
 
     def on_checkpoint(self, scn: int) -> Result:
-        self.told.append(("checkpoint", scn))
+        self.reported.append(("checkpoint", scn))
         return Result.SKIP_CHECKPOINT if self.declining else Result.SUCCESS
 
     def on_rollback(self, scn: int) -> Result:
-        self.told.append(("rollback", scn))
+        self.reported.append(("rollback", scn))
         return Result.SUCCESS
 
     def on_error(self, error: Exception | None) -> Result:
-        self.told.append(("error", type(error)))
+        self.reported.append(("error", type(error)))
         return Result.SUCCESS
 
     def on_stop_consumption(self) -> Result:
-        self.told.append(("stop",))
+        self.reported.append(("stop",))
         return Result.SUCCESS
 
 
 def test_an_event_that_always_fails_behind_declined_checkpoints_ends() -> None:
     chunks = [window(100, 40, first_key=1) + window(200, 40, first_key=2) + window(300, 40, first_key=3)]
-    consumer = Told(failing=3, declining=True)
+    consumer = Reported(failing=3, declining=True)
     outcome = dispatch(chunks, consumer, settings=Settings(max_retries=5))
     assert outcome.state is State.CLOSED
     assert outcome.failure is not None
     assert outcome.failure == ("on_data_event", "returned ERROR")
-    assert consumer.told.count(("data", 3)) == 5
-    assert consumer.told[-2:] == [("error", DispatcherRetriesExhaustedError), ("stop",)]
+    assert consumer.reported.count(("data", 3)) == 5
+    assert consumer.reported[-2:] == [("error", DispatcherRetriesExhaustedError), ("stop",)]
 
 
-class Replayed(Told):
+class Replayed(Reported):
     """Declines the checkpoints of 200 and 300 at first, and fails at key 99 once."""
 
     def __init__(self) -> None:
@@ -323,47 +325,47 @@ def test_windows_merged_by_a_missing_end_are_not_claimed() -> None:
     stored: list[int] = []
     stream = event(200, 40, 1) + event(300, 40, 2) + event(300, 40, 3) + end(300)
     settings = Settings(threshold=130)
-    dispatch([stream], Told(), settings=settings, persist=lambda checkpoint: stored.append(checkpoint.window_scn))
+    dispatch([stream], Reported(), settings=settings, persist=lambda checkpoint: stored.append(checkpoint.window_scn))
     assert stored == [199, 300]
 
 
 def test_an_unreadable_error_event_closes_without_a_callback() -> None:
-    consumer = Told()
+    consumer = Reported()
     stream = window(100, 40) + event(0, -5, 0, b"{") + window(200, 40)
     outcome = dispatch([stream], consumer)
     assert outcome.status is Status.SHUTDOWN
     assert outcome.failure is not None
     assert "unreadable payload" in outcome.failure.error
-    assert consumer.told == [("data", 0), ("checkpoint", 100)]
+    assert consumer.reported == [("data", 0), ("checkpoint", 100)]
 
 
 def test_a_stack_frame_of_java_9_makes_an_error_event_unreadable() -> None:
     body = {"error": {"cause": None, "stackTrace": [{"moduleName": "java.base"}], "message": "x"}, "errorId": -5}
-    outcome = dispatch([event(0, -5, 0, json.dumps(body).encode())], Told())
+    outcome = dispatch([event(0, -5, 0, json.dumps(body).encode())], Reported())
     assert outcome.status is Status.SHUTDOWN
 
 
 def test_a_malformed_regress_still_acts_and_a_malformed_checkpoint_rolls_back() -> None:
-    consumer = Told()
+    consumer = Reported()
     dispatch([window(100, 40) + event(50, -51, 0, b"?") + window(60, 41)], consumer)
-    assert ("rollback", 60) in consumer.told
-    consumer = Told()
+    assert ("rollback", 60) in consumer.reported
+    consumer = Reported()
     outcome = dispatch([window(100, 40) + event(50, -3, 0, b"?")], consumer, settings=Settings(max_retries=3))
-    assert consumer.told.count(("rollback", 100)) == 2
+    assert consumer.reported.count(("rollback", 100)) == 2
     assert outcome.failure == ("a checkpoint event", "it is not one of online consumption")
 
 
 def test_a_checkpoint_on_the_last_event_then_a_failing_end_replays_the_end_alone() -> None:
     """The end of period counts as an empty window then: a checkpoint and no end."""
 
-    class Ends(Told):
+    class Ends(Reported):
         def on_end_source(self, source: str, schema: str | None) -> Result:
-            self.told.append(("end", source))
+            self.reported.append(("end", source))
             return Result.ERROR
 
     consumer = Ends()
     dispatch([event(200, 40, 1) + event(200, 40, 2) + end(200)], consumer, settings=Settings(threshold=100))
-    told = [
+    reported = [
         ("data", 1),
         ("data", 2),
         ("checkpoint", 200),
@@ -372,7 +374,7 @@ def test_a_checkpoint_on_the_last_event_then_a_failing_end_replays_the_end_alone
         ("checkpoint", 200),
         ("stop",),
     ]
-    assert consumer.told == told
+    assert consumer.reported == reported
 
 
 def test_control_events_count_and_drop_the_replay_buffer() -> None:
@@ -382,9 +384,9 @@ def test_control_events_count_and_drop_the_replay_buffer() -> None:
         + b"".join(event(0, -100) for _ in range(4))
         + event(200, 40, 3)
     )
-    consumer = Told(failing=3)
+    consumer = Reported(failing=3)
     outcome = dispatch([stream], consumer, settings=Settings(threshold=250, max_retries=9))
-    assert consumer.told[-3:] == [("data", 3), ("rollback", 100), ("stop",)]
+    assert consumer.reported[-3:] == [("data", 3), ("rollback", 100), ("stop",)]
     assert outcome.state is State.CLOSED
 
 
@@ -414,7 +416,7 @@ def test_an_error_that_is_no_oserror_of_persist_is_the_callers() -> None:
         raise ValueError("no disk at all")
 
     with pytest.raises(ValueError, match="no disk at all"):
-        dispatch([window(100, 40)], Told(), persist=persist)
+        dispatch([window(100, 40)], Reported(), persist=persist)
 
 
 def test_a_consumer_has_to_be_one() -> None:
@@ -433,7 +435,7 @@ def test_a_consumer_has_to_be_one() -> None:
 )
 def test_a_misspelt_callback_is_refused(name: str, near: str) -> None:
     odd = type("Odd", (Consumer,), {name: lambda self, event: Result.SUCCESS, "on_hold": 5})()
-    for consumers in (odd, Registration((Told(), odd))):
+    for consumers in (odd, Registration((Reported(), odd))):
         with pytest.raises(TypeError, match=rf"^Odd.{name} is no callback of a consumer: is {near}"):
             dispatch([window(100, 40)], consumers)
 
@@ -448,18 +450,18 @@ class Mute(Exception):
 
 
 def test_what_has_no_text_rolls_back_like_everything_else() -> None:
-    class Raising(Told):
+    class Raising(Reported):
         def on_data_event(self, event: DataEvent) -> Result:
-            if len(self.told) < 2:
-                self.told.append(("raised",))
-                if len(self.told) == 1:
+            if len(self.reported) < 2:
+                self.reported.append(("raised",))
+                if len(self.reported) == 1:
                     raise Mute
                 return Mute()  # type: ignore[return-value]
             return super().on_data_event(event)
 
     consumer = Raising()
     outcome = dispatch([window(100, 40, first_key=7)], consumer, settings=Settings(max_retries=5))
-    assert ("data", 7) in consumer.told
+    assert ("data", 7) in consumer.reported
     assert [window.retries for window in outcome.windows] == [2]
     outcome = dispatch([window(100, 40)], Raising(), settings=Settings(max_retries=0))
     assert outcome.failure == ("on_data_event", "Mute: (a Mute whose text fails with RuntimeError)")
@@ -470,8 +472,8 @@ def test_of_empty_windows_in_a_response_nobody_hears() -> None:
     stream = (Path(sparkwire.samples()) / "databus" / "relay_v1.bin").read_bytes()
     events = split(pa.py_buffer(stream))[0]
     ends = {scn for scn, _ in ((1020, 0), (1030, 0), (1090, 0))}
-    whole = dispatch([stream], Told())
-    each = dispatch([event.as_buffer() for event in events], Told())
+    whole = dispatch([stream], Reported())
+    each = dispatch([event.as_buffer() for event in events], Reported())
     assert len(whole.windows) == 11
     assert len(each.windows) == 15
     assert {w.scn for w in each.windows} - {w.scn for w in whole.windows} == ends
@@ -482,7 +484,7 @@ def test_of_empty_windows_in_a_response_nobody_hears() -> None:
 # ---------------------------------------------------------------- groups
 
 
-class Member(Told):
+class Member(Reported):
     pass
 
 
@@ -492,23 +494,23 @@ def test_a_group_shares_data_events_and_everybody_gets_the_rest() -> None:
         b"".join(event(scn, 40 + k // 50, 1000 * scn + k) for k in range(100)) + end(scn) for scn in range(1, 6)
     )
     dispatch([stream], Registration(members))
-    keys = sorted(key for member in members for word, key in (m[:2] for m in member.told if m[0] == "data"))
+    keys = sorted(key for member in members for word, key in (m[:2] for m in member.reported if m[0] == "data"))
     assert keys == [1000 * scn + k for scn in range(1, 6) for k in range(100)]
     for member in members:
-        assert [m[1] for m in member.told if m[0] == "checkpoint"] == [1, 2, 3, 4, 5]
-        assert 120 <= sum(m[0] == "data" for m in member.told) <= 130
-        for k, told in enumerate(member.told):  # a barrier: between two checkpoints no other window's events
-            scn = next((m[1] for m in member.told[k:] if m[0] == "checkpoint"), None)
-            assert told[0] != "data" or told[1] // 1000 == scn
+        assert [m[1] for m in member.reported if m[0] == "checkpoint"] == [1, 2, 3, 4, 5]
+        assert 120 <= sum(m[0] == "data" for m in member.reported) <= 130
+        for k, reported in enumerate(member.reported):  # a barrier: between two checkpoints no other window's events
+            scn = next((m[1] for m in member.reported[k:] if m[0] == "checkpoint"), None)
+            assert reported[0] != "data" or reported[1] // 1000 == scn
 
 
 def test_a_failing_member_rolls_back_the_group() -> None:
     members = [Member(failing=7 if k == 1 else None) for k in range(3)]
     stream = window(1, 40) + b"".join(event(2, 40, k) for k in range(1, 9)) + end(2)
     outcome = dispatch([stream], Registration(members), settings=Settings(max_retries=4))
-    failures = [m for member in members for m in member.told if m == ("data", 7)]
+    failures = [m for member in members for m in member.reported if m == ("data", 7)]
     assert failures
-    rollbacks = {tuple(m for m in member.told if m[0] == "rollback") for member in members}
+    rollbacks = {tuple(m for m in member.reported if m[0] == "rollback") for member in members}
     assert len(rollbacks) == 1
     assert outcome.state in (State.CLOSED, State.STOP_DISPATCH_EVENTS)
 
@@ -590,15 +592,15 @@ def test_payloads_are_typed_by_their_schema() -> None:
 
 
 def test_a_regress_and_an_error_event_end_to_end() -> None:
-    consumer = Told()
+    consumer = Reported()
     dispatch([window(5, 40), regress(3), error_event(-6), window(4, 41)], consumer)
-    words = [m[0] for m in consumer.told]
+    words = [m[0] for m in consumer.reported]
     assert words == ["data", "checkpoint", "rollback", "error", "data", "checkpoint", "stop"]
-    assert ("rollback", 0) in consumer.told  # the error event's scn
+    assert ("rollback", 0) in consumer.reported  # the error event's scn
 
 
 def test_a_dispatcher_that_is_stopped_takes_nothing_more() -> None:
-    dispatcher = Dispatcher([Registration.of(Told())])
+    dispatcher = Dispatcher([Registration.of(Reported())])
     dispatcher.start()
     dispatcher.stop()
     dispatcher.feed(Page(EventBuffer().read(window(1, 40)).events))

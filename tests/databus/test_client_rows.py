@@ -56,12 +56,12 @@ def listened(events: pa.Array, threshold: int) -> list[Row]:
 
 
 def shown(rows: Iterator[pa.RecordBatch]) -> list[Row]:
-    found = []
+    result = []
     for batch in rows:
         for row in batch.to_pylist():
             event = None if row["callback"] == "on_error" else row["event"]
-            found.append((row["n"], row["callback"], row["scn"], row["source"], event))
-    return found
+            result.append((row["n"], row["callback"], row["scn"], row["source"], event))
+    return result
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -140,8 +140,8 @@ def test_the_report_tells_of_rollbacks_and_retries() -> None:
         "c": window(3, 40) + event(4, 40, 9) + regress(3) + window(4, 40),
     }
     report = consumed(streams, FailsAt(5, 1))
-    told = [(r["stream"], r["scn"], r["events"], r["rollbacks"], r["retries"]) for r in report]
-    assert told == [
+    reported = [(r["stream"], r["scn"], r["events"], r["rollbacks"], r["retries"]) for r in report]
+    assert reported == [
         ("a", 1, 1, 0, 0),
         ("a", 2, 2, 1, 1),
         ("b", 1, 1, 1, 1),  # each stream has a separate consumer

@@ -19,8 +19,8 @@ def differences(file: str) -> dict[str, int]:
     """What docs/differences.md says of a file: why a verdict is another one, and how many records show it."""
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines() if line.startswith("| ")]
     start = next(k for k, row in enumerate(cells) if row[:3] == ["the bytes", "V1", "V2"])
-    found = {row[0]: row[1 + DAMAGED.index(file)] for row in cells[start + 1 :] if len(row) == len(cells[start])}
-    return {why: int(count) for why, count in found.items() if count}
+    by_name = {row[0]: row[1 + DAMAGED.index(file)] for row in cells[start + 1 :] if len(row) == len(cells[start])}
+    return {why: int(count) for why, count in by_name.items() if count}
 
 
 READERS = {"keyBytes", "keyPart", "value", "metadataPart", "payloadPart"}
@@ -47,7 +47,7 @@ def test_status_is_java_verdict_or_a_documented_difference(file: str) -> None:
 def test_the_sums_of_the_page() -> None:
     """Where Java's factory throws there is no verdict to differ from."""
     sums = {file: differences(file) for file in DAMAGED}
-    thrown = {file: found.pop("no bytes at all") + found.pop("an unknown version") for file, found in sums.items()}
+    thrown = {file: one.pop("no bytes at all") + one.pop("an unknown version") for file, one in sums.items()}
     totals = [(len(damaged(file)), sum(sums[file].values()), thrown[file]) for file in DAMAGED]
     assert totals == [(1666, 94, 107), (2760, 545, 130)]
     for number in ("for 94 of 1,666", "for 545 of 2,760", "107 and 130"):

@@ -72,8 +72,8 @@ def test_cut_at_every_byte() -> None:
 
 def note(event: bytes, field: str) -> str:
     (lines,) = ask("dbus_explain", [event])
-    (found,) = [line["note"] for line in lines if line["field"] == field]
-    return str(found)
+    (result,) = [line["note"] for line in lines if line["field"] == field]
+    return str(result)
 
 
 def test_what_is_said() -> None:

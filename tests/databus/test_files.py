@@ -28,17 +28,17 @@ def rows(path: Path | str, **options: str) -> list[Row]:
 
 def expected(files: dict[str, bytes], stream: str) -> list[Row]:
     """What the functions say of a stream in files, and its windows, found the slow way."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for file, data in files.items():
         parts = ask("dbus_events", [data])[0]
         fields = ask("dbus_event", [part["event"] for part in parts])
-        for part, its in zip(parts, fields, strict=True):
-            row: Row = its | part | {"is_valid": part["error"] is None, "stream": stream, "file": file}
-            found.append(row)
-        if len(parts) == 1 and is_of_another_format(found[-1], len(data)):
-            found[-1]["error"] = "WRONG_FORMAT"
+        for part, values in zip(parts, fields, strict=True):
+            row: Row = values | part | {"is_valid": part["error"] is None, "stream": stream, "file": file}
+            rows.append(row)
+        if len(parts) == 1 and is_of_another_format(rows[-1], len(data)):
+            rows[-1]["error"] = "WRONG_FORMAT"
     windows: list[list[Row]] = [[]]
-    for row in found:
+    for row in rows:
         trusted = row["error"] in (None, "VALUE_CRC_MISMATCH") or header_is_intact(row)
         row["kind"] = row["event_type"] if trusted else None
         if row["kind"] == "SCN_REGRESS" and windows[-1]:
@@ -56,7 +56,7 @@ def expected(files: dict[str, bytes], stream: str) -> list[Row]:
                 "window_scn": ends[0] if ends else None,
             }
             del row["kind"]
-    return found
+    return rows
 
 
 def is_of_another_format(row: Row, size: int) -> bool:
@@ -100,9 +100,9 @@ def test_damage_and_splits(seed: int, tmp_path: Path, tiny: None) -> None:
             assert rows(path, maxSplitBytes=str(size)) == want
 
 
-def windows(found: list[Row]) -> list[tuple[Any, ...]]:
+def windows(rows: list[Row]) -> list[tuple[Any, ...]]:
     """What each row is, and its window."""
-    return [(row["event"], row["window"], row["window_start_scn"], row["window_scn"]) for row in found]
+    return [(row["event"], row["window"], row["window_start_scn"], row["window_scn"]) for row in rows]
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -128,20 +128,20 @@ def test_a_stream_in_several_files(name: str, tmp_path: Path, tiny: None) -> Non
 def test_where_to_start(tmp_path: Path) -> None:
     path = tmp_path / "events.bin"
     path.write_bytes(golden_bytes("window_stream"))
-    found = rows(path)
-    scn = [row["window_start_scn"] if row["window_scn"] is None else row["window_scn"] for row in found]
+    result = rows(path)
+    scn = [row["window_start_scn"] if row["window_scn"] is None else row["window_scn"] for row in result]
     assert rows(path, startingScn="1010") == [
-        row for row, its in zip(found, scn, strict=True) if its is None or its >= 1010
+        row for row, number in zip(result, scn, strict=True) if number is None or number >= 1010
     ]
     online = '{"windowScn": 1010, "windowOffset": %d, "prevScn": %d, "consumption_mode": "ONLINE_CONSUMPTION"}'
-    after = [row for row, its in zip(found, scn, strict=True) if its is None or its > 1010]
+    after = [row for row, number in zip(result, scn, strict=True) if number is None or number > 1010]
     assert rows(path, startingCheckpoint=online % (-1, 1010)) == after
     partial = rows(path, startingCheckpoint=online % (2, 1000))
-    its = [row for row in found if row["window_scn"] == 1010 and row["event_type"] == "DATA"]
-    assert [row for row in partial if row["window_scn"] == 1010 and row["event_type"] == "DATA"] == its[2:]
+    number = [row for row in result if row["window_scn"] == 1010 and row["event_type"] == "DATA"]
+    assert [row for row in partial if row["window_scn"] == 1010 and row["event_type"] == "DATA"] == number[2:]
     assert [row for row in partial if row["window_scn"] != 1010] == after
     flexible = '{"windowScn": -1, "tsNsecs": -1, "windowOffset": -1, "consumption_mode": "ONLINE_CONSUMPTION"}'
-    assert rows(path, startingCheckpoint=flexible) == found
+    assert rows(path, startingCheckpoint=flexible) == result
     with pytest.raises(ValueError, match="databus takes startingScn or startingCheckpoint, got both"):
         databus_table.query({"path": str(path), "startingScn": "1", "startingCheckpoint": flexible})
     with pytest.raises(ValueError, match=r"databus takes startingCheckpoint the JSON of a Databus checkpoint: "):
@@ -159,12 +159,12 @@ def test_columns_modes_and_compressed_files(tmp_path: Path) -> None:
     data[70] ^= 1
     path = tmp_path / "events.bin.gz"
     path.write_bytes(gzip.compress(bytes(data)))
-    found = rows(path)
-    assert [row["error"] for row in found[:2]] == ["VALUE_CRC_MISMATCH", None]
+    result = rows(path)
+    assert [row["error"] for row in result[:2]] == ["VALUE_CRC_MISMATCH", None]
     assert rows(path, columns="window_scn, key") == [
-        {name: row[name] for name in ("window_scn", "key")} for row in found
+        {name: row[name] for name in ("window_scn", "key")} for row in result
     ]
-    assert rows(path, mode="DROPMALFORMED") == found[1:]
+    assert rows(path, mode="DROPMALFORMED") == result[1:]
     with pytest.raises(
         ValueError, match=r"events\.bin\.gz cannot be read at byte 0: VALUE_CRC_MISMATCH; mode FAILFAST"
     ):

@@ -65,7 +65,7 @@ def event_of(**changes: Any) -> dict[str, Any] | None:
     return answers
 
 
-def refused(**changes: Any) -> bool:
+def rejected(**changes: Any) -> bool:
     return event_of(**changes) is None
 
 
@@ -150,8 +150,8 @@ def test_an_end_of_period_keeps_its_fields() -> None:
     [bare] = ask("dbus_event", from_json('{"sequence":77,"timestampInNanos":1,"endOfPeriod":true}'))
     assert (bare["length"], bare["attributes"], bare["key_long"], bare["value"]) == (61, 0, 0, b"")
     assert (bare["physical_partition_id"], bare["logical_partition_id"]) == (-1, 0)
-    assert refused(endOfPeriod=True, sequence="absent")
-    assert refused(endOfPeriod=True, valueEnc="absent")
+    assert rejected(endOfPeriod=True, sequence="absent")
+    assert rejected(endOfPeriod=True, valueEnc="absent")
 
 
 def test_keys() -> None:
@@ -187,15 +187,15 @@ def test_values() -> None:
 
 def test_what_an_event_needs() -> None:
     for name in EVENT:
-        assert refused(**{name: "absent"})
-        assert refused(**{name: None})
-        assert refused(**{name: {}})
-    assert refused(opcode="INSERT")
-    assert refused(opcode=1)
-    assert refused(isReplicated="true")
-    assert refused(traceEnabled=1)
-    assert refused(schemaId="AQID")
-    assert not refused(opcode=None, isReplicated=None, traceEnabled=None, unknown=[1, {"a": None}])
+        assert rejected(**{name: "absent"})
+        assert rejected(**{name: None})
+        assert rejected(**{name: {}})
+    assert rejected(opcode="INSERT")
+    assert rejected(opcode=1)
+    assert rejected(isReplicated="true")
+    assert rejected(traceEnabled=1)
+    assert rejected(schemaId="AQID")
+    assert not rejected(opcode=None, isReplicated=None, traceEnabled=None, unknown=[1, {"a": None}])
 
 
 def test_what_is_no_json() -> None:

@@ -77,9 +77,9 @@ def with_values(values: list[bytes]) -> list[bytes]:
 def test_spellings_of_the_encoding() -> None:
     events = golden_rows()[:300:7]
     assert to_json(events, "JSON_PLAIN") == to_json(events, "JSON_PLAIN_VALUE")
-    with pytest.raises(ValueError, match="AVRO") as refused:
+    with pytest.raises(ValueError, match="AVRO") as rejected:
         to_json(events, "AVRO")
-    assert str(refused.value) == "dbus_to_json() expected encoding JSON, JSON_PLAIN_VALUE, JSON_PLAIN, got 'AVRO'"
+    assert str(rejected.value) == "dbus_to_json() expected encoding JSON, JSON_PLAIN_VALUE, JSON_PLAIN, got 'AVRO'"
 
 
 def test_what_java_throws_at() -> None:

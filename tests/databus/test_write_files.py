@@ -34,8 +34,8 @@ def write(path: Path, events: list[bytes], overwrite: bool = False, **options: s
 
 def read(path: Path) -> list[int]:
     query = databus_table.query({"path": str(path), "stream": "directory", "columns": "sequence"})
-    found = [batch for task in databus_table.plan(query) for batch in databus_table.read(query, task)]
-    return [sequence for batch in found for sequence in batch.column("sequence").to_pylist()][::2]
+    rows = [batch for task in databus_table.plan(query) for batch in databus_table.read(query, task)]
+    return [sequence for batch in rows for sequence in batch.column("sequence").to_pylist()][::2]
 
 
 @pytest.mark.parametrize("stream", ["", "orders"])

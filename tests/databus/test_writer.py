@@ -93,7 +93,7 @@ def test_damaged_events_become_sound() -> None:
 
 def test_stored_fields_are_enough() -> None:
     """Without what is only told from other fields, and without sizes, checksums and verdicts, the event is the same."""
-    told = {
+    reported = {
         "opcode",
         "is_trace",
         "is_replicated",
@@ -107,7 +107,7 @@ def test_stored_fields_are_enough() -> None:
     ignored |= {f"{crc}_crc{ending}" for crc in ("header", "value") for ending in ("", "_computed", "_valid")}
     rows = golden_rows()
     column = fields_of(rows)
-    kept = [field.name for field in FIELDS if field.name not in told | ignored]
+    kept = [field.name for field in FIELDS if field.name not in reported | ignored]
     less = pa.StructArray.from_arrays([column.field(name) for name in kept], kept)
     assert WRITE.decode(less).equals(WRITE.decode(column))
 
@@ -142,8 +142,8 @@ def test_any_subset_of_the_fields(seed: int) -> None:
 def written_or_refused(fields: dict[str, Any]) -> bytes | None:
     try:
         return write(fields)[0]
-    except ValueError as refusal:
-        if not str(refusal).startswith("to_dbus_event() expected "):
+    except ValueError as rejection:
+        if not str(rejection).startswith("to_dbus_event() expected "):
             raise
         return None
 
@@ -388,9 +388,9 @@ def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> Non
         [(name, pa.int32() if isinstance(fields[name], int) else FIELDS.field(name).type) for name in names]
     )
     intact = {"version": fields.get("version", 0)} if "version" in names else {}
-    with pytest.raises(ValueError, match="to_dbus_event") as refused:
+    with pytest.raises(ValueError, match="to_dbus_event") as rejected:
         WRITE.decode(pa.array([None, intact, fields], types))
-    assert str(refused.value) == f"to_dbus_event() expected {sentence}"
+    assert str(rejected.value) == f"to_dbus_event() expected {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -406,9 +406,9 @@ def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> Non
     ],
 )
 def test_wrong_types(column: pa.Array[Any], sentence: str) -> None:
-    with pytest.raises(TypeError, match="to_dbus_event") as refused:
+    with pytest.raises(TypeError, match="to_dbus_event") as rejected:
         WRITE.decode(column)
-    assert str(refused.value) == f"to_dbus_event() expected {sentence}"
+    assert str(rejected.value) == f"to_dbus_event() expected {sentence}"
 
 
 def test_unknown_field() -> None:
@@ -430,10 +430,10 @@ def test_sql(spark: SparkSession) -> None:
                count_if(dbus_version(event) = 0) AS v1,
                count_if(dbus_to_json(dbus_from_json(dbus_to_json(event))) = dbus_to_json(event)) AS same_texts
         FROM written_events"""
-    [found] = spark.sql(query).collect()
-    assert found.events == len(rows)
-    assert found.events - found.same <= 2 * len(NOT_CANONICAL)
-    assert found.same_texts == found.v1 > 0
+    [result] = spark.sql(query).collect()
+    assert result.events == len(rows)
+    assert result.events - result.same <= 2 * len(NOT_CANONICAL)
+    assert result.same_texts == result.v1 > 0
     built = "to_dbus_event(named_struct('version', 2, 'sequence', 5, 'key', 'k', 'value', X'0102', 'src_id', 40))"
     [row] = spark.sql(f"SELECT dbus_event({built}) AS e, to_dbus_event(NULL) AS nothing").collect()
     assert (row.e.version, row.e.sequence, row.e.key, row.e.value, row.e.error) == (2, 5, "k", b"\1\2", None)

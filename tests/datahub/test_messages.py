@@ -143,8 +143,8 @@ def received(blobs: list[bytes]) -> pa.RecordBatch:
 def test_only_whole_paths_are_found() -> None:
     blob = b'{"version": 1, "versions": 2, "versio": 3, "payload": {"version": 4}, "payload.op": 5}'
     data, begins, ends = np.frombuffer(blob, np.uint8), np.zeros(1, np.int64), np.full(1, len(blob))
-    found = documents(data, begins, ends, MESSAGE)
-    assert found.intact.all()
-    assert [field for field, slot in SLOTS.items() if found.kinds[slot, 0] != ABSENT] == ["version"]
-    start = found.starts[SLOTS["version"], 0]
-    assert blob[start : start + found.sizes[SLOTS["version"], 0]] == b"1"
+    result = documents(data, begins, ends, MESSAGE)
+    assert result.intact.all()
+    assert [field for field, slot in SLOTS.items() if result.kinds[slot, 0] != ABSENT] == ["version"]
+    start = result.starts[SLOTS["version"], 0]
+    assert blob[start : start + result.sizes[SLOTS["version"], 0]] == b"1"

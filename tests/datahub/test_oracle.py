@@ -35,7 +35,7 @@ def standard(data: bytes) -> Any:
     """What `json` reads, numbers as their text; None for what it does not take, or what RFC 8259 does not."""
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
-        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=refuse, object_hook=mended)
+        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=reject, object_hook=mended)
     except ValueError:
         return None
 
@@ -46,7 +46,7 @@ class Number(str):
     __slots__ = ()
 
 
-def refuse(word: str) -> None:
+def reject(word: str) -> None:
     raise ValueError(word)
 
 

@@ -29,16 +29,16 @@ def scan(column: pa.Array) -> Documents:
     return documents(source.data, source.offsets[:-1], source.offsets[1:], MESSAGE)
 
 
-def spans(found: Documents, row: int, begin: int) -> list[tuple[int, ...]]:
+def spans(documents: Documents, row: int, begin: int) -> list[tuple[int, ...]]:
     """What the scan says of a row: its soundness, and each slot's kind, place, size and members."""
-    said: list[tuple[int, ...]] = [(int(found.intact[row]),)]
+    said: list[tuple[int, ...]] = [(int(documents.intact[row]),)]
     for slot in range(MESSAGE.slots):
-        kind, size = int(found.kinds[slot, row]), int(found.sizes[slot, row])
+        kind, size = int(documents.kinds[slot, row]), int(documents.sizes[slot, row])
         if kind == ABSENT:
             said.append((kind, size))
         else:
-            counts = (int(found.counts[slot, row]),) if kind >= OBJECT and slot in LEAVES else ()
-            said.append((kind, int(found.starts[slot, row]) - begin, size, *counts))
+            counts = (int(documents.counts[slot, row]),) if kind >= OBJECT and slot in LEAVES else ()
+            said.append((kind, int(documents.starts[slot, row]) - begin, size, *counts))
     return said
 
 

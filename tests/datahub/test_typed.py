@@ -191,10 +191,10 @@ def test_declarations() -> None:
         payload = {"op": "INSERT", "sequenceId": sequence, "timestamp": {"eventTime": number}}
         schema = {"dataColumn": [{"name": n, "type": t} for n, t in columns], "source": {"tableName": "t"}}
         blobs += [json.dumps({"schema": schema, "payload": payload}).encode()] * 2
-    found = declarations(pa.array(blobs, pa.binary()), Table("t")).to_pylist()
-    found.sort(key=lambda row: tuple(row["recency"].values()))
-    assert [row["recency"]["sequence_id"] for row in found] == ["9", "10", "10"]
-    assert latest_columns(row["columns"] for row in found) == {"id": "BYTES", "new": "DATE", "old": "STRING"}
+    declared = declarations(pa.array(blobs, pa.binary()), Table("t")).to_pylist()
+    declared.sort(key=lambda row: tuple(row["recency"].values()))
+    assert [row["recency"]["sequence_id"] for row in declared] == ["9", "10", "10"]
+    assert latest_columns(row["columns"] for row in declared) == {"id": "BYTES", "new": "DATE", "old": "STRING"}
     assert declarations(pa.array(blobs, pa.binary()), Table("other")).num_rows == 0
 
 
@@ -250,8 +250,8 @@ def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> Non
 
 
 def test_columns(messages: DataFrame) -> None:
-    found = sparkwire.datahub.columns(messages, table="example_db.example_table_pk")
-    assert found == {"id": "LONG", "name": "STRING", "comment": "STRING"}
+    result = sparkwire.datahub.columns(messages, table="example_db.example_table_pk")
+    assert result == {"id": "LONG", "name": "STRING", "comment": "STRING"}
 
 
 def test_one_crossing(messages: DataFrame) -> None:

@@ -276,9 +276,9 @@ def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:
     ],
 )
 def test_what_cannot_be_written_is_one_sentence(fields: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=r"^to_datahub_blob") as refused:
+    with pytest.raises(ValueError, match=r"^to_datahub_blob") as rejected:
         write([{}, fields, None])
-    assert str(refused.value) == f"to_datahub_blob() expected {sentence}"
+    assert str(rejected.value) == f"to_datahub_blob() expected {sentence}"
 
 
 def test_other_fields_are_refused() -> None:

@@ -18,11 +18,11 @@ def test_what_differs_is_found_and_what_time_enters_is_not() -> None:
     made["messages.alt-json.jsonl"] = cut(stored["messages.alt-json.jsonl"])
     made["messages.avro.jsonl"] = stored["messages.avro.jsonl"].replace(b'"__debezium', b'"__other')
     made["truth/point03.jsonl"] = stored["truth/point03.jsonl"].replace(b'"raven', b'"robin')
-    found = list(differences(stored, made))
-    places = {sentence.partition(":")[0].partition(",")[0] for sentence in found}
+    result = list(differences(stored, made))
+    places = {sentence.partition(":")[0].partition(",")[0] for sentence in result}
     assert places == {"json-schemas", "alt-json", "avro", "truth/point03.jsonl"}
-    assert [sentence.count('"?"') for sentence in found if sentence.startswith("json-schemas")] == [1]
-    assert any(sentence.startswith("alt-json, shop.app.") and "made were" in sentence for sentence in found)
+    assert [sentence.count('"?"') for sentence in result if sentence.startswith("json-schemas")] == [1]
+    assert any(sentence.startswith("alt-json, shop.app.") and "made were" in sentence for sentence in result)
 
 
 def change(files: dict[str, bytes], variant: str, changed: Any) -> None:

@@ -43,20 +43,20 @@ def table_named(topic: str) -> Table:
 @cache
 def columns(database: str, variant: str, topic: str) -> dict[str, str]:
     values, _, _ = golden.columns_of(golden.messages(database, variant))
-    found = table_columns.declarations(values, table_named(topic)).to_pylist()
-    return table_columns.latest_columns(row["columns"] for row in sorted(found, key=lambda row: row["recency"]))
+    declared = table_columns.declarations(values, table_named(topic)).to_pylist()
+    return table_columns.latest_columns(row["columns"] for row in sorted(declared, key=lambda row: row["recency"]))
 
 
 def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> tuple[Changes, list[Message]]:
-    found = golden.messages(database, variant)
-    values, keys, topics = golden.columns_of(found)
+    result = golden.messages(database, variant)
+    values, keys, topics = golden.columns_of(result)
     placeholder = PLACEHOLDERS.get(variant, "__debezium_unavailable_value")
     if variant.endswith("avro"):
         schemas = schemas_of(golden.schemas(database))
         sides = [avro_side(of_confluent(column), schemas) for column in (values, keys)]
-        return changes_of(sides[0], table_named(topic), types, sides[1], topics, placeholder), found
+        return changes_of(sides[0], table_named(topic), types, sides[1], topics, placeholder), result
     rows = change_rows(values, table_named(topic), types, keys=keys, topics=topics, placeholder=placeholder)
-    return rows, found
+    return rows, result
 
 
 class Replay:
@@ -98,14 +98,14 @@ def topics(database: str) -> list[str]:
 def replays(database: str, variant: str, topic: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
     """The number of each point, the truth of the table, and what the changes up to then come to."""
     types = columns(database, variant, topic)
-    found, messages = changes(database, variant, topic, types)
-    rows = found.batch.to_pylist()
+    result, messages = changes(database, variant, topic, types)
+    rows = result.batch.to_pylist()
     truths = [(point, {table.topic: table for table in point.tables}.get(topic)) for point in golden.points(database)]
     replay, place = Replay(), 0
     for point, truth in truths:
         end = point.next_offsets[variant].get(topic, 0)
-        while place < len(rows) and messages[found.rows[place]].offset < end:
-            message = messages[found.rows[place]]
+        while place < len(rows) and messages[result.rows[place]].offset < end:
+            message = messages[result.rows[place]]
             assert rows[place]["error"] is None
             replay.apply(rows[place], message)
             place += 1
@@ -143,7 +143,7 @@ def differences(
     row: dict[str, Any], expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str
 ) -> list[Any]:
     key = json.dumps([expected[name] for name in truth.key])
-    found = []
+    result = []
     for name, text in expected.items():
         kind = next(column.get("base") or column["type"] for column in truth.columns if column["name"] == name)
         lost = (variant, truth.name, name, key, str(text)) in losses
@@ -151,8 +151,8 @@ def differences(
             said = row.get(UNEXPECTED, {}).get(name)
             lost |= row.get(name) is None and (said == text if "infinity" in text else said is not None)
         if not lost and not same(row.get(name), types.get(name, "").partition("(")[0], kind, text):
-            found.append((name, kind, text, row.get(name)))
-    return found
+            result.append((name, kind, text, row.get(name)))
+    return result
 
 
 def why(left: Any, expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> str:

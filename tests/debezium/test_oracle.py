@@ -25,20 +25,20 @@ class Twice(ValueError):
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         raise Twice
-    return found
+    return result
 
 
-def refuse(name: str) -> None:
+def reject(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
 def document(value: bytes) -> Any:
     """What a message says; ValueError where it is no JSON."""
-    found = json.loads(value.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse, parse_float=str)
-    return without_halves(found)
+    result = json.loads(value.decode("utf-8"), object_pairs_hook=unique, parse_constant=reject, parse_float=str)
+    return without_halves(result)
 
 
 def without_halves(value: Any) -> Any:

@@ -35,15 +35,15 @@ def insert(row: Any, fields: list[dict[str, Any]] | None = None, /, **source: An
 
 
 def changed(messages: list[bytes | None], columns: dict[str, str], **given: Any) -> Changes:
-    found = change_rows(pa.array(messages, pa.binary()), None, columns, **given)
-    found.batch.validate(full=True)
-    return found
+    rows = change_rows(pa.array(messages, pa.binary()), None, columns, **given)
+    rows.batch.validate(full=True)
+    return rows
 
 
 def typed(type: str, *values: Any) -> list[Any]:
     """What values of a type become; ``[text]`` where one is unexpected."""
-    found = changed([insert({"x": value}) for value in values], {"x": type}).batch.to_pylist()
-    return [row["after"]["x"] if row["unexpected"] is None else [dict(row["unexpected"])["x"]] for row in found]
+    rows = changed([insert({"x": value}) for value in values], {"x": type}).batch.to_pylist()
+    return [row["after"]["x"] if row["unexpected"] is None else [dict(row["unexpected"])["x"]] for row in rows]
 
 
 def in_base64(number: int, size: int) -> str:
@@ -133,8 +133,8 @@ def test_a_value(type: str, written: Any, expected: Any) -> None:
 
 
 def test_not_a_number() -> None:
-    [found] = typed("double", "NaN")
-    assert found != found
+    [result] = typed("double", "NaN")
+    assert result != result
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_a_type_is_its_text(text: str) -> None:
     ],
 )
 def test_what_is_no_type_is_one_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=r"no type|does not say") as refused:
+    with pytest.raises(ValueError, match=r"no type|does not say") as rejected:
         type_of(text)
-    assert str(refused.value).startswith(sentence)
+    assert str(rejected.value).startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_each_value_is_read_by_its_own_schema() -> None:
             ts_ms=1,
         ),
     ]
-    found = declarations(pa.array(messages), None).to_pylist()
-    columns = latest_columns(row["columns"] for row in sorted(found, key=lambda row: row["recency"]))
+    declared = declarations(pa.array(messages), None).to_pylist()
+    columns = latest_columns(row["columns"] for row in sorted(declared, key=lambda row: row["recency"]))
     assert columns == {"id": "int64", "at": "MicroTimestamp", "n": "string"}
     rows = [row["after"] for row in changed(list(messages), columns).batch.to_pylist()]
     assert rows == [
@@ -260,9 +260,9 @@ def test_another_placeholder() -> None:
 
 def test_a_tombstone_deletes_its_key() -> None:
     keys = pa.array([b'{"id":1}', b'{"id":2}', None], pa.binary())
-    found = changed([insert({"id": 1, "n": "a"}), None, None], {"id": "int32", "n": "string"}, keys=keys)
-    assert found.rows.tolist() == [0, 1]
-    rows = found.batch.to_pylist()
+    result = changed([insert({"id": 1, "n": "a"}), None, None], {"id": "int32", "n": "string"}, keys=keys)
+    assert result.rows.tolist() == [0, 1]
+    rows = result.batch.to_pylist()
     assert rows[1]["op"] == "DELETE"
     assert rows[1]["before"] == {"id": 2, "n": None}
     assert rows[1]["keys"] == ["id"]

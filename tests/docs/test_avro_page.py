@@ -24,11 +24,11 @@ def test_from_a_topic_to_tables(spark: SparkSession) -> None:
             one = json.loads(row.value)
             server.register(one["subject"], one["schema"], "AVRO", one.get("references", ()), one["id"])
         names = {"spark": spark}
-        found = []
+        result = []
         for block in blocks:
             exec(block.replace("http://registry:8081", server.url).replace("/var/kafka", str(disk)), names)
-            found.append(dict(names))
-        first, tables, wanted, topic = found
+            result.append(dict(names))
+        first, tables, wanted, topic = result
         assert first["rows"].columns == [
             *("offset", "value", "id", "to", "order_id", "amount", "method", "gift", "_schema_id_", "_error_")
         ]

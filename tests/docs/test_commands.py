@@ -15,7 +15,7 @@ TEXTS = {name: path.read_text("utf-8") for name, path in PAGES.items()}
 
 
 def shown(pattern: str) -> list[str]:
-    return sorted({found for text in TEXTS.values() for found in re.findall(pattern, text)})
+    return sorted({match for text in TEXTS.values() for match in re.findall(pattern, text)})
 
 
 @pytest.mark.parametrize("command", shown(r"python -m sparkwire ([a-z][^`\n|;>]*)"))

@@ -152,14 +152,14 @@ def test_a_scheduled_consumer_goes_on_where_it_stood(
         program = program.replace(there, str(here))
     (tmp_path / "archive").mkdir()
     relay = sparkwire.samples() / "databus" / "relay_v1.bin"
-    told = []
+    reported = []
     for name in ("first.bin", None, "second.bin"):
         if name is not None:
             shutil.copy(relay, tmp_path / "archive" / name)
         exec(program, {"__name__": "orders"})
-        told.append(re.findall(r"windows=(\d+), events=(\d+)", capfd.readouterr().out))
-    assert [sum(int(windows) for windows, _ in run) for run in told] == [15, 0, 15]
-    assert [sum(int(events) for _, events in run) for run in told] == [79, 0, 79]
+        reported.append(re.findall(r"windows=(\d+), events=(\d+)", capfd.readouterr().out))
+    assert [sum(int(windows) for windows, _ in run) for run in reported] == [15, 0, 15]
+    assert [sum(int(events) for _, events in run) for run in reported] == [79, 0, 79]
 
 
 def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:

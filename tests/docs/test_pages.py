@@ -48,7 +48,7 @@ def test_declarations_are_the_signatures_broken_over_lines(name: str) -> None:
     assert max(map(len, broken.splitlines())) <= 2 * pages.WIDTH
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=lambda found: found.name)
+@pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
 def test_structs_are_explained_field_by_field(format: Format) -> None:
     page = pages.functions(format)
     for function in format.functions:

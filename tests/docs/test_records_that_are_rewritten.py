@@ -110,13 +110,13 @@ def make(top: Path, person: str = PERSON, has_open: bool = True, topic: str = "o
 
 def left(spark: SparkSession, top: Path, topic: str = "orders") -> Left:
     """Of each partition its records, by `read_uncommitted`."""
-    found: Left = {}
+    by_name: Left = {}
     rows = spark.read.format("kafka_log").load(str(top)).where(f"topic = '{topic}'").orderBy("partition", "offset")
     for row in rows.collect():
         assert row.error is None
         key, value = (None if one is None else bytes(one) for one in (row.key, row.value))
-        found.setdefault(row.partition, []).append((row.offset, key, value))
-    return found
+        by_name.setdefault(row.partition, []).append((row.offset, key, value))
+    return by_name
 
 
 def ends(top: Path, topic: str = "orders") -> dict[int, int]:

@@ -41,13 +41,13 @@ def resolves(name: str) -> bool:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:cut]))
+            module = importlib.import_module(".".join(parts[:cut]))
         except ImportError:
             continue
         for part in parts[cut:]:
-            if not hasattr(found, part):
+            if not hasattr(module, part):
                 return False
-            found = getattr(found, part)
+            module = getattr(module, part)
         return True
     return False
 
@@ -93,7 +93,7 @@ def inside_out(text: str) -> list[str]:
 
 def test_code_spans_are_not_inside_out() -> None:
     assert [
-        (source.name, found) for source in SOURCES for text in docstrings(source) if (found := inside_out(text))
+        (source.name, result) for source in SOURCES for text in docstrings(source) if (result := inside_out(text))
     ] == []
 
 

@@ -87,12 +87,11 @@ def test_committed_records(spark: SparkSession, demo: ModuleType) -> None:
         if query.is_view:
             spark.sql(query.sql)
     [query] = [query for query in example.statements if query.title.startswith("What it does not get")]
-    found = {row["is_transactional"]: (row["records"], row["committed"]) for row in spark.sql(query.sql).collect()}
+    rows = {row["is_transactional"]: (row["records"], row["committed"]) for row in spark.sql(query.sql).collect()}
     assert (
-        found[False][0]
-        == found[False][1] + spark.table("orders").where("NOT is_transactional AND offset >= 396").count()
+        rows[False][0] == rows[False][1] + spark.table("orders").where("NOT is_transactional AND offset >= 396").count()
     )
-    assert 0 < found[True][1] < found[True][0]
+    assert 0 < rows[True][1] < rows[True][0]
 
 
 def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
@@ -127,13 +126,13 @@ def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView("segments")
     [query] = demo.split((SQL / "recipes" / "kafka_find_by_timestamp.sql").read_text("utf-8"))
-    found = {row["file"]: row["offset"] for row in spark.sql(query.sql).collect()}
+    offsets = {row["file"]: row["offset"] for row in spark.sql(query.sql).collect()}
     expected = spark.sql("""
         SELECT regexp_extract(path, '[^/]+$', 0) AS file,
                get(filter(kafka_records(content), r -> r.timestamp >= TIMESTAMP'2020-09-13 12:26:45 UTC'), 0).offset AS offset
         FROM segments""").where("offset IS NOT NULL")
-    assert found == {row["file"]: row["offset"] for row in expected.collect()}
-    assert len(found) >= 2
+    assert offsets == {row["file"]: row["offset"] for row in expected.collect()}
+    assert len(offsets) >= 2
 
 
 def committed(group: str, topic: str, partition: int, offset: int | None) -> tuple[bytes, bytes | None]:

@@ -40,8 +40,8 @@ def test_a_block_runs(
     if number == 0:
         assert "orders-0: 1 segments, offsets 0 to 1196" in capsys.readouterr().out
     elif number == len(BLOCKS) - 2:
-        found = spark.read.format("kafka_log").load(str(tmp_path)).groupBy("key").count().where("count > 1")
-        assert found.isEmpty()
+        result = spark.read.format("kafka_log").load(str(tmp_path)).groupBy("key").count().where("count > 1")
+        assert result.isEmpty()
 
 
 def test_a_person_is_erased(spark: SparkSession, disk: Path, tmp_path: Path) -> None:

@@ -99,13 +99,13 @@ def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> A
     for _ in range(_TRIES):
         before = segments(broker, topic)
         try:
-            found = read()
+            rows = read()
         except (OSError, ValueError) as error:
             if f"{broker.directory}/" not in str(error):
                 raise
             continue  # the file that it names has gone meanwhile
         if [path for path in segments(broker, topic) if path <= before[-1]] == before:
-            return found
+            return rows
     raise AssertionError(f"{topic} has changed under {_TRIES} readers")
 
 

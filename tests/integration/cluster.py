@@ -103,13 +103,13 @@ def python_workers(workers: tuple[int, ...]) -> list[int]:
 
 def children(parent: int) -> list[int]:
     """By the kernel's own list; none where the process is gone."""
-    found: list[int] = []
+    result: list[int] = []
     for path in Path("/proc").glob(f"{parent}/task/*/children"):
         try:
-            found += map(int, path.read_text().split())
+            result += map(int, path.read_text().split())
         except FileNotFoundError:
             continue
-    return found
+    return result
 
 
 def command_of(pid: int) -> str:

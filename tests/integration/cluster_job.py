@@ -64,8 +64,8 @@ def answers(spark: SparkSession, files: str) -> None:
     first = spark.sql("SELECT size(dbus_events(stream)), dbus_sequence(event) FROM sparkwire_samples").first()
     say(first=first, seconds=round(time.monotonic() - start, 1))
     start = time.monotonic()
-    found = counts(events(spark.read.format("binaryFile").load(files)))
-    say(counts=found, seconds=round(time.monotonic() - start, 1))
+    result = counts(events(spark.read.format("binaryFile").load(files)))
+    say(counts=result, seconds=round(time.monotonic() - start, 1))
 
 
 def batches(spark: SparkSession, files: str, workers: list[int], seed: int, kills: int) -> None:
@@ -120,8 +120,8 @@ class Kill:
     def run(self) -> None:
         while self.pid is None:
             time.sleep(0.01)
-            if self.ended() >= self.after and (found := self.find(self.workers)):
-                pid = found[int(self.choice * len(found))]
+            if self.ended() >= self.after and (result := self.find(self.workers)):
+                pid = result[int(self.choice * len(result))]
                 with suppress(ProcessLookupError):  # it has ended by itself meanwhile
                     os.kill(pid, signal.SIGKILL)
                     self.pid = pid

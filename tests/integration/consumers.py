@@ -94,11 +94,11 @@ def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Reco
 
 def records(rows: pa.Table) -> list[Record]:
     """The rows of a table that has a record's columns."""
-    found = []
+    result = []
     for row in rows.to_pylist():
         row["headers"] = tuple((header["key"], header["value"]) for header in row["headers"])
-        found.append(Record(**row))
-    return found
+        result.append(Record(**row))
+    return result
 
 
 def once(rows: list[Record]) -> set[Record]:
@@ -113,10 +113,10 @@ def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) 
     return {r for r in records if begins[r.partition] <= r.offset < ends[r.partition]}
 
 
-def differences(found: Set[Record], expected: Set[Record]) -> list[tuple[str, Record]]:
+def differences(counts: Set[Record], expected: Set[Record]) -> list[tuple[str, Record]]:
     """A few records that only one of the two has; short, where comparing the sets would print them all."""
-    lacking = [("is not found", record) for record in sorted(expected - found, key=_place)[:3]]
-    return lacking + [("is not expected", record) for record in sorted(found - expected, key=_place)[:3]]
+    lacking = [("is not found", record) for record in sorted(expected - counts, key=_place)[:3]]
+    return lacking + [("is not expected", record) for record in sorted(counts - expected, key=_place)[:3]]
 
 
 def _place(record: Record) -> tuple[int, int]:

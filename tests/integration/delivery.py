@@ -28,9 +28,9 @@ def documented() -> type[Consumer]:
     """The consumer that the docs show."""
     (shown,) = (block for block in DOCS.read_text("utf-8").split("```") if "class Windows(Consumer)" in block)
     source = shown.removeprefix("python\n").partition("\n\n\ndef each")[0]
-    found = {"Consumer": Consumer, "Result": Result, "os": os, "pa": pa, "pq": pq, "uuid": uuid}
-    exec(source, found)
-    consumer = found["Windows"]
+    by_name = {"Consumer": Consumer, "Result": Result, "os": os, "pa": pa, "pq": pq, "uuid": uuid}
+    exec(source, by_name)
+    consumer = by_name["Windows"]
     assert isinstance(consumer, type)
     assert issubclass(consumer, Consumer)
     return consumer

@@ -127,13 +127,13 @@ def truth(database: Postgres) -> list[dict[str, Any]]:
         "photo": lambda value: bytearray.fromhex(value.removeprefix("\\x")),
         NEW: lambda value: Decimal(value).quantize(Decimal("0.001")),
     }
-    found = [
+    rows = [
         {name: value if value is None else read.get(name, lambda same: same)(value) for name, value in row.items()}
         for row in database.rows("shop.orders")
     ]
-    return in_order(found)
+    return in_order(rows)
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    told = [{name: value for name, value in row.items() if not name.startswith("_")} for row in rows]
-    return sorted(told, key=lambda row: (row["shop"], row["id"]))
+    reported = [{name: value for name, value in row.items() if not name.startswith("_")} for row in rows]
+    return sorted(reported, key=lambda row: (row["shop"], row["id"]))

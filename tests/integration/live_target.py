@@ -74,8 +74,8 @@ class Target:
     def rows(self) -> list[dict[str, Any]]:
         """What the table has at the end."""
         assert self.process.wait(timeout=_PATIENCE) == 0, self._said()
-        found: list[dict[str, Any]] = pickle.loads((self.place / "rows").read_bytes())
-        return found
+        result: list[dict[str, Any]] = pickle.loads((self.place / "rows").read_bytes())
+        return result
 
     def _said(self) -> str:
         return f"{self.kind}: {(self.place / 'said').read_text('utf-8')[-3000:]}"

@@ -51,8 +51,8 @@ def frame(spark: SparkSession, rows: list[Any]) -> DataFrame:
 
 
 def say(run: str, rows: DataFrame) -> None:
-    found = as_table(rows.collect())
-    print(json.dumps([run, plain(found)]), flush=True)
+    result = as_table(rows.collect())
+    print(json.dumps([run, plain(result)]), flush=True)
 
 
 def plain(table: dict[Any, Any]) -> list[Any]:
@@ -141,7 +141,7 @@ def more(spark: SparkSession, kind: str) -> None:
         try:
             sparkwire.merge(changes, target, "id")
         except ValueError as error:
-            print(json.dumps(["refused", str(error)]), flush=True)
+            print(json.dumps(["rejected", str(error)]), flush=True)
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ def _call(programs: Path, user: str | None, place: str, program: str, *arguments
 
 def programs_of_postgres() -> Path | None:
     """The folder of a server's programs, of the newest version that there is; Debian has one for each."""
-    found = shutil.which("initdb")
-    places = [Path(found).resolve()] if found else sorted(Path(_PLACES).glob("*/bin/initdb"))
+    program = shutil.which("initdb")
+    places = [Path(program).resolve()] if program else sorted(Path(_PLACES).glob("*/bin/initdb"))
     return places[-1].parent if places else None
 
 

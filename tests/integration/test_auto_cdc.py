@@ -51,6 +51,6 @@ def test_spark_takes_the_recipe(tmp_path: Path) -> None:
     taken = dry_run(tmp_path / "taken", recipe)
     assert taken.returncode == 0, taken.stderr[-3000:]
     assert "Run is COMPLETED" in taken.stdout + taken.stderr
-    refused = dry_run(tmp_path / "refused", recipe.replace('"key_long", "key_bytes"]', '"no_such_key"]'))
-    assert refused.returncode != 0
-    assert "no_such_key" in refused.stdout + refused.stderr
+    rejected = dry_run(tmp_path / "rejected", recipe.replace('"key_long", "key_bytes"]', '"no_such_key"]'))
+    assert rejected.returncode != 0
+    assert "no_such_key" in rejected.stdout + rejected.stderr

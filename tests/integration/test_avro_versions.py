@@ -122,14 +122,14 @@ def test_readers_schemas_as_java_reads_them() -> None:
         pairs.append((writer, reader, [written(writer, random_value(chance, writer)) for _ in range(6)]))
     kinds: Counter[str] = Counter()
     for (writer, reader, data), values in zip(pairs, java(pairs), strict=True):
-        found, errors = read_as(writer, reader, data)
-        for expected, row, error in zip(values, found.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
-            told = (error, expected, row, writer, reader)
+        result, errors = read_as(writer, reader, data)
+        for expected, row, error in zip(values, result.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
+            reported = (error, expected, row, writer, reader)
             if isinstance(expected, Exception):
                 kinds["error in both" if error else "array that is a union's default"] += 1
-                assert error or JAVA_CANNOT in str(expected), told
+                assert error or JAVA_CANNOT in str(expected), reported
                 continue
-            wrong = differences(expected, row, found.type)
-            assert all(covered(path, error) for path in wrong), (wrong, told)
+            wrong = differences(expected, row, result.type)
+            assert all(covered(path, error) for path in wrong), (wrong, reported)
             kinds["named error" if wrong else "equal"] += 1
     print(f"avro versions: {kinds.total()} rows of {OF_JAVA} writers and readers in Avro's Java: {dict(kinds)}")

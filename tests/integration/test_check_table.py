@@ -177,7 +177,7 @@ IN_ORDER: dict[str, Callable[[Path], object]] = {
     "offset-flipped": flip(f"{LOGS[2]}.log", 0),
 }
 """what it takes only where it believes what is there"""
-REFUSED: dict[str, tuple[bool, Callable[[Path], object]]] = {
+REJECTED: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "overlap": (False, all_of(keep(f"{LOGS[1]}.log", f"{15:020}.log"), drop(f"{LOGS[1]}*"))),
     "below-name": (False, all_of(move(f"{LOGS[2]}.log", f"{25:020}.log"), drop(f"{LOGS[2]}*"))),
     "twice-first-no-index": (False, all_of(twice(f"{LOGS[0]}.log"), drop(f"{LOGS[0]}.index"))),
@@ -206,14 +206,14 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
     """For each directory and each file, in both directions; after a kill, and after it was shut down in order."""
     settings = {"log.index.interval.bytes": 512, "log.initial.task.delay.ms": 1000}
     with running(tmp_path, kafka, settings=settings) as broker:
-        ids = created(broker, sorted({*CASES, *AFTER_A_KILL, *IN_ORDER, *REFUSED}))
-    compared, found = 0, list[str]()
+        ids = created(broker, sorted({*CASES, *AFTER_A_KILL, *IN_ORDER, *REJECTED}))
+    compared, result = 0, list[str]()
     for clean, more in ((False, AFTER_A_KILL), (True, IN_ORDER)):
         cases = CASES | more
         prepare(broker.directory, tmp_path / "made", ids, cases, clean)
         report = sparkwire.kafka.check(str(broker.directory))
         assert report.clean == clean
-        assert [one for one in report.findings if one.action == "refuse"] == []
+        assert [one for one in report.findings if one.action == "reject"] == []
         before = {name: tree(broker.directory / f"{name}-0") for name in cases}
         with running(tmp_path, kafka, settings=settings) as broker:
             offsets = served(broker, list(cases))
@@ -225,21 +225,21 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
                 if not wrong or time.monotonic() > deadline:  # it deletes what is out of its log's range after a while
                     break
                 time.sleep(1)
-        found += [f"{'clean' if clean else 'killed'}: {line}" for line in wrong]
+        result += [f"{'clean' if clean else 'killed'}: {line}" for line in wrong]
         compared += len(cases)
-    if found:
-        pytest.fail("\n".join(found))
-    for name, (clean, change) in REFUSED.items():
+    if result:
+        pytest.fail("\n".join(result))
+    for name, (clean, change) in REJECTED.items():
         prepare(broker.directory, tmp_path / "made", ids, {name: change}, clean)
-        refused = [one for one in sparkwire.kafka.check(str(broker.directory)).findings if one.action == "refuse"]
-        assert [one.partition in (f"{name}-0", "nothing") for one in refused] == [True], name
+        rejected = [one for one in sparkwire.kafka.check(str(broker.directory)).findings if one.action == "reject"]
+        assert [one.partition in (f"{name}-0", "nothing") for one in rejected] == [True], name
         with (
             pytest.raises(pytest.fail.Exception, match="the broker did not start"),
             running(tmp_path, kafka, settings=settings),
         ):
             pass
     with capsys.disabled():
-        print(f"\nKafka {kafka.rpartition(':')[2]}: {compared} directories as check says, {len(REFUSED)} rejected")
+        print(f"\nKafka {kafka.rpartition(':')[2]}: {compared} directories as check says, {len(REJECTED)} rejected")
 
 
 def created(broker: Broker, names: list[str]) -> dict[str, bytes]:

@@ -95,16 +95,16 @@ def expected(files: int) -> list[list[str]]:
     """The counts as the oracle has them, of so many files."""
     stream = golden_bytes(STREAM)
     copies = FILE_SIZE // len(stream) * files
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
     sequences: Counter[tuple[str, str]] = Counter()
     for row in oracle.split(stream):
         answers = oracle.decode(row["event"])
         group = (row["status"], str(answers["opcode"]))
-        found[group] += 1
+        counts[group] += 1
         sizes[group] += len(row["event"])
         sequences[group] += answers["sequence"]
-    return sorted([*g, str(found[g] * copies), str(sizes[g] * copies), str(sequences[g] * copies)] for g in found)
+    return sorted([*g, str(counts[g] * copies), str(sizes[g] * copies), str(sequences[g] * copies)] for g in counts)
 
 
 def drive(
@@ -148,16 +148,16 @@ def test_executors_without_the_package_say_so(cluster: Cluster, bare: Path, file
 
 
 def test_installed(cluster: Cluster, installed: Path, files: Path) -> None:
-    first, found = drive(cluster, "answers", installed, files=str(files))
+    first, result = drive(cluster, "answers", installed, files=str(files))
     megabytes = sum(path.stat().st_size for path in files.iterdir()) // 10**6
-    print(f"\nfirst result {first['seconds']} s, {megabytes} MB in {found['seconds']} s")
-    assert found["counts"] == expected(FILES)
+    print(f"\nfirst result {first['seconds']} s, {megabytes} MB in {result['seconds']} s")
+    assert result["counts"] == expected(FILES)
 
 
 def test_workers_for_one_task_each(cluster: Cluster, installed: Path, files: Path, tmp_path: Path) -> None:
     chosen = some(files, 4, tmp_path)
-    _, found = drive(cluster, "answers", installed, {"spark.python.worker.reuse": "false"}, files=chosen)
-    assert found["counts"] == expected(4)
+    _, result = drive(cluster, "answers", installed, {"spark.python.worker.reuse": "false"}, files=chosen)
+    assert result["counts"] == expected(4)
 
 
 def test_workers_that_may_have_too_little_say_so(cluster: Cluster, installed: Path, files: Path) -> None:
@@ -180,9 +180,9 @@ def test_an_archive_with_its_kernels(
         "spark.executorEnv.PYTHONPATH": "./sparkwire/site",
         "spark.executorEnv.NUMBA_CACHE_DIR": "./sparkwire/kernels",
     }
-    first, found = drive(cluster, "answers", bare, settings, files=str(files / "000.bin"))
+    first, result = drive(cluster, "answers", bare, settings, files=str(files / "000.bin"))
     print(f"\nfirst result with a shipped cache {first['seconds']} s, of a warm image {warmed[0]['seconds']} s")
-    assert found["counts"] == expected(1)
+    assert result["counts"] == expected(1)
     unpacked = list(cluster.directory.glob("worker*/app-*/*/sparkwire/kernels/*"))
     assert len(unpacked) >= 1
     assert {path.name for path in unpacked} == {kernels.name}
@@ -193,8 +193,8 @@ def test_an_archive_with_its_kernels(
 def test_a_zip_of_python_files(cluster: Cluster, bare: Path, wheel: Path, files: Path, tmp_path: Path) -> None:
     """The wheel under the name of a .zip; as a .whl Spark takes it and Python does not find it."""
     zipped = shutil.copy(wheel, tmp_path / "sparkwire.zip")
-    _, found = drive(cluster, "answers", bare, python_files=(str(zipped),), files=str(files / "000.bin"))
-    assert found["counts"] == expected(1)
+    _, result = drive(cluster, "answers", bare, python_files=(str(zipped),), files=str(files / "000.bin"))
+    assert result["counts"] == expected(1)
 
 
 # A client of Connect, which has the package; the server's workers have what it sends.

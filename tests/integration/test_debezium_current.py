@@ -49,15 +49,15 @@ def tables_with(operation: str, database: str) -> set[str]:
     """Tables of which some message has this operation."""
     messages = golden.messages(database, "json-schemas")
     operations = FUNCTIONS["debezium_op"].decode(golden.columns_of(messages)[0]).to_pylist()
-    found = (message for message, op in zip(messages, operations, strict=True) if op == operation)
-    return {message.topic.partition(".")[2] for message in found}
+    result = (message for message, op in zip(messages, operations, strict=True) if op == operation)
+    return {message.topic.partition(".")[2] for message in result}
 
 
 def cases(number: int, database: str) -> list[tuple[Point, TableTruth]]:
     points = golden.points(database)
     chosen = [points[LAST], points[3 + number % (LAST - 3)]]
-    found = itertools.chain.from_iterable(((point, truth) for truth in point.tables) for point in chosen)
-    return [case for place, case in enumerate(found) if place % EVERY == number % EVERY]
+    result = itertools.chain.from_iterable(((point, truth) for truth in point.tables) for point in chosen)
+    return [case for place, case in enumerate(result) if place % EVERY == number % EVERY]
 
 
 @pytest.mark.parametrize(("number", "database", "variant"), [(k, *one) for k, one in enumerate(VARIANTS)])
@@ -89,12 +89,12 @@ def test_the_table_is_what_the_database_holds(spark: SparkSession, number: int, 
         assert len(left) == len(truth.rows), (truth.name, point.number)
         for expected in truth.rows:
             different = [untold(differences(row, expected, truth, types, losses, twin)) for row in left]
-            match = next((k for k, found in enumerate(different) if not found), None)
+            match = next((k for k, each in enumerate(different) if not each), None)
             assert match is not None, (truth.name, point.number, min(different, key=len))
             del left[match]
     records.unpersist()
 
 
-def untold(found: list[Any]) -> list[Any]:
+def untold(result: list[Any]) -> list[Any]:
     """Without times that no column of Spark holds: they are NULL, and current has no place to say more."""
-    return [one for one in found if not (BEYOND_SPARK.fullmatch(one[2] or "") and one[3] is None)]
+    return [one for one in result if not (BEYOND_SPARK.fullmatch(one[2] or "") and one[3] is None)]

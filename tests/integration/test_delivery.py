@@ -63,9 +63,9 @@ class Run:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "tests.integration.delivery", *self.arguments]
-        found = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.errors = self.journal.with_suffix(".err").open("wb")
-        self.process = subprocess.Popen(command, env=found, stderr=self.errors, start_new_session=True)
+        self.process = subprocess.Popen(command, env=environment, stderr=self.errors, start_new_session=True)
 
     def end(self) -> None:
         if self.process.poll() is None:
@@ -153,8 +153,8 @@ def in_order(delivered: list[list[str]]) -> None:
 def table_of(folder: Path) -> Truth:
     """What the consumer's files hold, each row once as it was written."""
     files = [file for file in folder.iterdir() if not file.name.startswith(".")]
-    found: Truth = {}
+    by_name: Truth = {}
     for file in files:
         partition, _, scn = file.stem.partition("-")
-        found[int(partition), int(scn)] = [(row["key"], row["value"]) for row in pq.read_table(file).to_pylist()]
-    return found
+        by_name[int(partition), int(scn)] = [(row["key"], row["value"]) for row in pq.read_table(file).to_pylist()]
+    return by_name

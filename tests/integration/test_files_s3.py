@@ -61,11 +61,11 @@ def local(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_the_rows_are_those_of_local_files(server: Server, bucket: str, tmp_path: Path) -> None:
-    found = rows(bucket + server.query)
-    assert records(found) == local(tmp_path)
-    assert {row["file"] for row in found} == {f"{bucket}/{name}.log" for name in NAMES}
-    assert {(row["topic"], row["partition"]) for row in found} == {("orders", 3)}
-    assert records(rows(f"s3://topics/*/*.log{server.query}")) == records(found)
+    result = rows(bucket + server.query)
+    assert records(result) == local(tmp_path)
+    assert {row["file"] for row in result} == {f"{bucket}/{name}.log" for name in NAMES}
+    assert {(row["topic"], row["partition"]) for row in result} == {("orders", 3)}
+    assert records(rows(f"s3://topics/*/*.log{server.query}")) == records(result)
 
 
 def test_a_seek_asks_for_ranges(server: Server, bucket: str) -> None:
@@ -186,19 +186,19 @@ def test_a_job_in_a_bucket_is_interrupted(server: Server, overwrite: bool) -> No
     new: Versions = {f"orders-{k}": ((2, f"new {k}"),) for k in range(2)}
     second = Job(new, overwrite, once="it")
     after = second.after(old, {})
-    told = 0
+    reported = 0
     for step in steps_of(server, old, second):
         chaos = BucketChaos(f"s3://interrupted/{overwrite}-{step}{server.query}")
         chaos.write(Job(old, True))
         with ends_at(step), suppress(Gone, Unfinished):
             chaos.write(second, owner=DEAD)
-        refused = chaos.refusal()
-        if refused:
-            told += 1
+        rejected = chaos.rejection()
+        if rejected:
+            reported += 1
             assert re.fullmatch(
                 r"\S+: job \w+ \(since .*\) was interrupted while it replaced orders-\d.*\. "
                 r"Run: python -m sparkwire recover \S+",
-                refused,
+                rejected,
             )
         else:
             assert chaos.read() in (old, after), step
@@ -208,7 +208,7 @@ def test_a_job_in_a_bucket_is_interrupted(server: Server, overwrite: bool) -> No
         chaos.write(second)
         assert chaos.read() == after, step
         assert not any(f"/{SIDE}/" in file.path for file in listed(chaos.path).files), step
-    assert 0 < told < STEPS
+    assert 0 < reported < STEPS
 
 
 def steps_of(server: Server, old: Versions, job: Job) -> list[int]:
@@ -232,15 +232,15 @@ class BucketChaos(WriterChaos):
         return self._path
 
     def read(self) -> Versions:
-        found: Versions = self.form.read(self.path)
-        return found
+        versions: Versions = self.form.read(self.path)
+        return versions
 
-    def refusal(self) -> str:
+    def rejection(self) -> str:
         """What a reader of the partitions is told."""
         try:
             kafka_log.plan(kafka_log.query({"path": self.path.replace("?", "/orders-*?", 1)}))
-        except ValueError as refused:
+        except ValueError as rejected:
             with pytest.raises(ValueError, match="was interrupted"):
                 self.read()
-            return str(refused)
+            return str(rejected)
         return ""

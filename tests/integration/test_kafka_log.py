@@ -30,9 +30,9 @@ def read(path: Path, isolation: Isolation) -> list[Record]:
 @pytest.mark.parametrize("topic", STEADY)
 def test_topics_that_keep_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
     seen = consume(broker.address, topic, isolation)
-    found = once(read(broker.directory / f"{topic}-*", isolation))
+    rows = once(read(broker.directory / f"{topic}-*", isolation))
     assert len(seen.records) > 100
-    assert differences(between(found, seen.begins, seen.ends), seen.records) == []
+    assert differences(between(rows, seen.begins, seen.ends), seen.records) == []
 
 
 def test_the_levels_differ_in_aborted_records(broker: Broker, busy: Traffic) -> None:
@@ -47,9 +47,9 @@ def test_the_levels_differ_in_aborted_records(broker: Broker, busy: Traffic) -> 
 def test_topics_that_lose_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
     """What compaction or retention takes meanwhile may be there or not: a consumer before saw it, one after does not."""
     before = consume(broker.address, topic, isolation)
-    found = once(while_unchanged(broker, topic, lambda: read(broker.directory / f"{topic}-*", isolation)))
+    rows = once(while_unchanged(broker, topic, lambda: read(broker.directory / f"{topic}-*", isolation)))
     after = consume(broker.address, topic, isolation)
-    kept = between(found, after.begins, before.ends)
+    kept = between(rows, after.begins, before.ends)
     assert differences(kept, kept & before.records) == []
     left = between(after.records, after.begins, before.ends)
     assert differences(left & kept, left) == []

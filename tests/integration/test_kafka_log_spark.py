@@ -21,8 +21,8 @@ every_level = pytest.mark.parametrize("isolation", LEVELS)
 def test_batch(spark: SparkSession, broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
     seen = consume(broker.address, topic, isolation)
     table = spark.read.format("kafka_log").option("isolationLevel", isolation).load(f"{broker.directory}/{topic}-*")
-    found = once(records(table.select(*COLUMNS).toArrow()))
-    assert differences(between(found, seen.begins, seen.ends), seen.records) == []
+    rows = once(records(table.select(*COLUMNS).toArrow()))
+    assert differences(between(rows, seen.begins, seen.ends), seen.records) == []
 
 
 @every_level
@@ -34,6 +34,6 @@ def test_streaming(spark: SparkSession, broker: Broker, busy: Traffic, isolation
         rows = stream.option("maxBytesPerTrigger", "200000").load(f"{broker.directory}/payments-*").select(*COLUMNS)
         sink = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
         sink.trigger(availableNow=True).start(str(tmp_path / "rows")).awaitTermination()
-        found = once(records(spark.read.parquet(str(tmp_path / "rows")).select(*COLUMNS).toArrow()))
-        assert differences(between(found, seen.begins, seen.ends), seen.records) == [], run
+        result = once(records(spark.read.parquet(str(tmp_path / "rows")).select(*COLUMNS).toArrow()))
+        assert differences(between(result, seen.begins, seen.ends), seen.records) == [], run
         busy.wait(10)

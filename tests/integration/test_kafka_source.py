@@ -44,8 +44,8 @@ def test_batch_and_stream(broker: Broker, tmp_path: Path) -> None:
 
 def expected(messages: dict[str, list[bytes]]) -> list[list[str]]:
     """What the functions return without Spark."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for topic, values in messages.items():
         change, valid = (ask(name, values) for name in ANSWERS[topic])
-        found.update((topic, str(c), str(v)) for c, v in zip(change, valid, strict=True))
-    return sorted([*group, str(count)] for group, count in found.items())
+        counts.update((topic, str(c), str(v)) for c, v in zip(change, valid, strict=True))
+    return sorted([*group, str(count)] for group, count in counts.items())

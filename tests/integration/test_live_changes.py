@@ -47,14 +47,14 @@ def has_told(broker: Broker, what: str) -> bool:
 
 def first_of(left: dict[Target, list[str]]) -> Target:
     """The first target whose next moment has come."""
-    found: list[Target] = []
+    result: list[Target] = []
 
     def has_come() -> bool:
-        found.extend(target for target, moments in left.items() if moments and MOMENTS[moments[-1]](target))
-        return bool(found)
+        result.extend(target for target, moments in left.items() if moments and MOMENTS[moments[-1]](target))
+        return bool(result)
 
     until(has_come, f"nobody's moment has come: {[(target.kind, moments) for target, moments in left.items()]}")
-    return found[0]
+    return result[0]
 
 
 @pytest.mark.skipif(postgres.programs_of_postgres() is None, reason=postgres.MISSING)
@@ -109,7 +109,7 @@ def test_tables_equal_the_database_whatever_is_killed(tmp_path: Path) -> None:
         for target in made:
             target.end()
         wanted = truth(database)
-        found = {target.kind: in_order(target.rows()) for target in made}
+        result = {target.kind: in_order(target.rows()) for target in made}
     kills = ", ".join(f"{target.kills} of {target.kind}" for target in made)
     print(f"\n{dict(scenario.done)}; {len(wanted)} rows; killed: {kills}, {engine_killed} of the engine")
-    assert {kind: rows == wanted for kind, rows in found.items()} == dict.fromkeys(found, True)
+    assert {kind: rows == wanted for kind, rows in result.items()} == dict.fromkeys(result, True)

@@ -16,13 +16,13 @@ TWO = "the changes are of two tables, t and u: filter them by _table_, or name t
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
-    found = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
-    assert found == [
+    document = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
+    assert document == [
         ["shuffled", plain(shuffled().table)],
         ["kept", plain(lacking().table)],
         ["streamed", plain(lacking().table)],
         ["grown", [[1, 1, "x"], [3, 3, None]]],
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
-        ["refused", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
-        ["refused", TWO],
+        ["rejected", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
+        ["rejected", TWO],
     ]

@@ -14,13 +14,13 @@ from tests.support.arrow import ask
 
 def read(broker: Broker, topic: str) -> set[Record]:
     """All data records of a topic's segments."""
-    found = set()
+    result = set()
     for path in segments(broker, topic):
         partition = int(path.parent.name.rpartition("-")[2])
         for row in ask("kafka_records", [path.read_bytes()])[0]:
             if row["error"] is None and not row["is_control"]:
-                found.add(record_of(topic, partition, row))
-    return found
+                result.add(record_of(topic, partition, row))
+    return result
 
 
 def record_of(topic: str, partition: int, row: Any) -> Record:
@@ -41,9 +41,9 @@ def test_files_are_what_consumers_see(broker: Broker, busy: Traffic, topic: str)
 def test_files_that_lose_records(broker: Broker, busy: Traffic, topic: str) -> None:
     """What goes while the files are read may be there or not: a consumer before saw it, one after does not."""
     before = consume(broker.address, topic, "read_uncommitted")
-    found = while_unchanged(broker, topic, lambda: read(broker, topic))
+    rows = while_unchanged(broker, topic, lambda: read(broker, topic))
     after = consume(broker.address, topic, "read_uncommitted")
-    kept = between(found, after.begins, before.ends)
+    kept = between(rows, after.begins, before.ends)
     assert differences(kept, kept & before.records) == []
     left = between(after.records, after.begins, before.ends)
     assert differences(left & kept, left) == []

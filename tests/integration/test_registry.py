@@ -51,10 +51,10 @@ def test_out_of_files_as_confluents_deserializer_gives_them(
             wrong.append(offset)
     for registry in (Registry.topic(topics["_schemas"]), Registry.http(server.url)):
         rows = avro.rows(topics[TOPIC].select("offset", "value"), "value", registry, keep_payload=False).collect()
-        found = {row.offset: row.asDict(True) for row in rows}
-        assert sorted(found) == sorted([*expected, *wrong])
+        by_name = {row.offset: row.asDict(True) for row in rows}
+        assert sorted(by_name) == sorted([*expected, *wrong])
         for offset, record in expected.items():
-            assert found[offset]["_error_"] is None
-            assert {name: found[offset][name] for name in record or {}} == (record or {})
-        assert {found[offset]["_error_"] for offset in wrong} == {"UNKNOWN_SCHEMA", "TRUNCATED", "BAD_MAGIC"}
+            assert by_name[offset]["_error_"] is None
+            assert {name: by_name[offset][name] for name in record or {}} == (record or {})
+        assert {by_name[offset]["_error_"] for offset in wrong} == {"UNKNOWN_SCHEMA", "TRUNCATED", "BAD_MAGIC"}
     print(f"registry: {len(expected)} records as Confluent's deserializer gives them, {len(wrong)} that it rejects")

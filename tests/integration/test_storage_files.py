@@ -19,12 +19,12 @@ Row = dict[str, Any]
 
 def copied(broker: Broker, suffix: str, folder: Path) -> list[Path]:
     """Files of the transactional topic, as they are now."""
-    found = []
+    result = []
     for path in segments(broker, "payments", suffix):
-        found.append(folder / f"{path.parent.name}-{path.name}" / path.name)
-        found[-1].parent.mkdir()
-        shutil.copyfile(path, found[-1])
-    return [path for path in found if path.stat().st_size]
+        result.append(folder / f"{path.parent.name}-{path.name}" / path.name)
+        result[-1].parent.mkdir()
+        shutil.copyfile(path, result[-1])
+    return [path for path in result if path.stat().st_size]
 
 
 def test_transaction_indexes(broker: Broker, busy: Traffic, tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_leader_epochs(broker: Broker, busy: Traffic) -> None:
 
 def records(broker: Broker, topic: str) -> list[Row]:
     """All records of an internal topic."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for path in segments(broker, topic):
-        found += ask("kafka_records", [path.read_bytes()])[0]
-    return [row for row in found if row["error"] is None and not row["is_control"]]
+        rows += ask("kafka_records", [path.read_bytes()])[0]
+    return [row for row in rows if row["error"] is None and not row["is_control"]]
 
 
 def test_committed_offsets(broker: Broker, busy: Traffic) -> None:

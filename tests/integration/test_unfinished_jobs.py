@@ -49,14 +49,14 @@ def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: 
         assert before
 
         with running(tmp_path, kafka) as broker:
-            found = served(broker.address)
+            result = served(broker.address)
 
         for name in chaos.form.names:
             # Between two renames the old version is aside, whole, and a broker makes an empty partition.
             lies_aside = any(top.glob(f"{SIDE}/*/old/{name}/*.log")) and any(top.glob(f"{SIDE}/*/new/{name}/*.log"))
             allowed: set[Rows] = {(), old[name], new[name]} if lies_aside else {old[name], new[name]}
-            assert found.get(name, ()) in allowed, (place, name)
-        mixed += len({found.get(name) == new[name] for name in second.rows}) > 1
+            assert result.get(name, ()) in allowed, (place, name)
+        mixed += len({result.get(name) == new[name] for name in second.rows}) > 1
         assert side_files(top) == before, "a broker leaves alone what a job has here"
 
         command = [sys.executable, "-m", "sparkwire", "recover", str(top)]

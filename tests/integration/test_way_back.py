@@ -94,12 +94,12 @@ def test_a_topic_is_restored(
     whole = expected(parts[0].unionByName(parts[1]).unionByName(parts[2]).unionByName(parts[3]).unionByName(parts[4]))
     assert len(whole) == ROWS * len(CODECS)
     report = sparkwire.kafka.check(str(broker.directory))
-    found = [str(one) for one in report.findings if one.partition.startswith("restored")]
+    findings = [str(one) for one in report.findings if one.partition.startswith("restored")]
     # The offsets of these rows have gaps as large as segments, and their epochs are those of another cluster.
     foretold = re.compile(
         r": serve: offsets .* are in no segment|: truncate: it has epochs up to 3, and the partition's"
     )
-    assert [one for one in found if not foretold.search(one)] == []
+    assert [one for one in findings if not foretold.search(one)] == []
     ours = hashes(broker, "*.log", "*.index", "*.timeindex")
     if killed:  # a broker that builds the indexes again gets the same
         for path in [*broker.directory.glob("restored-*/*.index"), *broker.directory.glob("restored-*/*.timeindex")]:
@@ -127,8 +127,8 @@ def check_timestamps(broker: Broker, whole: set[Record]) -> None:
     for partition in range(2):
         mine = sorted((record.offset, record.timestamp_ms) for record in whole if record.partition == partition)
         for wanted in [CREATED + k for k in range(-1, ROWS * 50, 49_999)]:
-            [found] = consumer.offsets_for_times([TopicPartition("restored", partition, wanted)], timeout=30)
-            assert found.offset == next((offset for offset, at in mine if at >= wanted), -1), wanted
+            [result] = consumer.offsets_for_times([TopicPartition("restored", partition, wanted)], timeout=30)
+            assert result.offset == next((offset for offset, at in mine if at >= wanted), -1), wanted
     consumer.close()
 
 

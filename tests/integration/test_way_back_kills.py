@@ -26,10 +26,10 @@ _WITHIN = 120  # [s]
 
 def start(path: Path) -> subprocess.Popen[str]:
     """A writer that has begun."""
-    found = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYSPARK_PYTHON": sys.executable}
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYSPARK_PYTHON": sys.executable}
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.integration.segments_writer", str(path)],
-        env=os.environ | found, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+        env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
     )  # fmt: skip
     assert child.stdout is not None
     assert child.stdout.readline() == "writing\n"

@@ -25,7 +25,7 @@ BROKERS_STEPS = 50
 _HAPPENS = (
     "killed",
     "failed",
-    "refused",
+    "rejected",
     "recovered",
     "two writers",
     "reader at work",
@@ -57,8 +57,8 @@ def test_a_broker_serves_what_is_left(tmp_path: Path, kafka: str) -> None:
 
 def served(address: str) -> Versions:
     """What consumers get."""
-    found: dict[str, list[tuple[int, str]]] = {}
+    by_name: dict[str, list[tuple[int, str]]] = {}
     for record in consume(address, TOPIC, "read_uncommitted").records:
         assert record.value is not None
-        found.setdefault(f"{TOPIC}-{record.partition}", []).append((record.offset, record.value.decode()))
-    return {name: tuple(sorted(rows)) for name, rows in found.items()}
+        by_name.setdefault(f"{TOPIC}-{record.partition}", []).append((record.offset, record.value.decode()))
+    return {name: tuple(sorted(rows)) for name, rows in by_name.items()}

@@ -80,14 +80,14 @@ def test_what_has_been_flushed_is_not_looked_at(logs: Path) -> None:
     ("change", "expected"),
     [
         (lambda folder: (folder / "partition.metadata").unlink(), [("partition.metadata", "stray")]),
-        (lambda folder: (folder / "partition.metadata").write_bytes(b"id"), [("partition.metadata", "refuse")]),
+        (lambda folder: (folder / "partition.metadata").write_bytes(b"id"), [("partition.metadata", "reject")]),
         (lambda folder: (folder / f"{FIRST}.index").unlink(), [(f"{FIRST}.index", "rebuild")]),
         (lambda folder: (folder / f"{FIRST}.timeindex").write_bytes(b"123"), [(f"{FIRST}.timeindex", "rebuild")]),
         (lambda folder: (folder / f"{FIRST}.index").write_bytes(b"\xff" * 8), [(f"{FIRST}.index", "rebuild")]),
         (lambda folder: (folder / f"{999:020}.index").write_bytes(bytes(8)), [(f"{999:020}.index", "delete")]),
         (lambda folder: (folder / f"{FIRST}.log.deleted").write_bytes(b"x"), [(f"{FIRST}.log.deleted", "delete")]),
         (lambda folder: (folder / f"{FIRST}.log.cleaned").write_bytes(b"x"), [(f"{FIRST}.log.cleaned", "delete")]),
-        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n9\n"), [(EPOCHS, "refuse")]),
+        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n9\n"), [(EPOCHS, "reject")]),
         (lambda folder: (folder / EPOCHS).write_bytes(b"0\n1\n0 99\n"), [(EPOCHS, "truncate")]),
         (lambda folder: (folder / EPOCHS).unlink(), []),
         (lambda folder: (folder / EPOCHS).write_bytes(b""), []),
@@ -110,7 +110,7 @@ def test_offsets_that_are_there_twice(logs: Path) -> None:
     (folder / f"{34:020}.log").write_bytes(first.read_bytes())
     for suffix in ("index", "timeindex"):
         (folder / f"{34:020}.{suffix}").write_bytes(b"")
-    assert (f"{34:020}.log", "refuse") in said(logs)
+    assert (f"{34:020}.log", "reject") in said(logs)
     assert (f"{34:020}.log", "serve") in said(logs, clean=True)
 
 
@@ -127,10 +127,10 @@ def test_names_of_directories(logs: Path) -> None:
         (logs / name / "x").write_bytes(b"")
         if name == "a b-0":
             (logs / name / "partition.metadata").write_bytes(METADATA)
-    found = [(one.partition, one.action) for one in kafka.check(str(logs)).findings]
-    assert found == [
-        ("nothing", "refuse"),
-        ("a b-0", "refuse"),
+    findings = [(one.partition, one.action) for one in kafka.check(str(logs)).findings]
+    assert findings == [
+        ("nothing", "reject"),
+        ("a b-0", "reject"),
         ("nothing", "stray"),
         ("orders-1.0123abcd-delete", "delete"),
     ]
@@ -152,7 +152,7 @@ def test_offsets_that_go_back_in_a_segment(logs: Path) -> None:
     assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [(0, 0)]
     assert said(logs, clean=True) == [(first.name, "serve")]
     first.with_suffix(".index").unlink()
-    assert (first.name, "refuse") in said(logs, clean=True)
+    assert (first.name, "reject") in said(logs, clean=True)
 
 
 @pytest.mark.parametrize(("interval", "action"), [(100, "truncate"), (4096, "serve")])
@@ -162,11 +162,11 @@ def test_batches_that_are_twice_in_a_segment(interval: int, action: str, tmp_pat
     (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
     log = tmp_path / "orders-0" / f"{FIRST}.log"
     log.write_bytes(log.read_bytes() * 2)
-    [found] = [one for one in kafka.check(str(tmp_path)).findings if one.file == log.name]
-    assert found.action == action
-    assert ("a broker with a smaller index.interval.bytes empties it" in found.why) == (action == "serve")
-    [found] = [one for one in kafka.check(str(tmp_path), clean=True).findings if one.file == log.name]
-    assert (found.action, found.why) == ("serve", f"offsets go back at byte {log.stat().st_size // 2}")
+    [finding] = [one for one in kafka.check(str(tmp_path)).findings if one.file == log.name]
+    assert finding.action == action
+    assert ("a broker with a smaller index.interval.bytes empties it" in finding.why) == (action == "serve")
+    [finding] = [one for one in kafka.check(str(tmp_path), clean=True).findings if one.file == log.name]
+    assert (finding.action, finding.why) == ("serve", f"offsets go back at byte {log.stat().st_size // 2}")
 
 
 def test_indexes_of_an_empty_segment(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_a_compaction_that_was_interrupted(logs: Path) -> None:
     folder = logs / "orders-0"
     log = second(folder)
     log.rename(log.with_suffix(".log.swap"))
-    found = said(logs)
-    assert (f"{log.name}.swap", "restore") in found
+    result = said(logs)
+    assert (f"{log.name}.swap", "restore") in result
     assert [(one.first, one.next) for one in kafka.check(str(logs)).partitions] == [(0, 34)]
     (folder / f"{FIRST}.log.cleaned").write_bytes(b"")
     assert (f"{log.name}.swap", "delete") in said(logs)
@@ -232,9 +232,9 @@ def test_a_segment_is_missing(logs: Path) -> None:
     write(logs, rows_of(10, first=34))
     for path in folder.glob(f"{second(folder).stem}.*"):
         path.unlink()
-    [found] = kafka.check(str(logs)).findings
-    assert (found.file, found.action) == (f"{34:020}.log", "serve")
-    assert "to 33 are in no segment: one is missing, if the topic is not compacted" in found.why
+    [finding] = kafka.check(str(logs)).findings
+    assert (finding.file, finding.action) == (f"{34:020}.log", "serve")
+    assert "to 33 are in no segment: one is missing, if the topic is not compacted" in finding.why
     (logs / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 40\n")
     assert said(logs) == []
 
@@ -254,4 +254,4 @@ def test_bytes_without_a_size_at_the_end(logs: Path) -> None:
     last = sorted((logs / "orders-0").glob("*.log"))[-1]
     last.write_bytes(last.read_bytes() + bytes(100))
     assert said(logs) == [(last.name, "truncate")]
-    assert said(logs, clean=True) == [(last.name, "refuse")]
+    assert said(logs, clean=True) == [(last.name, "reject")]

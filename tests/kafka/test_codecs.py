@@ -88,10 +88,10 @@ def test_gzip_members(seed: int) -> None:
         broken = damaged(gzip.compress(expected), chance)
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            found = member.decompress(broken)
+            result = member.decompress(broken)
         except zlib.error:
-            found = b""
-        assert inflated(broken + b"x", 1 << 20) == (found if member.eof else FAILED), broken.hex()
+            result = b""
+        assert inflated(broken + b"x", 1 << 20) == (result if member.eof else FAILED), broken.hex()
 
 
 def inflated(data: bytes, limit: int) -> bytes | int:
@@ -171,7 +171,7 @@ def test_memory_is_bounded_by_the_input(name: str) -> None:
     assert float(run_python("-c", PEAK, name)) <= 12
 
 
-REFUSED = """
+REJECTED = """
 import resource
 import cramjam
 import pyarrow as pa
@@ -193,16 +193,16 @@ except MemoryError as rejected:
 @pytest.mark.process
 def test_refused_memory_is_no_damage() -> None:
     """In a process: it is the process that gets no more."""
-    sentence = run_python("-c", REFUSED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
+    sentence = run_python("-c", REJECTED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
     assert sentence.startswith("malloc of size ")
 
 
 def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Zstandard reports it as it reports corruption, in words."""
 
-    def refuse(source: memoryview, out: memoryview) -> int:
+    def reject(source: memoryview, out: memoryview) -> int:
         raise cramjam.DecompressionError("Allocation error : not enough memory")
 
-    monkeypatch.setitem(DECODERS, BY_NAME["zstd"].id, refuse)
+    monkeypatch.setitem(DECODERS, BY_NAME["zstd"].id, reject)
     with pytest.raises(MemoryError, match=r"^Allocation error : not enough memory$"):
         rows(batch(bytes(cramjam.zstd.compress(record(b"a"))), 4))

@@ -76,8 +76,8 @@ every_codec = pytest.mark.parametrize("codec", CODECS, ids=lambda codec: oracle.
 
 def rows(data: bytes, **options: Any) -> list[dict[str, Any]]:
     (answer,) = plain(FUNCTIONS["kafka_records"].decode(pa.array([data], pa.binary()), **options))
-    found: list[dict[str, Any]] = answer
-    return found
+    result: list[dict[str, Any]] = answer
+    return result
 
 
 # -- bounds of memory
@@ -88,8 +88,8 @@ def test_bound_is_exact(codec: int) -> None:
     payload = record(bytes(100_000))
     data = batch(CODECS[codec](payload), codec)
     assert [row["error"] for row in rows(data, max_batch_bytes=len(payload))] == [None]
-    (refused,) = rows(data, max_batch_bytes=len(payload) - 1)
-    assert (refused["error"], refused["offset"], refused["compression"]) == ("TOO_LARGE", 0, oracle.CODECS[codec])
+    (rejected,) = rows(data, max_batch_bytes=len(payload) - 1)
+    assert (rejected["error"], rejected["offset"], rejected["compression"]) == ("TOO_LARGE", 0, oracle.CODECS[codec])
 
 
 @every_codec
@@ -101,10 +101,10 @@ def test_bomb_is_not_allocated(codec: int) -> None:
     before = pa.total_allocated_bytes()
     pa.default_memory_pool().release_unused()
     tracemalloc.start()
-    found = rows(data, max_batch_bytes=MIB)
+    result = rows(data, max_batch_bytes=MIB)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert [(row["error"], row["value"]) for row in found] == [("TOO_LARGE", None), (None, b"good")]
+    assert [(row["error"], row["value"]) for row in result] == [("TOO_LARGE", None), (None, b"good")]
     assert peak < 16 * MIB
     assert pa.total_allocated_bytes() - before < 16 * MIB
 
@@ -113,8 +113,8 @@ def test_bomb_of_gigabytes() -> None:
     """A small batch that becomes 3 GiB, at the default bound."""
     chunk = bytes(cramjam.zstd.compress(bytes(128 * MIB), 1))
     before = pa.default_memory_pool().max_memory() or 0
-    found = rows(batch(chunk * 24, 4))
-    assert [row["error"] for row in found] == ["TOO_LARGE"]
+    result = rows(batch(chunk * 24, 4))
+    assert [row["error"] for row in result] == ["TOO_LARGE"]
     assert (pa.default_memory_pool().max_memory() or 0) - before < 600 * MIB
 
 
@@ -200,8 +200,8 @@ def test_24_kb_do_not_become_gigabytes() -> None:
 def test_what_is_decompressed_in_vain_counts() -> None:
     """Bombs after the bound of the value cost nothing; what is not compressed is read anyway."""
     bomb = batch(CODECS[4](record(bytes(4 * MIB))), 4)
-    found = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_value_bytes=2 * MIB)
-    assert [(row["error"], row["value"]) for row in found] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
+    result = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_value_bytes=2 * MIB)
+    assert [(row["error"], row["value"]) for row in result] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
 
 
 @pytest.mark.parametrize("bound", [0, -1])
@@ -217,8 +217,8 @@ def test_a_lying_size_hides_nothing_without_checksums() -> None:
     first, second = batch(record(b"first")), batch(record(b"second"), base=7)
     lying = first[:8] + struct.pack(">i", len(first) + len(second) - 12) + first[12:]
     for verify in (True, False):
-        found = rows(lying + second, verify_crc=verify)
-        assert [(row["error"], row["value"]) for row in found] == [("CRC_MISMATCH", None), (None, b"second")]
+        result = rows(lying + second, verify_crc=verify)
+        assert [(row["error"], row["value"]) for row in result] == [("CRC_MISMATCH", None), (None, b"second")]
 
 
 # -- bounds of time
@@ -252,10 +252,10 @@ def test_lies_are_refused_in_linear_time(magic: int) -> None:
     claims = (struct.pack(">qiIb", 0, size - i * (17 + len(intact)) - 12, 0, magic) for i in range(units))
     data = b"".join(claim + intact for claim in claims)
     start = time.perf_counter()
-    (found,) = ask("kafka_valid_bytes", [data])
+    (valid_bytes,) = ask("kafka_valid_bytes", [data])
     (entries,) = FUNCTIONS["kafka_batches"].decode(pa.array([data], pa.binary()))
     assert time.perf_counter() - start < HANGS
-    assert (found, len(entries)) == (0, 2 * units)
+    assert (valid_bytes, len(entries)) == (0, 2 * units)
 
 
 def test_many_empty_gzip_members() -> None:
@@ -290,12 +290,12 @@ def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
     stated = size if isinstance(size, int) else lies[size]
     parts[at] = parts[at][:8] + struct.pack(">i", stated) + parts[at][12:]
     data = b"".join(parts)
-    found = rows(data)
+    result = rows(data)
     start = len(b"".join(parts[:at]))
     behind = start + len(parts[at])
-    assert [row["position"] for row in found if row["error"]] == [start]
-    assert found == oracle.records(data)
-    good = [row | {"position": 0} for row in found if row["position"] >= behind]
+    assert [row["position"] for row in result if row["error"]] == [start]
+    assert result == oracle.records(data)
+    good = [row | {"position": 0} for row in result if row["position"] >= behind]
     assert good == [row | {"position": 0} for row in rows(b"".join(parts[at + 1 :]))]
     (bad,) = [row for row in ask("kafka_batches", [data])[0] if row["error"]]
     assert (bad["position"], bad["size"]) == (start, None)
@@ -312,19 +312,19 @@ def test_entries_inside_a_value_stay_there() -> None:
 def test_all_checksums_wrong() -> None:
     """Entries that follow each other by their sizes are told apart, valid or not."""
     parts = [bytes([*part[:17], part[17] ^ 1, *part[18:]]) for part in entries_of("v2_none")[:5]]
-    found = ask("kafka_batches", [b"".join(parts)])[0]
-    assert [(row["size"], row["error"]) for row in found] == [(len(part), "CRC_MISMATCH") for part in parts]
+    batches = ask("kafka_batches", [b"".join(parts)])[0]
+    assert [(row["size"], row["error"]) for row in batches] == [(len(part), "CRC_MISMATCH") for part in parts]
     assert [row["error"] for row in rows(b"".join(parts))] == ["CRC_MISMATCH"] * 5
     assert all(row["error"] is None for row in rows(b"".join(parts), verify_crc=False))
 
 
 def test_zeroed_tail_behind_a_torn_batch() -> None:
     part = entries_of("v2_none")[0]
-    found = ask("kafka_batches", [part + part[:40] + bytes(50_000)])[0]
+    batches = ask("kafka_batches", [part + part[:40] + bytes(50_000)])[0]
     # Its size reaches into the zeros, which do not have its checksum.
-    assert [(row["position"], row["error"]) for row in found][:2] == [(0, None), (len(part), "CRC_MISMATCH")]
-    assert found[-1]["error"] == "BAD_LENGTH"
-    assert found[-1]["size"] is None
+    assert [(row["position"], row["error"]) for row in batches][:2] == [(0, None), (len(part), "CRC_MISMATCH")]
+    assert batches[-1]["error"] == "BAD_LENGTH"
+    assert batches[-1]["size"] is None
 
 
 def test_what_is_not_an_entry() -> None:

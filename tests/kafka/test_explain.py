@@ -67,18 +67,18 @@ def check_headers(lines: list[dict[str, Any]], batches: list[dict[str, Any]]) ->
 def check_records(lines: list[dict[str, Any]], records: list[dict[str, Any]], batches: list[dict[str, Any]]) -> None:
     """Keys and values of the records of batches, and where they begin."""
     entries = {batch["position"]: f"batch[{number}]" for number, batch in enumerate(batches)}
-    found: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    by_name: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for line in lines:
         match = RECORD.match(line["field"])
         if match:
-            found.setdefault((match[1], int(match[2])), {})[match[3]] = line
+            by_name.setdefault((match[1], int(match[2])), {})[match[3]] = line
     numbers: dict[int, int] = {}
     for record in records:
         number = numbers.get(record["position"], 0)
         numbers[record["position"]] = number + 1
         if record["magic"] != 2 or record["error"]:
             continue
-        shown = found[entries[record["position"]], number]
+        shown = by_name[entries[record["position"]], number]
         assert int(shown["length"]["value"]) > 0
         for name in ("key", "value"):
             size = int(shown[f"{name}_size"]["value"])
@@ -119,8 +119,8 @@ def test_cut_at_every_byte() -> None:
 
 def note(data: bytes, field: str) -> str:
     (lines,) = ask("kafka_explain", [data])
-    (found,) = [line["note"] for line in lines if line["field"] == field]
-    return str(found)
+    (result,) = [line["note"] for line in lines if line["field"] == field]
+    return str(result)
 
 
 def test_what_is_said() -> None:
@@ -155,8 +155,8 @@ def test_a_bomb_is_not_opened() -> None:
     arguments = pa.array([0]), pa.array(["zstd"]), pa.array([2], pa.int32())
     bomb = FUNCTIONS["to_kafka_records"].decode(records, *arguments)[0].as_py()
     assert len(bomb) < 4096
-    found = note(bomb, "batch[0].payload")
-    assert found.startswith(f"TOO_LARGE: it becomes more than {MOST_INFLATED} bytes, the bound of an explanation")
+    result = note(bomb, "batch[0].payload")
+    assert result.startswith(f"TOO_LARGE: it becomes more than {MOST_INFLATED} bytes, the bound of an explanation")
 
 
 def test_payloads_are_opened_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,12 +57,12 @@ def expected(data: bytes) -> list[Row]:
     return [with_timestamp_type(row) for row in ask("kafka_records", [data])[0]]
 
 
-def only(names: list[str], found: list[Row]) -> list[Row]:
-    return [{name: row[name] for name in names} for row in found]
+def only(names: list[str], rows: list[Row]) -> list[Row]:
+    return [{name: row[name] for name in names} for row in rows]
 
 
-def records(found: list[Row]) -> list[Row]:
-    return [{name: value for name, value in row.items() if name not in ("topic", "partition", "file")} for row in found]
+def records(rows: list[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in ("topic", "partition", "file")} for row in rows]
 
 
 @pytest.fixture
@@ -121,12 +121,12 @@ def test_compressed_copies_are_read(tmp_path: Path) -> None:
     (tmp_path / "orders-3").mkdir()
     path = tmp_path / "orders-3" / "00000000000000000042.log.gz"
     path.write_bytes(gzip.compress(case.data))
-    found = rows(path, **ALL)
-    assert records(found) == expected(case.data)
-    assert {(row["topic"], row["partition"], row["file"]) for row in found} == {("orders", 3, str(path))}
-    assert records(rows(tmp_path, **ALL)) == records(found)
+    result = rows(path, **ALL)
+    assert records(result) == expected(case.data)
+    assert {(row["topic"], row["partition"], row["file"]) for row in result} == {("orders", 3, str(path))}
+    assert records(rows(tmp_path, **ALL)) == records(result)
     path.with_suffix("").write_bytes(case.data)
-    assert len(rows(tmp_path, **ALL)) == len(found)  # the copy stands beside its original
+    assert len(rows(tmp_path, **ALL)) == len(result)  # the copy stands beside its original
 
 
 def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,8 +142,8 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "file.log"
     entries = [batch(b"".join(record(bytes(1000), k) for k in range(100)), count=100, base=100 * n) for n in range(80)]
     path.write_bytes(b"".join(entries))
-    found = rows(path, rows="batches", columns="base_offset, record_count")
-    assert found == [{"base_offset": 100 * n, "record_count": 100} for n in range(80)]
+    result = rows(path, rows="batches", columns="base_offset, record_count")
+    assert result == [{"base_offset": 100 * n, "record_count": 100} for n in range(80)]
     assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100
 
 

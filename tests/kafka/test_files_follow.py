@@ -72,15 +72,15 @@ def test_a_segment_grows_and_rolls(seed: int, zeros: int, tmp_path: Path, tiny: 
     folder = tmp_path / "orders-0"
     folder.mkdir()
     (folder / NAMES[0]).write_bytes(b"")
-    stream, found = kafka(tmp_path), []
+    stream, result = kafka(tmp_path), []
     for _ in grown(folder / NAMES[0], FIRST, chance, zeros):
-        found += stream.batch()
+        result += stream.batch()
     (folder / NAMES[0]).write_bytes(FIRST)
     for _ in grown(folder / NAMES[1], SECOND, chance, zeros):
-        found += stream.batch()
+        result += stream.batch()
     assert stream.batch() == []  # what is allocated and not written waits
     (folder / NAMES[1]).write_bytes(SECOND)
-    assert found == rows(folder / NAMES[0]) + rows(folder / NAMES[1])
+    assert result == rows(folder / NAMES[0]) + rows(folder / NAMES[1])
 
 
 @pytest.mark.parametrize("size", [1, 3000, 50_000, 10**7])
@@ -89,11 +89,11 @@ def test_batches_of_a_size(size: int, tmp_path: Path, tiny: None) -> None:
         (tmp_path / partition).mkdir()
         for name, data in zip(NAMES, (FIRST, SECOND), strict=True):
             (tmp_path / partition / name).write_bytes(data)
-    stream, found, batches = kafka(tmp_path), [], 0
+    stream, rows, batches = kafka(tmp_path), [], 0
     while some := stream.batch(size):
-        found += some
+        rows += some
         batches += 1
-    key = [(row["partition"], row["offset"]) for row in found]
+    key = [(row["partition"], row["offset"]) for row in rows]
     assert sorted(key) == [(partition, offset) for partition in (0, 1) for offset in range(100, 520)]
     assert batches >= 2 * (len(FIRST) + len(SECOND)) // (size + 20_000)
 
@@ -146,21 +146,21 @@ def test_damage_in_a_growing_segment(tmp_path: Path, tiny: None) -> None:
     data[5000] ^= 1
     path = tmp_path / NAMES[0]
     path.write_bytes(b"")
-    stream, found = kafka(tmp_path), []
+    stream, result = kafka(tmp_path), []
     for _ in grown(path, bytes(data), random.Random(4)):
-        found += stream.batch()
-    assert records(found) == records(rows(path))
+        result += stream.batch()
+    assert records(result) == records(rows(path))
 
 
 def test_open_transactions_wait(tmp_path: Path, tiny: None) -> None:
     data = golden.archive("segments_v2")["v2_txn/00000000000000000000.log"]
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"")
-    stream, found = kafka(tmp_path, isolationLevel="read_committed"), []
+    stream, result = kafka(tmp_path, isolationLevel="read_committed"), []
     for _ in grown(path, data, random.Random(2)):
-        found += stream.batch()
-        assert found == rows(path, isolationLevel="read_committed")[: len(found)]
-    assert found == rows(path, isolationLevel="read_committed")
+        result += stream.batch()
+        assert result == rows(path, isolationLevel="read_committed")[: len(result)]
+    assert result == rows(path, isolationLevel="read_committed")
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -170,17 +170,17 @@ def test_event_files_grow_by_whole_windows(name: str, budget: int | None, tmp_pa
     path = tmp_path / "events.bin"
     path.write_bytes(b"")
     stream = events_of(tmp_path)
-    found: list[Row] = []
+    rows: list[Row] = []
     for _ in grown(path, data, random.Random(3)):
         some = stream.batch(budget)
         windows = {row["window"] for row in some}
-        assert not windows & {row["window"] for row in found}
-        found += some
+        assert not windows & {row["window"] for row in rows}
+        rows += some
     while some := stream.batch(budget):
-        found += some
+        rows += some
     want = event_rows({str(path): data}, str(path))
-    assert found == want[: len(found)]
-    assert not any(row["window_scn"] for row in want[len(found) :])
+    assert rows == want[: len(rows)]
+    assert not any(row["window_scn"] for row in want[len(rows) :])
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -191,14 +191,14 @@ def test_streams_in_several_files(name: str, budget: int | None, tmp_path: Path,
     starts = [row["position"] for row in whole_rows]
     cuts = [0, *sorted(random.Random(5).sample(starts[1:], 6)), len(data)]
     stream = events_of(tmp_path, stream="directory", maxSplitBytes="900")
-    found: list[Row] = []
+    rows: list[Row] = []
     for number, (start, stop) in enumerate(pairwise(cuts)):
         (tmp_path / f"events.{number}").write_bytes(data[start:stop])
         stream.follower = stream.new()
-        found += stream.batch(budget)
+        rows += stream.batch(budget)
     while some := stream.batch(budget):
-        found += some
+        rows += some
     files = {str(tmp_path / f"events.{n}"): data[a:b] for n, (a, b) in enumerate(pairwise(cuts))}
     want = event_rows(files, str(tmp_path))
-    assert found == want[: len(found)]
-    assert not any(row["window_scn"] for row in want[len(found) :])
+    assert rows == want[: len(rows)]
+    assert not any(row["window_scn"] for row in want[len(rows) :])

@@ -96,8 +96,8 @@ def test_a_time_index_that_leaves_out_the_largest(tmp_path: Path) -> None:
     data = [entry(k, [b"v"], time=CREATED + time) for k, time in enumerate(times)]
     path = segment(tmp_path, 0, data)
     path.with_suffix(".timeindex").write_bytes(struct.pack(">qi", CREATED + 200, 2))
-    found = rows(path, startingTimestamp=str(CREATED + 150))
-    assert [row["offset"] for row in found] == [1, 2]
+    result = rows(path, startingTimestamp=str(CREATED + 150))
+    assert [row["offset"] for row in result] == [1, 2]
 
 
 def filtered(path: Path, comparisons: list[Comparison], **options: str) -> list[Row]:
@@ -125,8 +125,8 @@ def test_a_checksum_that_nobody_asks_for(tmp_path: Path) -> None:
     assert unchecked == list(range(40))
     for options in ({"startingTimestamp": str(CREATED + 20)}, {"startingOffset": "20"}):
         assert [row["offset"] for row in rows(path, verifyCrc="false", **options)] == list(range(20, 40))
-    found = filtered(path, [("timestamp_ms", ">=", CREATED + 20)], verifyCrc="false")
-    assert [row["offset"] for row in found] == list(range(20, 40))
+    result = filtered(path, [("timestamp_ms", ">=", CREATED + 20)], verifyCrc="false")
+    assert [row["offset"] for row in result] == list(range(20, 40))
 
 
 def test_corruption_is_where_its_neighbours_are(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_corruption_is_where_its_neighbours_are(tmp_path: Path) -> None:
     data[20] = data[20][:-2] + b"?" + data[20][-1:]
     path = segment(tmp_path, 0, data)
     for comparison in (("offset", "=", 20), ("offset", ">=", 20), ("offset", "in", (20, 30))):
-        found = [row for row in filtered(path, [comparison]) if row["offset"] == 20]
-        assert [row["error"] for row in found] == ["CRC_MISMATCH"]
+        rows = [row for row in filtered(path, [comparison]) if row["offset"] == 20]
+        assert [row["error"] for row in rows] == ["CRC_MISMATCH"]
 
 
 @pytest.mark.parametrize("options", [{}, {"startingOffset": "5"}, {"rows": "batches"}, {"maxSplitBytes": "1"}])

@@ -19,8 +19,8 @@ LOST = "offset,position,error,first_lost,last_lost"
 OF_BATCHES = "base_offset,position,record_count,error,first_lost,last_lost"
 
 
-def holes(found: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
-    return [(row["first_lost"], row["last_lost"]) for row in found if row["error"]]
+def holes(rows: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
+    return [(row["first_lost"], row["last_lost"]) for row in rows if row["error"]]
 
 
 def damaged(data: list[bytes], numbers: set[int], chance: Random | None = None) -> list[bytes]:
@@ -42,9 +42,9 @@ def test_a_hole_tells_its_offsets(tmp_path: Path, kind: str) -> None:
     data = entries(100, 200, size=10)
     segment(tmp_path / "t-0", 100, damaged(data, {0, 3, 4, 9}))
     segment(tmp_path / "t-0", 230, damaged(entries(230, 250, size=10), {1}))
-    found = rows(tmp_path, rows=kind, columns=LOST if kind == "records" else OF_BATCHES)
-    assert holes(found) == [(100, 109), (130, 149), (190, 229), (240, None)]
-    assert [row["record_count"] for row in found if row["error"]] == [None] * 4 if kind == "batches" else True
+    result = rows(tmp_path, rows=kind, columns=LOST if kind == "records" else OF_BATCHES)
+    assert holes(result) == [(100, 109), (130, 149), (190, 229), (240, None)]
+    assert [row["record_count"] for row in result if row["error"]] == [None] * 4 if kind == "batches" else True
     assert "first_lost" not in kafka_log.schema(kafka_log.query({"path": str(tmp_path)})).names
 
 
@@ -57,9 +57,9 @@ def test_what_is_lost_is_what_is_not_there(tmp_path: Path, kind: str, seed: int)
     gone = {chance.randrange(len(data)) for _ in range(60)} | set(range(400, 400 + chance.randrange(30)))
     segment(tmp_path, 0, damaged(data, gone - {999}, chance))
     for split in (str(1 << 30), "20000"):
-        found = rows(tmp_path, rows=kind, columns=LOST if kind == "records" else OF_BATCHES, maxSplitBytes=split)
+        result = rows(tmp_path, rows=kind, columns=LOST if kind == "records" else OF_BATCHES, maxSplitBytes=split)
         seen: list[int] = []
-        for row in found:
+        for row in result:
             if row["error"] is None:
                 first = row["offset" if kind == "records" else "base_offset"]
                 seen += [first] if kind == "records" else range(first, first + row["record_count"])
@@ -70,17 +70,17 @@ def test_what_is_lost_is_what_is_not_there(tmp_path: Path, kind: str, seed: int)
 
 def test_only_what_is_asked_for_is_lost(tmp_path: Path) -> None:
     segment(tmp_path, 0, damaged(entries(0, 100, size=10), {4}))
-    found = rows(tmp_path, columns=LOST, startingOffset="43", endingOffset="46")
-    assert holes(found) == [(43, 45)]
+    result = rows(tmp_path, columns=LOST, startingOffset="43", endingOffset="46")
+    assert holes(result) == [(43, 45)]
 
 
 def test_a_record_within_a_batch_whose_checksum_is_right(tmp_path: Path) -> None:
     """A batch of which the third record ends beyond it: the offsets from there on."""
     one = bytearray(entries(50, 60, size=10)[0])
     segment(tmp_path, 40, [*entries(40, 50, size=10), rewritten(one)])
-    found = rows(tmp_path, columns=LOST)
-    assert [row["offset"] for row in found if not row["error"]] == [*range(40, 50), 50, 51]
-    assert holes(found) == [(52, 59)]
+    result = rows(tmp_path, columns=LOST)
+    assert [row["offset"] for row in result if not row["error"]] == [*range(40, 50), 50, 51]
+    assert holes(result) == [(52, 59)]
 
 
 def rewritten(batch: bytearray) -> bytes:

@@ -20,7 +20,7 @@ from tests.support.log_files import CREATED, entries, segment
 from tests.support.stream import kafka
 
 Row = dict[str, Any]
-Told = tuple[int, str]
+Reported = tuple[int, str]
 
 
 class Part:
@@ -36,7 +36,7 @@ class Part:
         ]
 
 
-def broker_read(parts: Sequence[Part], start: int) -> Told | None:
+def broker_read(parts: Sequence[Part], start: int) -> Reported | None:
     """The first record that a fetch from an offset returns: of ``floorSegment``, else of those after it."""
     bases = [part.base for part in parts]
     for part in parts[max(0, bisect_right(bases, start) - 1) :]:
@@ -46,13 +46,13 @@ def broker_read(parts: Sequence[Part], start: int) -> Told | None:
     return None
 
 
-def broker_log(parts: Sequence[Part]) -> list[Told]:
+def broker_log(parts: Sequence[Part]) -> list[Reported]:
     """The log, an offset at a time."""
-    found, at = list[Told](), 0
+    result, at = list[Reported](), 0
     while (record := broker_read(parts, at)) is not None:
-        found.append(record)
+        result.append(record)
         at = record[0] + 1
-    return found
+    return result
 
 
 def write(folder: Path, parts: Sequence[Part]) -> None:
@@ -60,9 +60,9 @@ def write(folder: Path, parts: Sequence[Part]) -> None:
         segment(folder, part.base, part.data)
 
 
-def told(found: Sequence[Row]) -> list[Told]:
-    assert all(row["error"] is None for row in found)
-    return [(row["offset"], row["value"].decode()) for row in found]
+def reported(rows: Sequence[Row]) -> list[Reported]:
+    assert all(row["error"] is None for row in rows)
+    return [(row["offset"], row["value"].decode()) for row in rows]
 
 
 def layouts(seed: int, grows: bool = False) -> list[Part]:
@@ -81,12 +81,12 @@ def test_each_offset_once_from_the_segment_that_a_broker_reads(seed: int, tmp_pa
     folder, parts = tmp_path / "orders-0", layouts(seed)
     write(folder, parts)
     expected = broker_log(parts)
-    assert told(rows(tmp_path)) == expected
+    assert reported(rows(tmp_path)) == expected
     for start in range(0, expected[-1][0] + 1, 2):
-        some = told(rows(tmp_path, startingOffset=str(start), endingOffset=str(start + 3)))
+        some = reported(rows(tmp_path, startingOffset=str(start), endingOffset=str(start + 3)))
         assert some == [one for one in expected if start <= one[0] < start + 3]
     for max_bytes in (1, 300, None):
-        assert told(kafka(tmp_path).all(max_bytes)) == expected
+        assert reported(kafka(tmp_path).all(max_bytes)) == expected
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -94,13 +94,13 @@ def test_a_stream_whose_segments_join_one_by_one(seed: int, tmp_path: Path) -> N
     """Each offset is given once, whatever of it comes later, and nothing counts as lost."""
     folder, parts = tmp_path / "orders-0", layouts(seed, grows=True)
     write(folder, parts[:1])
-    stream, found = kafka(tmp_path), list[Told]()
+    stream, rows = kafka(tmp_path), list[Reported]()
     for k in range(1, len(parts) + 1):
         write(folder, parts[:k])
-        found += told(stream.batch(300 if seed % 2 else None))
+        rows += reported(stream.batch(300 if seed % 2 else None))
         stream.restart()
-    found += told(stream.all())
-    assert [offset for offset, _ in found] == [offset for offset, _ in broker_log(parts)]
+    rows += reported(stream.all())
+    assert [offset for offset, _ in rows] == [offset for offset, _ in broker_log(parts)]
 
 
 def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
@@ -116,23 +116,23 @@ def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
 def test_a_record_of_a_time_is_looked_for_in_the_log(tmp_path: Path) -> None:
     """Not at the end of a segment that another one has taken over."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 1), Part(5, 15, "b", 1)])
-    found = told(rows(tmp_path, startingTimestamp=str(CREATED + 7)))
-    assert found == [(offset, f"b{offset}") for offset in range(7, 15)]
+    result = reported(rows(tmp_path, startingTimestamp=str(CREATED + 7)))
+    assert result == [(offset, f"b{offset}") for offset in range(7, 15)]
 
 
 def test_batches(tmp_path: Path) -> None:
     """Of the first segment those that have an offset which is not the next one's."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 4), Part(6, 14, "b", 4)])
-    found = rows(tmp_path, rows="batches")
-    assert [(row["base_offset"], row["last_offset"]) for row in found] == [(0, 3), (4, 7), (6, 9), (10, 13)]
+    result = rows(tmp_path, rows="batches")
+    assert [(row["base_offset"], row["last_offset"]) for row in result] == [(0, 3), (4, 7), (6, 9), (10, 13)]
 
 
 def test_a_segment_without_a_byte_hides_none(tmp_path: Path) -> None:
     """A new segment begins empty, and the offsets before it are those of the one before."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 2)])
     segment(tmp_path / "orders-0", 5, [])
-    assert [offset for offset, _ in told(rows(tmp_path))] == list(range(10))
-    assert [offset for offset, _ in told(kafka(tmp_path).all())] == list(range(10))
+    assert [offset for offset, _ in reported(rows(tmp_path))] == list(range(10))
+    assert [offset for offset, _ in reported(kafka(tmp_path).all())] == list(range(10))
 
 
 def test_copies_of_a_segment_under_several_names(tmp_path: Path) -> None:
@@ -140,4 +140,4 @@ def test_copies_of_a_segment_under_several_names(tmp_path: Path) -> None:
     write(folder, [Part(0, 10, "a", 2)])
     shutil.copy(folder / f"{0:020}.log", folder / f"{0:020}-copy.log")
     (folder / f"{0:020}-short.log").write_bytes(b"".join(entries(0, 4, "a", 2)))
-    assert [offset for offset, _ in told(rows(tmp_path))] == list(range(10))
+    assert [offset for offset, _ in reported(rows(tmp_path))] == list(range(10))

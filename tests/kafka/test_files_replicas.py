@@ -25,8 +25,8 @@ def brokers(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def values(found: list[Row]) -> list[str]:
-    return [row["value"].decode() for row in found]
+def values(rows: list[Row]) -> list[str]:
+    return [row["value"].decode() for row in rows]
 
 
 def test_they_are_named(brokers: Path) -> None:
@@ -51,9 +51,9 @@ def test_the_longest(brokers: Path) -> None:
 
 
 def test_all_of_them(brokers: Path) -> None:
-    found = [row for row in rows(brokers, replicas="all") if row["partition"] == 0]
-    by_file = {Path(row["file"]).parts[-3] for row in found}
-    assert (len(found), by_file) == (10, {"1", "2", "3"})
+    result = [row for row in rows(brokers, replicas="all") if row["partition"] == 0]
+    by_file = {Path(row["file"]).parts[-3] for row in result}
+    assert (len(result), by_file) == (10, {"1", "2", "3"})
 
 
 def test_a_stream_goes_on_in_the_replica_that_is_ahead(tmp_path: Path) -> None:

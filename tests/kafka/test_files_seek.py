@@ -80,8 +80,8 @@ def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
         with partition.opened:
             for line in golden.lines(lookups):
                 if line["op"] == "findOffsetByTimestamp":
-                    found = partition.offset_of(line["timestamp"], line["startingOffset"])
-                    assert found == (line["result"] and line["result"]["offset"]), (path, line)
+                    offset = partition.offset_of(line["timestamp"], line["startingOffset"])
+                    assert offset == (line["result"] and line["result"]["offset"]), (path, line)
                     query += 1
     assert query > 3000
 
@@ -104,8 +104,8 @@ def test_ranges_of_offsets(indexes: str, tmp_path: Path) -> None:
     chance = random.Random(3)
     for _ in range(20):
         first, end = sorted(chance.sample(range(100, 521), 2))
-        found = rows(tmp_path, startingOffset=str(first), endingOffset=str(end))
-        assert found == [row for row in every if first <= row["offset"] < end]
+        result = rows(tmp_path, startingOffset=str(first), endingOffset=str(end))
+        assert result == [row for row in every if first <= row["offset"] < end]
     time = every[200]["timestamp_ms"]
     first = next(k for k, row in enumerate(every) if row["timestamp_ms"] >= time)
     assert rows(tmp_path, startingTimestamp=str(time)) == every[first:]
@@ -153,8 +153,8 @@ def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch)
     query = kafka_log.with_filters(
         kafka_log.query({"path": str(large)}), [("offset", "=", 20_000), ("topic", "=", "orders")]
     )
-    found = [row for task in kafka_log.plan(query) for part in kafka_log.read(query, task) for row in part.to_pylist()]
-    assert 20_000 in [row["offset"] for row in found]
+    result = [row for task in kafka_log.plan(query) for part in kafka_log.read(query, task) for row in part.to_pylist()]
+    assert 20_000 in [row["offset"] for row in result]
     assert sum(source.bytes_read for source in opened) < 300_000
 
 
@@ -169,9 +169,12 @@ def test_filters(large: Path) -> None:
         ([("timestamp_ms", ">", 10**15)], set()),
     ]
     for comparisons, expected in offsets:
-        its = kafka_log.with_filters(query, comparisons)
-        found = {
-            o for task in kafka_log.plan(its) for part in kafka_log.read(its, task) for o in part["offset"].to_pylist()
+        filtered = kafka_log.with_filters(query, comparisons)
+        by_name = {
+            o
+            for task in kafka_log.plan(filtered)
+            for part in kafka_log.read(filtered, task)
+            for o in part["offset"].to_pylist()
         }
-        assert found == expected, comparisons
+        assert by_name == expected, comparisons
     assert query.filtered.first_offset == FIRST

@@ -25,15 +25,15 @@ def shown(content: bytes) -> str:
     return f"0x{content.hex()}"
 
 
-def expected(found: Found, has: Any) -> Found:
+def expected(rows: Found, has: Any) -> Found:
     """Of all rows those that are looked for, those that a broker wrote, and those of corruption."""
-    return [row for row in found if row["error"] is not None or row["is_control"] or has(row)]
+    return [row for row in rows if row["error"] is not None or row["is_control"] or has(row)]
 
 
-def searches(found: Found) -> list[tuple[dict[str, str], Any]]:
+def searches(rows: Found) -> list[tuple[dict[str, str], Any]]:
     """Keys that are there, beginnings of them, what is within values, and what is not there."""
-    keys = Counter(row["key"] for row in found if row["key"]).most_common()
-    values = [row["value"] for row in found if row["value"]]
+    keys = Counter(row["key"] for row in rows if row["key"]).most_common()
+    values = [row["value"] for row in rows if row["value"]]
     chosen: list[tuple[dict[str, str], Any]] = [({"key": "nobody has it"}, lambda row: False)]
     for key in {key for key, _ in (*keys[:1], *keys[-1:])}:
         chosen.append(({"key": shown(key)}, lambda row, key=key: row["key"] == key))
@@ -63,8 +63,8 @@ def test_rows_of_corruption_stay(case: Damaged, tmp_path: Path) -> None:
     everything = rows(path, **with_losses)
     for options, has in searches(everything):
         assert rows(path, **with_losses, **options) == expected(everything, has)
-        found = [{**row, "first_lost": None, "last_lost": None} for row in rows(path, **ALL, **options)]
-        assert found == [{**row, "first_lost": None, "last_lost": None} for row in expected(everything, has)]
+        result = [{**row, "first_lost": None, "last_lost": None} for row in rows(path, **ALL, **options)]
+        assert result == [{**row, "first_lost": None, "last_lost": None} for row in expected(everything, has)]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -85,8 +85,8 @@ def test_every_place_within_a_value(tmp_path: Path) -> None:
     values += [b"needl" * k for k in range(9)] + [b"", b"needl"]
     path.write_bytes(batch(b"".join(record(value, k) for k, value in enumerate(values)), count=len(values)))
     for needle in needles:
-        found = rows(path, valueContains=needle.decode(), columns="value")
-        assert [row["value"] for row in found] == [value for value in values if needle in value]
+        result = rows(path, valueContains=needle.decode(), columns="value")
+        assert [row["value"] for row in result] == [value for value in values if needle in value]
 
 
 def test_filters_look_for_keys() -> None:

@@ -115,15 +115,15 @@ def test_files_that_lie_change_nothing(name: str, tmp_path: Path, monkeypatch: p
     want = committed(lines())
     for k, lie in enumerate(lies):
         (tmp_path / name).write_bytes(lie)
-        found = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed", columns="offset")]
-        assert found == want, k
+        offsets = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed", columns="offset")]
+        assert offsets == want, k
 
 
 def test_aborted_transactions_are_left_out(tmp_path: Path) -> None:
     write(tmp_path)
-    found = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
-    assert found == committed(lines())
-    assert 0 < len(found) < len(rows(tmp_path))
+    offsets = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
+    assert offsets == committed(lines())
+    assert 0 < len(offsets) < len(rows(tmp_path))
 
 
 def test_nothing_from_the_first_open_one_on(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_nothing_from_the_first_open_one_on(tmp_path: Path) -> None:
     first = lines(NAMES[:1])
     for k in range(1, len(first), 3):
         write(tmp_path, NAMES[:1], first[k]["position"])
-        found = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
-        assert found == committed(first[:k]), first[k]["baseOffset"]
+        offsets = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
+        assert offsets == committed(first[:k]), first[k]["baseOffset"]
 
 
 def test_a_transaction_across_segments(tmp_path: Path) -> None:
@@ -144,20 +144,20 @@ def test_a_transaction_across_segments(tmp_path: Path) -> None:
             old.unlink()
         (tmp_path / f"{0:020}.log").write_bytes(data[: first[k]["position"]])
         (tmp_path / f"{first[k]['baseOffset']:020}.log").write_bytes(data[first[k]["position"] :])
-        found = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
-        assert found == committed(first)
+        offsets = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
+        assert offsets == committed(first)
 
 
 def test_markers_are_rows_when_asked_for(tmp_path: Path) -> None:
     write(tmp_path)
-    found = rows(tmp_path, isolationLevel="read_committed", controlRecords="true")
+    result = rows(tmp_path, isolationLevel="read_committed", controlRecords="true")
     markers = [line["baseOffset"] for line in lines() if line["isControl"]]
-    assert [row["offset"] for row in found if row["is_control"]] == markers
+    assert [row["offset"] for row in result if row["is_control"]] == markers
 
 
 def test_batches_of_aborted_transactions(tmp_path: Path) -> None:
     write(tmp_path)
-    found = rows(tmp_path, isolationLevel="read_committed", rows="batches")
+    result = rows(tmp_path, isolationLevel="read_committed", rows="batches")
     kept = set(committed(lines()))
     want = [line["position"] for line in lines() if line["isControl"] or {r["offset"] for r in line["records"]} & kept]
-    assert [row["position"] for row in found] == want
+    assert [row["position"] for row in result] == want

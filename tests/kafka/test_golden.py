@@ -190,7 +190,7 @@ def test_consumer() -> None:
 
 
 def index_files() -> list[tuple[str, bytes, int, Row]]:
-    found = []
+    result = []
     for name in golden.SEGMENTS[:4]:
         files = golden.archive(name)
         for path, text in files.items():
@@ -201,8 +201,8 @@ def index_files() -> list[tuple[str, bytes, int, Row]]:
                 for kind in ("index", "timeindex"):
                     file = f"{folder}/{base.removesuffix('.lookups.jsonl')}.{kind}"
                     if file in files:
-                        found.append((file, files[file], opened["baseOffset"], opened))
-    return found
+                        result.append((file, files[file], opened["baseOffset"], opened))
+    return result
 
 
 def without_zeros(data: bytes, opened: Row) -> Row:
@@ -244,8 +244,8 @@ def lookups(kind: str) -> list[tuple[str, list[Row]]]:
 @pytest.mark.parametrize(("path", "asked"), lookups("translateOffset"), ids=lambda value: str(value)[:60])
 def test_search_offset(path: str, asked: list[Row]) -> None:
     log = next(log for log in golden.logs() if log.name == path.removesuffix(".lookups.jsonl") + ".log")
-    found = ask_with("kafka_search_offset", log.data, [line["target"] for line in asked])
-    for line, answer in zip(asked, found, strict=True):
+    result = ask_with("kafka_search_offset", log.data, [line["target"] for line in asked])
+    for line, answer in zip(asked, result, strict=True):
         java = line["result"]
         assert answer == (java and {"offset": java["offset"], "position": java["position"]}), line["target"]
 
@@ -271,5 +271,5 @@ def test_headers_maps_of_every_log() -> None:
     for log in golden.logs():
         headers = FUNCTIONS["kafka_records"].decode(pa.array([log.data])).flatten().field("headers")
         maps = FUNCTIONS["kafka_headers_map"].decode(headers).to_pylist()
-        for pairs, found in zip(headers.to_pylist(), maps, strict=True):
-            assert (found and dict(found)) == (pairs and {pair["key"]: pair["value"] for pair in pairs})
+        for pairs, one in zip(headers.to_pylist(), maps, strict=True):
+            assert (one and dict(one)) == (pairs and {pair["key"]: pair["value"] for pair in pairs})

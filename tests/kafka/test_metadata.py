@@ -113,8 +113,8 @@ def test_a_value_is_shown_where_kafka_knows_that_it_is_no_secret() -> None:
         MetadataChange("ConfigRecord", {"resourceType": type, "resourceName": "1", "name": name, "value": "hunter2"})
         for type, name in (*SECRETS, *SHOWN)
     )
-    found = {row["name"] for row in state.config_rows() if row["value"] == "hunter2"}
-    assert found == {name for _, name in SHOWN}
+    rows = {row["name"] for row in state.config_rows() if row["value"] == "hunter2"}
+    assert rows == {name for _, name in SHOWN}
     hidden = {(row["resource_type"], row["name"]) for row in state.config_rows() if row["value"] == HIDDEN}
     assert {name for _, name in hidden} == {name for _, name in SECRETS}
 

@@ -29,12 +29,12 @@ def resealed(entry: bytes) -> bytes:
 
 def some_entries(chance: random.Random) -> list[bytes]:
     """Entries of any magic, with any codec."""
-    found = []
+    result = []
     for _ in range(chance.randrange(1, 5)):
         data = chance.choice(SOURCES)
         position, stop, _, _ = chance.choice(list(oracle.entries(data)))
-        found.append(data[position:stop])
-    return found
+        result.append(data[position:stop])
+    return result
 
 
 def mutated(chance: random.Random) -> bytes:
@@ -78,8 +78,8 @@ def test_log_bytes(seed: int) -> None:
     rows = [mutated(chance) for _ in range(40)]
     unchecked = FUNCTIONS["kafka_records"].decode(pa.array(rows, pa.binary()), verify_crc=False)
     answers = zip(rows, ask("kafka_records", rows), ask("kafka_batches", rows), plain(unchecked), strict=True)
-    for data, found, batches, without_check in answers:
-        assert found == oracle.records(data), data.hex()
+    for data, one, batches, without_check in answers:
+        assert one == oracle.records(data), data.hex()
         assert batches == oracle.batches(data), data.hex()
         assert without_check == oracle.records(data, verify_crc=False), data.hex()
 

@@ -63,12 +63,12 @@ def test_transactions_are_those_of_the_consumers() -> None:
 
 
 def test_tiers_and_epochs() -> None:
-    found = strips_of(DISK, **BUCKET)
-    tiers = by_offset(found["tier"])
+    strips = strips_of(DISK, **BUCKET)
+    tiers = by_offset(strips["tier"])
     assert tiers.index("on disk") == 652  # the first segment on the disk
     assert set(tiers[:652]) == {"in the bucket"}
     assert set(tiers[652:]) == {"on disk"}
-    assert [kind.name for kind in found["epoch"].kinds[1:]] == ["0", "2"]
+    assert [kind.name for kind in strips["epoch"].kinds[1:]] == ["0", "2"]
 
 
 def test_a_corrupt_offset_does_not_stretch_it(tmp_path: Path) -> None:
@@ -159,11 +159,11 @@ def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
     columns = PictureColumns(batches)
     assert columns.count <= 1200
     assert columns.total(batches.column("size", 0)).sum() == pytest.approx(1000 * count)
-    found = strips(batches, columns)
+    result = strips(batches, columns)
     aborted = TRANSACTIONS.index(next(kind for kind in TRANSACTIONS if kind.name == "aborted"))
-    assert (found["transactions"].columns == aborted).sum() >= min(columns.count, max(count // 1000, 1)) * 0.8
-    assert [TIERS[k].name for k in np.unique(found["tier"].columns)] == ["on disk", "in the bucket"]
-    assert [FAULTS[k].name for k in np.unique(found["corruption"].columns)] == ["valid"]
+    assert (result["transactions"].columns == aborted).sum() >= min(columns.count, max(count // 1000, 1)) * 0.8
+    assert [TIERS[k].name for k in np.unique(result["tier"].columns)] == ["on disk", "in the bucket"]
+    assert [FAULTS[k].name for k in np.unique(result["corruption"].columns)] == ["valid"]
     assert f"{count:,} batches" in draw(batches).title
 
 

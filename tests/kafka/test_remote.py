@@ -81,14 +81,14 @@ def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: 
     folder = golden / run
     offsets = json.loads((folder / "truth/offsets.json").read_text())
     local = sorted(folder.glob("local*"))[-1 if run != "lineage" else 1]
-    found = rows(path=str(local), remotePath=str(folder / "remote"), isolationLevel=level, **options_of(folder))
-    there = {(row["topic"], row["partition"]) for row in found}
+    result = rows(path=str(local), remotePath=str(folder / "remote"), isolationLevel=level, **options_of(folder))
+    there = {(row["topic"], row["partition"]) for row in result}
     assert len(there) >= (1 if run == "lineage" else len(offsets))
     for known in offsets:
         if run == "lineage" and (known["topic"], known["partition"]) not in there:
             continue  # of another node
         expected = truth(folder, known["topic"], known["partition"], level)
-        mine = [row for row in found if (row["topic"], row["partition"]) == (known["topic"], known["partition"])]
+        mine = [row for row in result if (row["topic"], row["partition"]) == (known["topic"], known["partition"])]
         assert [row["error"] for row in mine if row["error"]] == []
         assert [as_consumed(row) for row in mine] == expected, (known["topic"], known["partition"])
 
@@ -111,11 +111,11 @@ def test_a_bucket_alone(tmp_path: Path, run: str, how: str) -> None:
     tiered.extract(run, tmp_path)
     dated(tmp_path / "remote", how)
     offsets = json.loads((tmp_path / "truth/offsets.json").read_text())
-    found = rows(path=str(tmp_path / "remote"), **options_of(tmp_path))
-    assert {row["tier"] for row in found} == {"remote"}
+    result = rows(path=str(tmp_path / "remote"), **options_of(tmp_path))
+    assert {row["tier"] for row in result} == {"remote"}
     for known in offsets:
         topic, partition, last = known["topic"], known["partition"], known["latest_tiered"]
-        mine = [row for row in found if (row["topic"], row["partition"]) == (topic, partition)]
+        mine = [row for row in result if (row["topic"], row["partition"]) == (topic, partition)]
         assert [row["error"] for row in mine if row["error"]] == []
         expected = [row for row in truth(tmp_path, topic, partition, "read_uncommitted") if row["offset"] <= last]
         assert [as_consumed(row) for row in mine if row["offset"] >= known["log_start"]] == expected, (topic, partition)
@@ -129,18 +129,20 @@ def test_a_bucket_alone_read_committed(golden: Path, run: str) -> None:
     folder = golden / run
     offsets = json.loads((folder / "truth/offsets.json").read_text())
     options = {"path": str(folder / "remote"), **options_of(folder)}
-    found, everything = rows(isolationLevel="read_committed", **options), rows(**options)
+    result, everything = rows(isolationLevel="read_committed", **options), rows(**options)
     held_back = 0
     for known in offsets:
         key = known["topic"], known["partition"]
-        mine = [row for row in found if (row["topic"], row["partition"]) == key and row["offset"] >= known["log_start"]]
+        mine = [
+            row for row in result if (row["topic"], row["partition"]) == key and row["offset"] >= known["log_start"]
+        ]
         expected = [row for row in truth(folder, *key, "read_committed") if row["offset"] <= known["latest_tiered"]]
         assert [as_consumed(row) for row in mine] == expected[: len(mine)], key
         held_back += len(expected) - len(mine)
         if known["topic"] != "payments":
             assert len(mine) == len(expected)
     assert 0 <= held_back <= 56
-    assert len(found) < len(everything) or "payments" not in {known["topic"] for known in offsets}
+    assert len(result) < len(everything) or "payments" not in {known["topic"] for known in offsets}
 
 
 @pytest.mark.parametrize("run", ["zstd", "enc", "leftovers"])
@@ -186,9 +188,9 @@ def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"one\.json has no key key-2.*it has key1"):
         rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "one.json"))
     (keys / "swapped.json").write_text(json.dumps({"key1": "key-2.private.pem", "key-2": "key1.private.pem"}))
-    with pytest.raises(ValueError, match="is not the one that the segments are encrypted with") as told:
+    with pytest.raises(ValueError, match="is not the one that the segments are encrypted with") as reported:
         rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "swapped.json"))
-    assert "PRIVATE" not in str(told.value)
+    assert "PRIVATE" not in str(reported.value)
     (keys / "none.json").write_text(json.dumps({"key1": "key1.public.pem", "key-2": "key1.public.pem"}))
     with pytest.raises(ValueError, match="no PEM file of an RSA private key"):
         rows(path=str(tmp_path / "remote"), encryptionKeys=str(keys / "none.json"))
@@ -264,28 +266,28 @@ def test_a_corrupt_chunk_is_a_row_and_what_follows_is_read(tmp_path: Path, run: 
 
 def by_segment(folder: Path) -> list[list[Path]]:
     """The objects of a bucket, those of each segment together, in the order in which they were written."""
-    found: dict[str, list[Path]] = {}
+    result: dict[str, list[Path]] = {}
     for path in folder.rglob("*"):
         if path.is_file():
-            found.setdefault(str(path).rpartition(".")[0], []).append(path)
-    return sorted(found.values(), key=lambda paths: (max(path.stat().st_mtime for path in paths), str(paths[0])))
+            result.setdefault(str(path).rpartition(".")[0], []).append(path)
+    return sorted(result.values(), key=lambda paths: (max(path.stat().st_mtime for path in paths), str(paths[0])))
 
 
 @pytest.mark.parametrize("run", ["plain", "enc"])
 def test_a_stream_over_a_bucket_gives_each_record_once(golden: Path, tmp_path: Path, run: str) -> None:
     source, target = golden / run / "remote", tmp_path / "bucket"
-    stream, found = None, list[Row]()
+    stream, result = None, list[Row]()
     for objects_of_one in by_segment(source):
         for path in sorted(objects_of_one):  # the manifest is the last of them
             copied = target / path.relative_to(source)
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copied)
         stream = stream or kafka(target, **options_of(golden / run))
-        found += stream.all()
+        result += stream.all()
     keys = ["topic", "partition", "offset", "key", "value"]
     everything = rows(path=str(source), **options_of(golden / run))
     expected = sorted([tuple(row[key] for key in keys) for row in everything], key=lambda row: row[:3])
-    assert sorted([tuple(row[key] for key in keys) for row in found], key=lambda row: row[:3]) == expected
+    assert sorted([tuple(row[key] for key in keys) for row in result], key=lambda row: row[:3]) == expected
 
 
 def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_path: Path) -> None:
@@ -319,8 +321,8 @@ def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
         folder = tmp_path / f"{topic}-0"
         folder.mkdir()
         shutil.copy(Path(sparkwire.samples()) / "kafka/orders-0" / f"{0:020}.log", folder)
-        found = rows(path=str(folder))
-        assert {(row["topic"], row["partition"], row["tier"]) for row in found} == {(topic, 0, "local")}
+        result = rows(path=str(folder))
+        assert {(row["topic"], row["partition"], row["tier"]) for row in result} == {(topic, 0, "local")}
 
 
 def test_a_file_of_keys_that_is_not_there_is_what_is_wrong(tmp_path: Path) -> None:

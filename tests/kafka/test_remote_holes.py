@@ -66,8 +66,8 @@ def copied(golden: Path, run: str, folder: Path) -> Bucket:
     return Bucket(target, options_of(golden / run))
 
 
-def offsets_of(found: list[Row]) -> list[int]:
-    return [row["offset"] for row in found]
+def offsets_of(rows: list[Row]) -> list[int]:
+    return [row["offset"] for row in rows]
 
 
 def changed(change: Callable[[Row], Any]) -> Harm:
@@ -122,10 +122,10 @@ BELIEVED = {
 """what names, neighbours or bytes tell better than the manifest"""
 
 
-def told(found: list[Row], end: int) -> list[int]:
+def reported(rows: list[Row], end: int) -> list[int]:
     """The offsets that rows have, or tell as lost."""
     offsets = []
-    for row in found:
+    for row in rows:
         if row["error"] is None:
             offsets.append(row["offset"])
         elif row["first_lost"] is not None:
@@ -145,7 +145,7 @@ def test_no_offset_vanishes(golden: Path, tmp_path: Path, run: str, harm: str) -
         HARMS[harm](bucket.manifests()[which])
         after = bucket.rows()
         assert all(row | {"file": ""} == known[row["offset"]] for row in after if row["error"] is None)
-        assert told(after, before[-1]["offset"] + 1) == list(known)
+        assert reported(after, before[-1]["offset"] + 1) == list(known)
         if any(row["error"] for row in after):
             with pytest.raises(ValueError, match="mode FAILFAST fails there"):
                 bucket.rows(mode="FAILFAST")
@@ -186,7 +186,7 @@ def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> 
             manifest.with_suffix(suffix).unlink()
     after = rows(path, **options)
     assert len(after) < len(before) or which.start  # the others are on disk as well
-    assert told(after, 0) == offsets_of(before)
+    assert reported(after, 0) == offsets_of(before)
     holes = rows(path, rows="batches", columns="file,error,first_lost,last_lost", remotePath=str(tmp_path))
     tell = ("file", "first_lost", "last_lost")
     assert [[row[name] for name in tell] for row in holes if row["error"]] == [
@@ -270,7 +270,7 @@ def test_a_manifest_costs_no_more_than_what_is_there(golden: Path, tmp_path: Pat
         assert tracemalloc.get_traced_memory()[1] < 600 << 20
     finally:
         tracemalloc.stop()
-    assert told(after, before[-1]["offset"] + 1) == offsets_of(before)
+    assert reported(after, before[-1]["offset"] + 1) == offsets_of(before)
 
 
 def test_manifests_of_any_bytes(golden: Path, tmp_path: Path) -> None:
@@ -288,5 +288,5 @@ def test_manifests_of_any_bytes(golden: Path, tmp_path: Path) -> None:
         except ValueError as error:
             sentences.append(str(error))
         else:
-            assert told(after, before[-1]["offset"] + 1) == offsets_of(before), bytes(data)
+            assert reported(after, before[-1]["offset"] + 1) == offsets_of(before), bytes(data)
     assert all(re.match(r"(?!.*\n)(.* is a manifest of version|the key .* encrypted with)", one) for one in sentences)

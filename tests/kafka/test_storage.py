@@ -213,9 +213,9 @@ def pairs_of(function: str) -> list[Pair]:
         if function == "kafka_transaction_record"
         else ("consumer_offsets", ["OFFSET", "GROUP"])
     )
-    found: list[Pair] = [(record.key, record.value) for record in golden.decoded(topic)]
+    result: list[Pair] = [(record.key, record.value) for record in golden.decoded(topic)]
     lines = [line for line in golden.written() if line["kind"] in kinds]
-    return found + [(bytes.fromhex(line["key"]), bytes.fromhex(line["value"])) for line in lines]
+    return result + [(bytes.fromhex(line["key"]), bytes.fromhex(line["value"])) for line in lines]
 
 
 def mutated(chance: random.Random, data: bytes) -> bytes:

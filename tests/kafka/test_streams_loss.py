@@ -50,13 +50,13 @@ def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture
     stream.restart(fail_on_data_loss=False)
     with caplog.at_level(logging.WARNING, logger="sparkwire"):
         end = stream.follower.latest(stream.place)
-        found = stream.between(stream.follower, stream.place, end)
+        rows = stream.between(stream.follower, stream.place, end)
     assert len(caplog.records) == 1
     assert "failOnDataLoss is false" in caplog.text
     stream.place = end
     stream.restart()
     assert stream.batch() == []  # what is lost is lost once
-    return found
+    return rows
 
 
 # -- kafka_log
@@ -67,8 +67,8 @@ def test_a_log_that_was_cut_and_written_again(folder: Path, caplog: pytest.LogCa
     stream = kafka(folder)
     assert values(stream.batch()) == tagged(0, 10)
     path.write_bytes(b"".join(entries(0, 5) + entries(5, 25, "again ")))
-    found = after_a_loss(stream, "continues at offset 10, but another record batch is at offset 9 now", caplog)
-    assert values(found) == tagged(10, 25, "again ")
+    rows = after_a_loss(stream, "continues at offset 10, but another record batch is at offset 9 now", caplog)
+    assert values(rows) == tagged(10, 25, "again ")
 
 
 def test_a_log_that_was_made_anew_under_the_same_name(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -97,8 +97,8 @@ def test_a_segment_between_is_missing(folder: Path, caplog: pytest.LogCaptureFix
     stream = kafka(folder)
     start = stream.batch(1)
     (folder / f"{50:020}.log").unlink()
-    found = after_a_loss(stream, "no segment has the offsets 50 to 99", caplog)
-    assert values(start + found) == tagged(0, 50) + tagged(100, 150)
+    rows = after_a_loss(stream, "no segment has the offsets 50 to 99", caplog)
+    assert values(start + rows) == tagged(0, 50) + tagged(100, 150)
 
 
 def test_the_first_segment_goes_between_planning_and_reading(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -132,7 +132,7 @@ def test_a_segment_changes_between_planning_and_reading(folder: Path) -> None:
 def test_the_same_entries_in_another_file_are_the_same(change: str, folder: Path) -> None:
     path = segment(folder, 0, entries(0, 50, size=10))
     stream = kafka(folder)
-    found = stream.batch()
+    rows = stream.batch()
     stream.restart()
     data = path.read_bytes()
     path.unlink()
@@ -144,19 +144,19 @@ def test_the_same_entries_in_another_file_are_the_same(change: str, folder: Path
         (folder / f"{0:020}-6Yh0aUs9Qdq3Q2q5Yk0Dzw.log").write_bytes(data)
     assert stream.batch() == []
     segment(folder, 50, entries(50, 60))
-    found += stream.batch()
-    assert values(found) == tagged(0, 60)
+    rows += stream.batch()
+    assert values(rows) == tagged(0, 60)
 
 
 def test_the_current_segment_is_compressed_meanwhile(folder: Path) -> None:
     path = segment(folder, 0, entries(0, 50, size=5))
     stream = kafka(folder)
-    found = stream.batch(300)
-    assert 0 < len(found) < 50
+    rows = stream.batch(300)
+    assert 0 < len(rows) < 50
     path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
     segment(folder, 50, entries(50, 60))
-    assert values(found + stream.all(300)) == tagged(0, 60)
+    assert values(rows + stream.all(300)) == tagged(0, 60)
 
 
 @pytest.mark.parametrize("zeros", [500, 4096, 5000, 1 << 20])
@@ -273,11 +273,11 @@ def test_a_file_that_is_replaced_by_another(tmp_path: Path, caplog: pytest.LogCa
     stream = events_of(path)
     assert windows_of(stream.batch()) == list(range(10, 100, 10))
     path.write_bytes(b"".join(window(scn, 40, 41, 42) for scn in range(50, 160, 10)))
-    found = after_a_loss(
+    rows = after_a_loss(
         stream, "continues at window 9, after SCN 90, but relay.bin has other events before byte", caplog
     )
-    assert windows_of(found) == list(range(100, 160, 10))
-    assert sorted({row["window"] for row in found}) == list(range(9, 15))
+    assert windows_of(rows) == list(range(100, 160, 10))
+    assert sorted({row["window"] for row in rows}) == list(range(9, 15))
 
 
 def test_a_stream_that_was_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -293,12 +293,12 @@ def test_a_stream_that_was_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 
 def test_files_that_come_late_under_an_earlier_name(tmp_path: Path) -> None:
     stream = events_of(tmp_path, stream="directory")
-    found: list[Row] = []
+    rows: list[Row] = []
     for number in (8, 9, 10, 11):
         (tmp_path / f"part.{number}").write_bytes(window(10 * number, 40))
-        found += stream.batch()
+        rows += stream.batch()
         stream.restart()
-    assert [row["window_scn"] for row in found if row["event_type"] == "END_OF_PERIOD"] == [80, 90, 100, 110]
+    assert [row["window_scn"] for row in rows if row["event_type"] == "END_OF_PERIOD"] == [80, 90, 100, 110]
     (tmp_path / "part.8").unlink()
     (tmp_path / "part.12").write_bytes(window(120, 40))
     assert windows_of(stream.batch()) == [120]
@@ -307,15 +307,15 @@ def test_files_that_come_late_under_an_earlier_name(tmp_path: Path) -> None:
 def test_what_is_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
     """After another file has come: it is read after that, once, in whatever process."""
     stream = events_of(tmp_path, stream="directory")
-    found: list[Row] = []
+    rows: list[Row] = []
     files = {"a": [10, 30, 50, 70], "b": [20, 40, 60]}
     for scn in range(10, 80, 10):
         name = next(name for name, scns in files.items() if scn in scns)
         with (tmp_path / name).open("ab") as file:
             file.write(window(scn, 40, 41))
-        found += stream.batch()
+        rows += stream.batch()
         stream.restart()
-    ended = [row for row in found if row["event_type"] == "END_OF_PERIOD"]
+    ended = [row for row in rows if row["event_type"] == "END_OF_PERIOD"]
     assert [row["window_scn"] for row in ended] == [10, 20, 30, 40, 50, 60, 70]
     assert [row["window"] for row in ended] == list(range(7))
     assert len({row["position"] for row in ended if row["file"].endswith("a")}) == 4
@@ -339,12 +339,12 @@ def test_a_compressed_copy_is_the_same_stream(options: dict[str, str], tmp_path:
     path = tmp_path / "relay.bin"
     path.write_bytes(window(10, 40) + window(20, 40))
     stream = events_of(tmp_path, **options)
-    found = stream.batch()
+    rows = stream.batch()
     path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes() + window(30, 40)))
     assert stream.batch() == []  # the copy stands beside its original
     path.unlink()
-    found += stream.batch()
-    assert [row["window_scn"] for row in found if row["event_type"] == "END_OF_PERIOD"] == [10, 20, 30]
+    rows += stream.batch()
+    assert [row["window_scn"] for row in rows if row["event_type"] == "END_OF_PERIOD"] == [10, 20, 30]
 
 
 def test_a_file_that_goes_before_its_last_window_has_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -382,16 +382,16 @@ def test_an_event_that_is_written_slowly(tmp_path: Path) -> None:
     inner = event(7, 40) + end(7)
     data = window(10, 40) + event(20, 40, value=inner * 3) + end(20)
     path = tmp_path / "relay.bin"
-    found: list[Row] = []
+    rows: list[Row] = []
     path.write_bytes(b"")
     stream = events_of(path)
     for size in range(1, len(data) + 1, 9):
         path.write_bytes(data[:size])
-        found += stream.batch()
+        rows += stream.batch()
     path.write_bytes(data)
-    found += stream.batch()
-    assert windows_of(found) == [10, 20]
-    assert not any(row["error"] for row in found)
+    rows += stream.batch()
+    assert windows_of(rows) == [10, 20]
+    assert not any(row["error"] for row in rows)
 
 
 # -- checkpoints

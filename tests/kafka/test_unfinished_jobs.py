@@ -78,10 +78,10 @@ def test_a_reader_is_told(form: str, step: float, exchanges: bool, quick_path: P
 @pytest.mark.parametrize("exchanges", [True, False], ids=["exchange", "two renames"])
 def test_check_tells(exchanges: bool, quick_path: Path) -> None:
     half_done(quick_path, "kafka_log", 0.4, exchanges)
-    found = [
+    match = [
         one for one in sparkwire.kafka.check(str(quick_path)).findings if re.search(sentence(quick_path), f"{one}")
     ]
-    assert len(found) == 1
+    assert len(match) == 1
 
 
 def recover(*arguments: object) -> tuple[int, str, str]:
@@ -121,14 +121,14 @@ def test_the_command_leaves_a_job_of_another_machine_alone(quick_path: Path) -> 
     chaos = half_done(quick_path, "kafka_log", 0.4, owner=ELSEWHERE)
     code, out, _ = recover(quick_path)
     assert code == 0
-    told = re.fullmatch(
+    reported = re.fullmatch(
         r"job (\w+) \(since .*, process \d+ on elsewhere\) is left alone: it may be at work\. "
         r"If you know that it is gone, add --job (\w+)\n",
         out,
     )
-    assert told
-    assert told[1] == told[2]
-    code, out, _ = recover(quick_path, "--job", told[1])
+    assert reported
+    assert reported[1] == reported[2]
+    code, out, _ = recover(quick_path, "--job", reported[1])
     assert code == 0
     assert out.endswith(" is finished\n")
     chaos.check()

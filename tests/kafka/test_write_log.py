@@ -71,8 +71,8 @@ def write(path: Path | str, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: b
 
 def read(path: Path | str, **options: str) -> list[Row]:
     query = kafka_log.query({"path": str(path)} | options)
-    found = [row for task in kafka_log.plan(query) for some in kafka_log.read(query, task) for row in some.to_pylist()]
-    return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+    rows = [row for task in kafka_log.plan(query) for some in kafka_log.read(query, task) for row in some.to_pylist()]
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
 
 def rows_of(count: int, first: int = 0, partition: int = 0, **more: Any) -> list[Row]:
@@ -123,10 +123,10 @@ def test_what_is_written_is_read(tmp_path: Path, compression: str) -> None:
         rows = some_rows(seed)
         top = tmp_path / f"{seed}"
         write(top, rows, compression=compression, batchBytes="1k", segmentBytes="4k", indexIntervalBytes=100)
-        found = read(top, verifyCrc="true")
-        assert [{name: row[name] for name in rows[0]} for row in found] == rows
-        assert {row["compression"] for row in found} == {compression}
-        assert all(row["error"] is None and row["producer_id"] == -1 for row in found)
+        result = read(top, verifyCrc="true")
+        assert [{name: row[name] for name in rows[0]} for row in result] == rows
+        assert {row["compression"] for row in result} == {compression}
+        assert all(row["error"] is None and row["producer_id"] == -1 for row in result)
 
 
 def test_segments_and_indexes(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_segments_and_indexes(tmp_path: Path) -> None:
 
 
 def entries(log: Path, suffix: str, layout: str) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = np.frombuffer(log.with_suffix(suffix).read_bytes(), np.dtype(layout)).tolist()
-    return found
+    result: list[tuple[int, ...]] = np.frombuffer(log.with_suffix(suffix).read_bytes(), np.dtype(layout)).tolist()
+    return result
 
 
 def test_a_brokers_segments_written_again(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_tasks_write_ranges_of_a_partition(tmp_path: Path) -> None:
 def test_rows_of_several_partitions_in_any_mix(tmp_path: Path) -> None:
     mixed = [row for pair in zip(rows_of(50), rows_of(50, 500, 1), strict=True) for row in pair]
     write(tmp_path, [*mixed, *rows_of(5, 0, 0, topic="other.topic_1")])
-    found = read(tmp_path)
-    assert [(row["topic"], row["partition"]) for row in found] == (
+    rows = read(tmp_path)
+    assert [(row["topic"], row["partition"]) for row in rows] == (
         [("orders", 0)] * 50 + [("orders", 1)] * 50 + [("other.topic_1", 0)] * 5
     )
 
@@ -217,11 +217,11 @@ def test_assigned_offsets(tmp_path: Path) -> None:
 def test_topic_and_partition_as_options(tmp_path: Path) -> None:
     rows = [{"offset": k, "value": b"v"} for k in range(3)]
     write(tmp_path, rows, topic="orders", partition=4, leaderEpoch=9)
-    found = read(tmp_path)
-    assert [(row["topic"], row["partition"], row["timestamp_ms"], row["partition_leader_epoch"]) for row in found] == [
+    result = read(tmp_path)
+    assert [(row["topic"], row["partition"], row["timestamp_ms"], row["partition_leader_epoch"]) for row in result] == [
         ("orders", 4, None, 9)
     ] * 3
-    assert [row["timestamp"] for row in found] == [None] * 3
+    assert [row["timestamp"] for row in result] == [None] * 3
 
 
 def test_append_and_overwrite(tmp_path: Path) -> None:
@@ -466,10 +466,10 @@ def test_what_a_broker_knows_of_producers_stays(tmp_path: Path) -> None:
     """A snapshot that knows none is beside each segment, unless the log before it has producers: then it would hide them."""
 
     def snapshots(top: Path) -> list[str]:
-        found = sorted(top.rglob("*.snapshot"))
-        answers = ask("kafka_producer_snapshot", [path.read_bytes() for path in found])
-        assert answers == [[]] * len(found)
-        return [path.stem.lstrip("0") for path in found]
+        result = sorted(top.rglob("*.snapshot"))
+        answers = ask("kafka_producer_snapshot", [path.read_bytes() for path in result])
+        assert answers == [[]] * len(result)
+        return [path.stem.lstrip("0") for path in result]
 
     write(tmp_path / "a", rows_of(10, first=1))
     write(tmp_path / "a", rows_of(10, first=20))
@@ -532,13 +532,13 @@ def test_a_table_in_the_shape_of_sparks_own_source(case: Any, tmp_path: Path) ->
         "headers": pa.array([[{"key": "h", "value": b"v"}], None, []], HEADERS),
     }
     write(tmp_path, pa.RecordBatch.from_pydict({case(name): column for name, column in columns.items()}))
-    found = read(tmp_path)
-    assert [(row["offset"], row["key"], row["value"], row["timestamp_type"]) for row in found] == [
+    rows = read(tmp_path)
+    assert [(row["offset"], row["key"], row["value"], row["timestamp_type"]) for row in rows] == [
         (3, b"k", b"0", "LogAppendTime"),
         (4, None, b"1", "CreateTime"),
         (5, b"k", None, "CreateTime"),
     ]
-    assert found[0]["headers"] == [{"key": "h", "value": b"v"}]
+    assert rows[0]["headers"] == [{"key": "h", "value": b"v"}]
 
 
 def test_columns_that_differ_by_case_alone_and_types_that_are_none(tmp_path: Path) -> None:

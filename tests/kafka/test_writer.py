@@ -346,9 +346,9 @@ def test_messages_of_a_slice() -> None:
     ],
 )
 def test_what_cannot_be_written_is_one_sentence(rows: list[list[Row]], options: tuple[str, int], sentence: str) -> None:
-    with pytest.raises(ValueError, match=r"^to_kafka_records") as refused:
+    with pytest.raises(ValueError, match=r"^to_kafka_records") as rejected:
         write(rows, options[1], options[0])
-    assert str(refused.value) == f"to_kafka_records() expected {sentence}"
+    assert str(rejected.value) == f"to_kafka_records() expected {sentence}"
 
 
 @pytest.mark.parametrize("base_offset", [-1, 2**63 - 1])
@@ -440,10 +440,10 @@ def test_each_set_says_by_itself_whether_its_records_have_offsets() -> None:
         [],
         [record(value=b"c", offset=7), record(value=b"d", offset=3 + 6)],
     ]
-    found = write_array(
+    result = write_array(
         pa.array(rows, pa.list_(pa.struct([*RECORD, pa.field("offset", pa.int64())]))), 2, base_offset=100
     )
-    assert [[row["offset"] for row in read(data)] for data in found] == [[100, 101], [], [7, 9]]
+    assert [[row["offset"] for row in read(data)] for data in result] == [[100, 101], [], [7, 9]]
     mixed = [*rows, [record(value=b"a", offset=1), record(value=b"b")]]
     for some in (mixed, mixed[-1:]):
         with pytest.raises(ValueError, match="an offset in each record or in none, got NULL among them"):
@@ -455,8 +455,8 @@ def test_null_is_the_default_of_what_may_be_left_out() -> None:
     given = [pa.array([0] * 3), pa.array(["none"] * 3), pa.array([2] * 3, pa.int32())]
     plainly = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given))
     epochs, types = pa.array([None, None, 4], pa.int32()), pa.array([None, "CreateTime", None])
-    found = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given, epochs, types))
-    assert found[:2] == plainly[:2]
-    assert [row["partition_leader_epoch"] for data in found for row in read(data)] == [-1, -1, 4]
+    result = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given, epochs, types))
+    assert result[:2] == plainly[:2]
+    assert [row["partition_leader_epoch"] for data in result for row in read(data)] == [-1, -1, 4]
     assert plain(FUNCTIONS["to_kafka_records"].decode(rows, *given, pa.nulls(3), pa.nulls(3))) == plainly
     assert plain(FUNCTIONS["to_kafka_records"].decode(rows, given[0], given[1], pa.nulls(3, pa.int32()))) == [None] * 3

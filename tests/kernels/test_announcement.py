@@ -11,7 +11,7 @@ import pytest
 from sparkwire.kernels import cache
 
 
-def told(caplog: pytest.LogCaptureFixture, *times: float) -> list[str]:
+def reported(caplog: pytest.LogCaptureFixture, *times: float) -> list[str]:
     announcement = cache.Announcement()
     with caplog.at_level(logging.WARNING, "sparkwire"):
         for now in times:
@@ -25,12 +25,12 @@ def told(caplog: pytest.LogCaptureFixture, *times: float) -> list[str]:
 def test_what_takes_longer_than_three_seconds_is_said_once(
     caplog: pytest.LogCaptureFixture, times: tuple[float, ...], lines: int
 ) -> None:
-    assert told(caplog, *times) == [cache.COMPILING] * lines
+    assert reported(caplog, *times) == [cache.COMPILING] * lines
 
 
 def test_workers_of_spark_say_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.daemon", sys)
-    assert told(caplog, 0.0, 60.0) == []
+    assert reported(caplog, 0.0, 60.0) == []
 
 
 def test_the_sentence_names_a_command_that_there_is() -> None:

@@ -73,11 +73,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(tree: Path, *arguments: str) -> str:
     """Python in the copy, which only a process of its own can import."""
     command = [sys.executable, *arguments]
-    found = subprocess.run(
+    environment = subprocess.run(
         command, cwd=tree, env={"PYTHONPATH": f"{tree}/udfs:{tree}"}, capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stdout + found.stderr
-    return found.stdout
+    assert environment.returncode == 0, environment.stdout + environment.stderr
+    return environment.stdout
 
 
 def test_every_recipe_is_tested() -> None:
@@ -93,10 +93,10 @@ def test_recipe_adds_its_function(tree: Path, title: str) -> None:
 
 def test_a_codec_that_is_a_name_alone(tree: Path) -> None:
     """Nothing takes its batches for those of another codec, and nothing writes them."""
-    kinds, errors, named, refused = run(tree, "-c", NAMED_ONLY).splitlines()
+    kinds, errors, named, rejected = run(tree, "-c", NAMED_ONLY).splitlines()
     assert kinds == "later 0 False False"
     assert (errors, named) == ("['UNKNOWN_CODEC']", "[None]")
-    assert refused.endswith("compression none, gzip, snappy, lz4, zstd or brotli, got 'later'"), refused
+    assert rejected.endswith("compression none, gzip, snappy, lz4, zstd or brotli, got 'later'"), rejected
 
 
 def test_the_tests_of_the_recipes_pass(tree: Path) -> None:

@@ -18,9 +18,9 @@ def test_the_public_face_is_typed() -> None:
     command: list[str | Path] = [bin / "basedpyright", "--ignoreexternal", "--verifytypes", "sparkwire", "--outputjson"]
     # Its exit status says whether everything is known; it takes the packages of the first Python on the path.
     run = subprocess.run(command, env={"PATH": str(bin)}, stdout=subprocess.PIPE, check=False)
-    found = json.loads(run.stdout)["typeCompleteness"]
-    assert found["exportedSymbolCounts"]["withKnownType"] > 1000
-    assert found["completenessScore"] >= LEAST
+    completeness = json.loads(run.stdout)["typeCompleteness"]
+    assert completeness["exportedSymbolCounts"]["withKnownType"] > 1000
+    assert completeness["completenessScore"] >= LEAST
 
 
 @pytest.mark.process

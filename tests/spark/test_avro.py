@@ -76,10 +76,10 @@ def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: py
     monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
     avro.register_function(spark, "number_of", ["null", "int"])
     df = spark.sql("SELECT * FROM VALUES (1, 7), (2, NULL) t(k, n)").coalesce(1)
-    found = (
+    result = (
         df.select("k", avro.encode("n", ["null", "int"]).alias("v")).selectExpr("v", "number_of(v) AS n").orderBy("k")
     )
-    assert [(bytes(row.v), row.n) for row in found.collect()] == [(b"\2\x0e", 7), (b"\0", None)]
+    assert [(bytes(row.v), row.n) for row in result.collect()] == [(b"\2\x0e", 7), (b"\0", None)]
 
 
 def test_a_reader_schema(spark: SparkSession) -> None:
@@ -95,8 +95,8 @@ def test_rows_of_databus_events(spark: SparkSession, tmp_path: Path, stream: str
     folder = write_folder(tmp_path, stream)
     events = [(k, event) for k, (event, _) in enumerate(decoded(stream))]
     df = spark.createDataFrame(events, "k INT, event BINARY")
-    found = avro.rows(df, "event", folder, wire_format="databus").orderBy("k").collect()
-    for row, (_, java) in zip(found, decoded(stream), strict=True):
+    rows = avro.rows(df, "event", folder, wire_format="databus").orderBy("k").collect()
+    for row, (_, java) in zip(rows, decoded(stream), strict=True):
         assert row._error_ is None
         assert {name: row[name] for name in java} == java
     unknown = avro.rows(df, "event", schemas(stream)[:1], wire_format="databus").groupBy("_error_").count().collect()
@@ -198,9 +198,9 @@ def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> N
     names = ["n_2", "_error__3", "a", "A_2", "_schema_id_", "_error__2"]
     rows = avro.rows(df, "value", {1: schema})
     assert rows.columns == [*df.columns, *names]
-    told = [tuple(row) for row in rows.drop("value").collect()]
-    assert told[0] == (0, "mine", 1, 2, 3, 4, 5, None)
-    assert [row[:2] + row[-1:] for row in told[1:]] == [
+    reported = [tuple(row) for row in rows.drop("value").collect()]
+    assert reported[0] == (0, "mine", 1, 2, 3, 4, 5, None)
+    assert [row[:2] + row[-1:] for row in reported[1:]] == [
         (1, "mine", "TRUNCATED"),
         (2, "mine", "UNKNOWN_SCHEMA"),
         (3, "mine", None),

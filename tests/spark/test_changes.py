@@ -36,10 +36,10 @@ def test_datahub(spark: SparkSession) -> None:
         changes = sparkwire.changes(messages, format="datahub", table=f"h.{table}", columns=COLUMNS[table])
         assert changes.columns == ["shard", *HEAD, *COLUMNS[table], *TAIL]
         assert crossings(changes) == 1
-        found = sparkwire.current(changes).collect()
-        got = {key_of(table, row.asDict()): row["v"] for row in found}
+        rows = sparkwire.current(changes).collect()
+        got = {key_of(table, row.asDict()): row["v"] for row in rows}
         assert got == {key: row["v"] for key, row in history.tables[table].items()}
-        assert len(got) == len(found)
+        assert len(got) == len(rows)
         assert [row["_keys_"] for row in changes.where("_op_ = 'UPDATE'").limit(1).collect()] == [keys]
 
 
@@ -51,8 +51,8 @@ def test_databus(spark: SparkSession) -> None:
     changes = sparkwire.changes(events, "event", format="databus", table="com.shop.Member", schemas=[MEMBER])
     assert changes.columns == ["stream", "position", *HEAD, "id", "name", *TAIL]
     assert crossings(changes) == 1
-    found = sparkwire.current(changes).collect()
-    assert {(40, row["id"]): row["name"].encode() for row in found} == history.table
+    rows = sparkwire.current(changes).collect()
+    assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
     assert changes.select("_order_.*").columns == ["scn", "file", "position"]
 
 
@@ -67,8 +67,8 @@ def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Pat
     events = spark.read.format("databus").option("stream", "directory").load(str(tmp_path))
     names = "stream", "file", "position", "window_scn", "event"
     changes = sparkwire.changes(events.select(*names), "event", format="databus", table="Member", schemas=[MEMBER])
-    found = sparkwire.current(changes).collect()
-    assert {(40, row["id"]): row["name"].encode() for row in found} == history.table
+    rows = sparkwire.current(changes).collect()
+    assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
 
 
 def test_what_changes_does_not_take(spark: SparkSession) -> None:

@@ -46,7 +46,7 @@ class Writing(Consumer):
         return Result.SUCCESS
 
 
-def told(folder: Path) -> list[list[Any]]:
+def reported(folder: Path) -> list[list[Any]]:
     return [json.loads(file.read_text()) for file in sorted(folder.iterdir())]
 
 
@@ -63,7 +63,7 @@ def test_each_stream_is_dispatched_in_its_order(spark: SparkSession, tmp_path: P
         assert json.loads(row["checkpoint"])["windowScn"] == row["scn"]
     assert all(scns == list(range(1, 30)) for scns in by_stream.values())
     one = [word for scn in range(1, 30) for word in one_window(scn)]
-    assert told(tmp_path) == [one] * 5
+    assert reported(tmp_path) == [one] * 5
 
 
 def one_window(scn: int) -> list[Any]:
@@ -79,7 +79,7 @@ def test_partitions_share_keys_and_have_every_window(spark: SparkSession, tmp_pa
     report = consume(frame(spark, {"s": stream}), Writing(tmp_path), partitions=3).collect()
     assert sorted((row["partition"], row["scn"]) for row in report) == [(p, scn) for p in range(3) for scn in (1, 2, 3)]
     assert sum(row["events"] for row in report) == 85
-    keys = [{line[3] for line in lines if line[0] == "data" and line[3] is not None} for lines in told(tmp_path)]
+    keys = [{line[3] for line in lines if line[0] == "data" and line[3] is not None} for lines in reported(tmp_path)]
     for own in keys:
         assert len({abs(key) % 3 for key in own}) == 1
     expected = FUNCTIONS["dbus_key_partition"].decode(pa.array(texts), pa.array([3] * 5, pa.int32())).to_pylist()
@@ -91,7 +91,7 @@ def test_sources_come_in_the_consumers_order_within_each_window(spark: SparkSess
     cut = event(3, 40, 1) + event(3, 42, 2)
     stream = window(1, 40, 41, 42, 40, 99) + window(2, 42, 41) + cut + regress(2) + window(3, 40, 42)
     consume(frame(spark, {"s": stream}), Writing(tmp_path), source_order=[42, 41, 40])
-    [lines] = told(tmp_path)
+    [lines] = reported(tmp_path)
     assert [line[1] for line in lines if line[0] == "source"] == [
         *["42", "41", "40", "99"],
         *["42", "41", "42", "40", "42", "40"],
@@ -117,7 +117,7 @@ def test_a_group_and_filters_and_sources(spark: SparkSession, tmp_path: Path) ->
         settings=settings,
     )
     assert [row["events"] for row in report.collect()] == [3] * 19
-    members = told(tmp_path)
+    members = reported(tmp_path)
     assert len(members) == 3
     names = ["com.example.events.Order", "com.example.events.Person"] * 19
     assert all([line[1] for line in lines if line[0] == "source"] == names for lines in members)

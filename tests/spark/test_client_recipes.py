@@ -25,13 +25,13 @@ def run(spark: SparkSession, recipe: str, streams: dict[str, bytes], copies: int
 def test_the_windows_are_those_that_the_dispatcher_reports(spark: SparkSession) -> None:
     streams = {f"s{k}": b"".join(random_stream(Random(100 + k), 60)) for k in range(3)}
     run(spark, "databus_windows.sql", streams)
-    found = spark.sql("SELECT * FROM windows ORDER BY stream, window").collect()
+    rows = spark.sql("SELECT * FROM windows ORDER BY stream, window").collect()
     report = consume(frame(spark, streams), Consumer(), settings=Settings(threshold=1 << 30)).collect()
     for name in streams:
-        ended = [row for row in found if row["stream"] == name and row["state"] in ("COMPLETE", "EMPTY")]
-        told = [(row["scn"], row["events"]) for row in ended if row["scn"] > 0 or row["events"]]
-        assert told == [(row["scn"], row["events"]) for row in report if row["stream"] == name]
-    assert {row["state"] for row in found} >= {"COMPLETE", "EMPTY", "ROLLED_BACK"}
+        ended = [row for row in rows if row["stream"] == name and row["state"] in ("COMPLETE", "EMPTY")]
+        reported = [(row["scn"], row["events"]) for row in ended if row["scn"] > 0 or row["events"]]
+        assert reported == [(row["scn"], row["events"]) for row in report if row["stream"] == name]
+    assert {row["state"] for row in rows} >= {"COMPLETE", "EMPTY", "ROLLED_BACK"}
 
 
 def test_the_state_of_each_window(spark: SparkSession) -> None:
@@ -41,8 +41,8 @@ def test_the_state_of_each_window(spark: SparkSession) -> None:
         "databus_windows.sql",
         {"s": window(5, 40) + window(6, 40) + cut + window(6, 41) + window(7) + event(8, 40)},
     )
-    found = spark.sql("SELECT start_scn, scn, events, state, again FROM windows ORDER BY window").collect()
-    assert [tuple(row) for row in found] == [
+    rows = spark.sql("SELECT start_scn, scn, events, state, again FROM windows ORDER BY window").collect()
+    assert [tuple(row) for row in rows] == [
         (5, 5, 1, "COMPLETE", False),
         (6, 6, 1, "COMPLETE", False),
         (7, None, 1, "ROLLED_BACK", False),

@@ -16,8 +16,8 @@ from tests.support.child import run_python
 
 @pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run_python("-m", "tests.support.connect_session"))
-    return found
+    document: dict[str, Any] = json.loads(run_python("-m", "tests.support.connect_session"))
+    return document
 
 
 def test_functions(seen: dict[str, Any]) -> None:
@@ -39,13 +39,13 @@ def test_typed_payloads(seen: dict[str, Any]) -> None:
 
 
 def test_wrong_use_is_one_sentence(seen: dict[str, Any]) -> None:
-    assert seen["refusal"] == "TypeError: dbus_opcode() expected (event BINARY), got (STRING)"
+    assert seen["rejection"] == "TypeError: dbus_opcode() expected (event BINARY), got (STRING)"
 
 
 def test_consumers(seen: dict[str, Any]) -> None:
     assert seen["consumers"]["report"] == [["s", 0, 1, 1], ["s", 0, 2, 1], ["s", 1, 1, 1], ["s", 1, 2, 0]]
-    told = ["on_start_consumption", "on_start_data_event_sequence", "on_start_source", "on_data_event"]
-    assert seen["consumers"]["callbacks"][:4] == told
+    reported = ["on_start_consumption", "on_start_data_event_sequence", "on_start_source", "on_data_event"]
+    assert seen["consumers"]["callbacks"][:4] == reported
 
 
 def test_typed_rows_of_changes(seen: dict[str, Any]) -> None:

@@ -90,10 +90,10 @@ def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
     untold = changes.withColumn("_keys_", F.lit(None).cast("ARRAY<STRING>"))
     with pytest.raises(ValueError, match="no message tells the primary key"):
         sparkwire.current(untold)
-    told = changes.withColumn("_keys_", F.array(F.lit("id")))
-    assert sparkwire.current(told).count() == 1
+    reported = changes.withColumn("_keys_", F.array(F.lit("id")))
+    assert sparkwire.current(reported).count() == 1
     with pytest.raises(ValueError, match="messages tell different primary keys"):
-        sparkwire.current(told.union(changes.withColumn("_keys_", F.array(F.lit("nr")))))
+        sparkwire.current(reported.union(changes.withColumn("_keys_", F.array(F.lit("nr")))))
     stream = (
         spark.readStream.format("rate").load().select("value", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
     )

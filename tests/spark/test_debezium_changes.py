@@ -17,8 +17,8 @@ TABLE, TOPIC = "shopdb.customers", "shop.shopdb.customers"
 
 def records(spark: SparkSession, variant: str, topic: str = "shop.") -> DataFrame:
     """The messages of MariaDB in any order."""
-    found = [message for message in golden.messages("mariadb", variant) if message.topic.startswith(topic)]
-    rows = [(m.topic, m.offset, m.key, m.value, list(m.headers.items())) for m in found]
+    result = [message for message in golden.messages("mariadb", variant) if message.topic.startswith(topic)]
+    rows = [(m.topic, m.offset, m.key, m.value, list(m.headers.items())) for m in result]
     return spark.createDataFrame(rows, RECORD).orderBy("value")
 
 
@@ -35,9 +35,9 @@ def test_avro_and_json_come_to_one_table(spark: SparkSession) -> None:
     in_avro = customers(records(spark, "avro", TOPIC), schemas=golden.schemas("mariadb"))
     in_json = customers(records(spark, "json-schemas", TOPIC))
     assert in_avro.schema == in_json.schema
-    found = held(sparkwire.current(in_avro))
-    assert found == held(sparkwire.current(in_json))
-    assert [row[0] for row in found] == sorted(int(row["id"] or 0) for row in truth.rows)
+    result = held(sparkwire.current(in_avro))
+    assert result == held(sparkwire.current(in_json))
+    assert [row[0] for row in result] == sorted(int(row["id"] or 0) for row in truth.rows)
 
 
 def test_a_stream_of_avro_knows_its_columns_by_the_registry(spark: SparkSession, tmp_path: Path) -> None:
@@ -55,10 +55,10 @@ def test_a_stream_of_avro_knows_its_columns_by_the_registry(spark: SparkSession,
 
 def test_tables_of_avro_are_told_apart(spark: SparkSession) -> None:
     df = records(spark, "avro")
-    found = sparkwire.changes_by_table(df, format="debezium", key="key", schemas=golden.schemas("mariadb"))
+    changes = sparkwire.changes_by_table(df, format="debezium", key="key", schemas=golden.schemas("mariadb"))
     seen = {table.name for point in golden.points("mariadb") for table in point.tables}
-    assert set(found) - seen == {"shopdb.doomed"}, "which was made and dropped between two points"
-    assert seen <= set(found)
+    assert set(changes) - seen == {"shopdb.doomed"}, "which was made and dropped between two points"
+    assert seen <= set(changes)
 
 
 def test_what_a_registry_does_not_say_is_one_sentence(spark: SparkSession) -> None:

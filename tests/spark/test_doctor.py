@@ -9,7 +9,7 @@ import sparkwire
 from sparkwire.catalogue.diagnosis import ROUND_TRIPS, Examined, advice, report
 
 
-def examined(**found: object) -> Examined:
+def examined(**facts: object) -> Examined:
     healthy = Examined(
         host="a",
         python="3.11.7",
@@ -22,15 +22,15 @@ def examined(**found: object) -> Examined:
         trips={"Databus event": 0.2},
         wrong=[],
     )
-    return healthy._replace(**found)  # type: ignore[arg-type]
+    return healthy._replace(**facts)  # type: ignore[arg-type]
 
 
 def test_of_a_session(spark: SparkSession) -> None:
-    found = sparkwire.doctor(spark)
-    said = str(found)
-    assert repr(found) == said
-    assert found.driver.versions["pyspark"] == spark.version
-    assert len(found.executors) == 1
+    report = sparkwire.doctor(spark)
+    said = str(report)
+    assert repr(report) == said
+    assert report.driver.versions["pyspark"] == spark.version
+    assert len(report.executors) == 1
     assert said.startswith(f"Spark {spark.version}, classic, interface arrow\n")
     assert said.count("checksums") == 2
     for name in ROUND_TRIPS:
@@ -51,13 +51,13 @@ def test_round_trips_fail_where_bytes_differ(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_to_do() -> None:
     assert list(advice(examined(), [examined(host="b")])) == []
-    found = report(["Spark 4.3.0"], examined(), [])
-    assert found.to_do == ()
-    assert str(found).endswith("TO DO: nothing.")
+    result = report(["Spark 4.3.0"], examined(), [])
+    assert result.to_do == ()
+    assert str(result).endswith("TO DO: nothing.")
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("facts", "sentence"),
     [
         ({"versions": {"sparkwire": "0", "pyspark": "4.3.0", "numba": "0.62"}}, "b has sparkwire 0 and the driver 1"),
         ({"python": "3.12.1"}, "b runs Python 3.12.1 and the driver 3.11.7: set PYSPARK_PYTHON"),
@@ -70,7 +70,7 @@ def test_nothing_to_do() -> None:
         ({"wrong": ["Kafka records, zstd: other bytes than those given"]}, "b is broken: Kafka records, zstd"),
     ],
 )
-def test_what_to_do(found: dict[str, object], sentence: str) -> None:
-    [said] = advice(examined(), [examined(host="b", **found)])
+def test_what_to_do(by_name: dict[str, object], sentence: str) -> None:
+    [said] = advice(examined(), [examined(host="b", **by_name)])
     assert said.startswith(sentence)
     assert said.endswith(".")

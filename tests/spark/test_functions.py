@@ -91,9 +91,9 @@ def test_register_twice(spark: SparkSession) -> None:
     ],
 )
 def test_wrong_arguments(spark: SparkSession, call: str, sentence: str) -> None:
-    with pytest.raises(PythonException) as refused:
+    with pytest.raises(PythonException) as rejected:
         spark.sql(f"SELECT {call} FROM sparkwire_samples").collect()
-    lines = [line for line in str(refused.value).splitlines() if line.strip()]
+    lines = [line for line in str(rejected.value).splitlines() if line.strip()]
     assert lines[-1] == f"TypeError: {sentence}"
 
 

@@ -38,13 +38,13 @@ def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
     demo = demo_module()
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView(example.view)
-    found = {}
+    by_name = {}
     for statement in example.statements:
         frame = spark.sql(statement.sql)
         wanted = statement.title.split(":")[0]
         if wanted in ("Damage", "Records of aborted transactions") or wanted.startswith("What a broker keeps"):
-            found[wanted.split()[0]] = [tuple(row) for row in frame.collect()]
-    return found
+            by_name[wanted.split()[0]] = [tuple(row) for row in frame.collect()]
+    return by_name
 
 
 def demo_module() -> ModuleType:

@@ -185,5 +185,5 @@ def test_every_column_has_its_comment(name: str, spark: SparkSession, run: Path)
 
 
 def test_every_table_is_documented() -> None:
-    properties = {name for name, found in vars(Cluster).items() if isinstance(found, property | cached_property)}
+    properties = {name for name, one in vars(Cluster).items() if isinstance(one, property | cached_property)}
     assert set(TABLES) == properties - {"_state"}

@@ -17,10 +17,10 @@ from tests.support.child import run_python
 def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
     """As a worker under `spark.executor.pyspark.memory` is rejected it, by Python or by Arrow."""
 
-    def refuse(*_: Any, **__: Any) -> None:
+    def reject(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 65536 failed")
 
-    monkeypatch.setattr(Function, "decode", refuse)
+    monkeypatch.setattr(Function, "decode", reject)
     column = pa.array([b""]) if call is Call else pd.Series([b""])
     with pytest.raises(
         MemoryError,

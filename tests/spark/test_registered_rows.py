@@ -60,15 +60,15 @@ def test_json(spark: SparkSession, server: RegistryServer) -> None:
     df = spark.createDataFrame(list(enumerate(given)), SCHEMA).coalesce(1)
     rows = registry.rows(df, "value", Registry.http(server.url))
     assert rows.columns == ["n", "value", "id", "to", "lines", "_schema_id_", "_error_"]
-    found = rows.drop("value").collect()
-    assert [row.n for row in found] == list(range(len(given)))
-    assert [tuple(row) for row in found[:4]] == [
+    result = rows.drop("value").collect()
+    assert [row.n for row in result] == list(range(len(given)))
+    assert [tuple(row) for row in result[:4]] == [
         (0, 1, "Zoë", None, "1", None),
         (1, 2, None, [(1.5,), (2.0,)], "2", None),
         (2, None, None, None, "1", None),
         (3, None, None, None, None, None),
     ]
-    assert [(row.id, row.to, row._error_) for row in found[4:]] == [
+    assert [(row.id, row.to, row._error_) for row in result[4:]] == [
         *[(None, None, "BAD_FIELD")] * 7,
         (None, None, "UNKNOWN_SCHEMA"),
         (None, None, "BAD_MAGIC"),
@@ -117,7 +117,7 @@ def messages(server: RegistryServer) -> list[bytes | None]:
     for described in FileDescriptorSet.FromString(file.descriptors).file:
         pool.Add(described)
     client = SchemaRegistryClient({"url": server.url})
-    found: list[bytes | None] = []
+    result: list[bytes | None] = []
     for name, value in (
         ("shop.Order", {"id": 7, "to": {"name": "Rome"}}),
         ("shop.Refund", {"order": 8}),
@@ -125,7 +125,7 @@ def messages(server: RegistryServer) -> list[bytes | None]:
     ):
         message_type = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
         serializer = ProtobufSerializer(message_type, client, conf=STRATEGY | {"use.deprecated.format": False})
-        found.append(serializer(json_format.ParseDict(value, message_type()), CONTEXT))
+        result.append(serializer(json_format.ParseDict(value, message_type()), CONTEXT))
     # A registry keeps the text of what this client registers as a descriptor, and what it imports under a subject.
     [id] = {one["id"] for one in server.versions.values() if one["subject"] == "orders-value"}
     server.versions.clear()
@@ -133,7 +133,7 @@ def messages(server: RegistryServer) -> list[bytes | None]:
     imports = [{"name": "geo/city.proto", "subject": "city", "version": 1}]
     server.register("orders-value", ORDER, "PROTOBUF", imports, id=id)
     prefix = bytes([0, 0, 0, 0, id])
-    return [*found, None, prefix + b"\0\x0a\xff", prefix, b"\0\0\0\0\x63\0", b"what"]
+    return [*result, None, prefix + b"\0\x0a\xff", prefix, b"\0\0\0\0\x63\0", b"what"]
 
 
 def stand_in(data: Column, name: str, binaryDescriptorSet: bytes, options: dict[str, str]) -> Column:  # noqa: N803

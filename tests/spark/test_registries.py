@@ -50,8 +50,8 @@ def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None
     server.asked.clear()
     rows = avro.rows(df, "value", Registry.http(server.url), keep_payload=False)
     assert rows.columns == ["n", "name", "id", "to", "note", "_schema_id_", "_error_"]
-    found = {row.n: row for row in rows.collect()}
-    assert [(row.id, row.note, row.name, row._schema_id_, row._error_) for row in found.values()] == [
+    result = {row.n: row for row in rows.collect()}
+    assert [(row.id, row.note, row.name, row._schema_id_, row._error_) for row in result.values()] == [
         (7, None, None, "3", None),
         (8, "x", None, "4", None),
         (None, None, "Rome", "1", None),
@@ -59,8 +59,8 @@ def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None
         (None, None, None, "99", "UNKNOWN_SCHEMA"),
         (None, None, None, None, "BAD_MAGIC"),
     ]
-    assert found[0].to.city.name == "Paris"
-    assert found[0].to.twin.name == "Rome"
+    assert result[0].to.city.name == "Paris"
+    assert result[0].to.twin.name == "Rome"
     # Each id once and on the driver; 4 refers to what 3 does.
     assert len(server.asked) == len(set(server.asked)) == 6
     assert "value" in avro.rows(df, "value", Registry.http(server.url)).columns
@@ -165,8 +165,8 @@ def test_a_stream_outlives_a_registry_that_is_away_for_a_while(
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
     server.failing = [Answer(503)] * 5
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
-    found = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
-    assert [(row["n"], row["id"], row["_error_"]) for row in found] == [
+    rows = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
+    assert [(row["n"], row["id"], row["_error_"]) for row in rows] == [
         (0, 7, None),
         (1, 8, None),
         (2, None, "BAD_FIELD"),
@@ -193,8 +193,8 @@ def test_a_stream_that_begins_with_what_names_no_schema_that_is_known(
         batch = spark.createDataFrame([(10 * k + n, value) for n, value in enumerate(data)], SCHEMA)
         batch.coalesce(1).write.mode("append").parquet(str(tmp_path / "messages"))
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "messages"))
-    found = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
-    assert [(row["n"], row["id"], row["_error_"]) for row in found] == [
+    rows = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
+    assert [(row["n"], row["id"], row["_error_"]) for row in rows] == [
         (0, None, None),
         (10, None, "UNKNOWN_SCHEMA"),
         (20, None, "BAD_MAGIC"),
@@ -214,9 +214,9 @@ def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: Reg
     ):
         avro.rows(df, "value", Registry.http(server.url))
     by_subject = avro.rows(df, "value", Registry.http(server.url, subjects=["orders-value"]), keep_payload=False)
-    found = streamed(by_subject, tmp_path)
-    assert [row["note"] for row in found][:2] == [None, "x"]
-    assert [row["_error_"] for row in found][2:] == ["UNKNOWN_SCHEMA", None, "UNKNOWN_SCHEMA", "BAD_MAGIC"]
+    rows = streamed(by_subject, tmp_path)
+    assert [row["note"] for row in rows][:2] == [None, "x"]
+    assert [row["_error_"] for row in rows][2:] == ["UNKNOWN_SCHEMA", None, "UNKNOWN_SCHEMA", "BAD_MAGIC"]
 
 
 def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:

@@ -45,9 +45,9 @@ def test_integers_beside_nulls() -> None:
 def test_integers_that_floats_have_rounded_are_refused(beyond: int) -> None:
     with pytest.raises(
         ValueError, match=r"to_dbus_event\(\) expected event\.sequence BIGINT, and .* -?9007199254740992 exactly"
-    ) as refused:
+    ) as rejected:
         sequences([None, beyond])
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     with pytest.raises(ValueError, match=r"to_kafka_message\(\) expected timestamp_ms BIGINT"):
         ask("to_kafka_message", pd.Series([b"", b""]), pd.Series([b"", b""]), pd.Series([None, beyond], dtype=float))
 

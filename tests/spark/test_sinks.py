@@ -32,9 +32,9 @@ def read(spark: SparkSession, path: Path) -> DataFrame:
 
 
 def same(written: DataFrame, path: Path) -> bool:
-    found = read(written.sparkSession, path).select(COLUMNS)
+    rows = read(written.sparkSession, path).select(COLUMNS)
     expected = written.withColumn("key", written.key.cast("binary")).select(COLUMNS)
-    return bool(found.exceptAll(expected).isEmpty() and expected.exceptAll(found).isEmpty())
+    return bool(rows.exceptAll(expected).isEmpty() and expected.exceptAll(rows).isEmpty())
 
 
 def test_modes(spark: SparkSession, tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_write_puts_rows_in_order(spark: SparkSession, tmp_path: Path) -> None:
 def test_numbered_by_time(spark: SparkSession, tmp_path: Path) -> None:
     df = records(spark).drop("offset")
     sparkwire.kafka.write(df.orderBy("value"), str(tmp_path), offsets="assign", startingOffset=100, tasks=3)
-    found = read(spark, tmp_path).where("partition = 1").orderBy("offset").select("offset", "timestamp_ms").collect()
-    assert [row.offset for row in found] == list(range(100, 1600))
-    times = [row.timestamp_ms for row in found]
+    rows = read(spark, tmp_path).where("partition = 1").orderBy("offset").select("offset", "timestamp_ms").collect()
+    assert [row.offset for row in rows] == list(range(100, 1600))
+    times = [row.timestamp_ms for row in rows]
     assert times == sorted(times)
 
 
@@ -169,8 +169,8 @@ def test_a_stream_writes_each_batch_once(spark: SparkSession, tmp_path: Path) ->
 
 
 def query_id(checkpoint: Path) -> str:
-    found: str = json.loads((checkpoint / "metadata").read_text())["id"]
-    return found
+    document: str = json.loads((checkpoint / "metadata").read_text())["id"]
+    return document
 
 
 def test_a_stream_of_rows_alone() -> None:

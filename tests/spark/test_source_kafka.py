@@ -94,8 +94,8 @@ def test_a_view_in_sql(spark: SparkSession, broker: Path) -> None:
     spark.sql(
         f"CREATE OR REPLACE TEMPORARY VIEW orders USING kafka_log OPTIONS (path '{broker}/orders-*', startingOffset '400')"
     )
-    found = spark.sql("SELECT topic, partition, min(offset), max(offset), count(*) FROM orders GROUP BY ALL").collect()
-    assert [tuple(row) for row in found] == [("orders", 1, 400, 519, 120)]
+    rows = spark.sql("SELECT topic, partition, min(offset), max(offset), count(*) FROM orders GROUP BY ALL").collect()
+    assert [tuple(row) for row in rows] == [("orders", 1, 400, 519, 120)]
 
 
 def test_a_view_is_fixed_when_it_is_first_read(spark: SparkSession, broker: Path, tmp_path: Path) -> None:
@@ -254,8 +254,8 @@ def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
 def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) -> None:
     source = sources.KafkaLog({"path": str(broker)})
     reader = source.reader(source.schema())
-    found = {batch.schema.field("headers").type.value_field.name for batch in reader.read(reader.partitions()[0])}
-    assert found == {"element"}
+    rows = {batch.schema.field("headers").type.value_field.name for batch in reader.read(reader.partitions()[0])}
+    assert rows == {"element"}
 
 
 def test_times_with_a_zone(spark: SparkSession, tmp_path: Path) -> None:
@@ -272,8 +272,8 @@ def test_times_with_a_zone(spark: SparkSession, tmp_path: Path) -> None:
     want = {row.offset for row in every.where(f"timestamp >= TIMESTAMP '{moment}'").collect()}
     assert 20 < len(want) < 40
     for option, offsets in (("startingTimestamp", want), ("endingTimestamp", set(range(60)) - want)):
-        found = session.read.format("kafka_log").option(option, f"{moment}+09:00").load(str(tmp_path))
-        assert {row.offset for row in found.collect()} == offsets
+        result = session.read.format("kafka_log").option(option, f"{moment}+09:00").load(str(tmp_path))
+        assert {row.offset for row in result.collect()} == offsets
     session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     pushed = session.read.format("kafka_log").load(str(tmp_path)).where(f"timestamp >= TIMESTAMP '{moment}'")
     assert {row.offset for row in pushed.collect()} == want
@@ -292,10 +292,10 @@ def test_records_of_a_key(spark: SparkSession, broker: Path) -> None:
     for condition in (wanted, f"key IN ({texts})"):
         pushed = session.read.format("kafka_log").load(str(broker)).where(condition)
         assert {(row.topic, row.partition, row.offset) for row in pushed.collect()} == want
-    found = [
+    result = [
         (row.topic, row.partition, row.offset)
         for key in keys
         for row in session.read.format("kafka_log").option("key", f"0x{key.hex()}").load(str(broker)).collect()
         if row.error is None
     ]
-    assert sorted(found) == sorted(want)
+    assert sorted(result) == sorted(want)

@@ -105,8 +105,10 @@ def test_a_killed_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     partition(tmp_path / "broker")
     sink = tmp_path / "sink"
     command = [sys.executable, "-c", CHILD, str(tmp_path / "broker"), str(sink)]
-    found = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen(command, env=os.environ | found, stderr=subprocess.DEVNULL, start_new_session=True) as child:
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen(
+        command, env=os.environ | environment, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as child:
         commits = Path(f"{sink}.checkpoint", "commits")
         while child.poll() is None and not (
             commits.is_dir() and len([f for f in commits.iterdir() if f.name.isdigit()]) >= 3

@@ -75,6 +75,6 @@ def test_column_functions(spark: SparkSession) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_the_last_line(spark: SparkSession, call: str, sentence: str) -> None:
-    with pytest.raises(PythonException) as refused:
+    with pytest.raises(PythonException) as rejected:
         one(spark.sql(f"SELECT {call}"))
-    assert [line for line in str(refused.value).splitlines() if line.strip()][-1] == sentence
+    assert [line for line in str(rejected.value).splitlines() if line.strip()][-1] == sentence

@@ -21,8 +21,8 @@ def plain(answers: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of a query's batches."""
-    found = list(batches)
-    return plain(pa.Table.from_batches(found).to_struct_array()) if found else []
+    result = list(batches)
+    return plain(pa.Table.from_batches(result).to_struct_array()) if result else []
 
 
 def with_integers(type: pa.DataType) -> pa.DataType:

@@ -132,13 +132,15 @@ class Versions:
             return [self._with_defaults(branch) for branch in schema]
         if not isinstance(schema, dict):
             return schema
-        found = {key: self._with_defaults(part) if key in ("items", "values") else part for key, part in schema.items()}
-        if found["type"] == "enum" and self.chance.random() < 0.5:
-            found["default"] = self.chance.choice(found["symbols"])
-        if found["type"] == "record":
-            fields = [field | {"type": self._with_defaults(field["type"])} for field in found["fields"]]
-            found["fields"] = [field | _default(field["type"], self.chance) for field in fields]
-        return found
+        by_name = {
+            key: self._with_defaults(part) if key in ("items", "values") else part for key, part in schema.items()
+        }
+        if by_name["type"] == "enum" and self.chance.random() < 0.5:
+            by_name["default"] = self.chance.choice(by_name["symbols"])
+        if by_name["type"] == "record":
+            fields = [field | {"type": self._with_defaults(field["type"])} for field in by_name["fields"]]
+            by_name["fields"] = [field | _default(field["type"], self.chance) for field in fields]
+        return by_name
 
 
 def _own_names(schema: Any, place: str) -> Any:
@@ -147,17 +149,17 @@ def _own_names(schema: Any, place: str) -> Any:
         return [_own_names(branch, place) for branch in schema]
     if not isinstance(schema, dict):
         return schema
-    found = dict(schema)
-    if found["type"] in ("fixed", "enum") or found.get("name") == "Inner":
-        found["name"] = f"{found['name']}_{place}"
-    if found["type"] == "record":
-        found["fields"] = [
-            field | {"type": _own_names(field["type"], place + field["name"])} for field in found["fields"]
+    result = dict(schema)
+    if result["type"] in ("fixed", "enum") or result.get("name") == "Inner":
+        result["name"] = f"{result['name']}_{place}"
+    if result["type"] == "record":
+        result["fields"] = [
+            field | {"type": _own_names(field["type"], place + field["name"])} for field in result["fields"]
         ]
     for part in ("items", "values"):
-        if part in found:
-            found[part] = _own_names(found[part], f"{place}_{part}")
-    return found
+        if part in result:
+            result[part] = _own_names(result[part], f"{place}_{part}")
+    return result
 
 
 def _default(schema: Any, chance: Random) -> dict[str, Any]:
@@ -191,13 +193,13 @@ def without_units(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     units = ("logicalType", "precision", "scale")
-    found = {key: part for key, part in schema.items() if key not in units}
-    if found["type"] == "record":
-        found["fields"] = [field | {"type": without_units(field["type"])} for field in found["fields"]]
+    by_name = {key: part for key, part in schema.items() if key not in units}
+    if by_name["type"] == "record":
+        by_name["fields"] = [field | {"type": without_units(field["type"])} for field in by_name["fields"]]
     for part in ("items", "values"):
-        if part in found:
-            found[part] = without_units(found[part])
-    return found
+        if part in by_name:
+            by_name[part] = without_units(by_name[part])
+    return by_name
 
 
 def random_value(chance: Random, schema: Any) -> Any:
@@ -266,68 +268,68 @@ def read_by_fastavro(data: bytes, writer: Any, reader: Any = None) -> Any:
     return fastavro.schemaless_reader(io.BytesIO(data), fastavro.parse_schema(writer), parsed)
 
 
-def differences(expected: Any, found: Any, type: pa.DataType, path: str = "") -> list[str]:
+def differences(expected: Any, result: Any, type: pa.DataType, path: str = "") -> list[str]:
     """The paths of values that a column does not have as fastavro reads them; those that are NULL for no reason among them."""
-    if expected is None or found is None:
-        return [] if expected is None and found is None else [path]
+    if expected is None or result is None:
+        return [] if expected is None and result is None else [path]
     if isinstance(expected, dict) and pa.types.is_struct(type):
         names = [field.name for field in type]
         return [
             wrong
             for name in names
             for wrong in differences(
-                expected.get(name), found[name], type.field(name).type, f"{path}.{name}" if path else name
+                expected.get(name), result[name], type.field(name).type, f"{path}.{name}" if path else name
             )
         ]
     if pa.types.is_struct(type):  # of a union
-        members = [name for name, value in found.items() if value is not None]
+        members = [name for name, value in result.items() if value is not None]
         if len(members) != 1:
             return [path]
-        return differences(expected, found[members[0]], type.field(members[0]).type, path)
+        return differences(expected, result[members[0]], type.field(members[0]).type, path)
     if isinstance(expected, dict) and pa.types.is_map(type):
-        if set(expected) != set(found):
+        if set(expected) != set(result):
             return [path]
-        return [w for key in expected for w in differences(expected[key], found[key], type.item_type, f"{path}[]")]
+        return [w for key in expected for w in differences(expected[key], result[key], type.item_type, f"{path}[]")]
     if isinstance(expected, list) and pa.types.is_list(type):
-        if len(expected) != len(found):
+        if len(expected) != len(result):
             return [path]
-        pairs = zip(expected, found, strict=True)
+        pairs = zip(expected, result, strict=True)
         return [w for one, other in pairs for w in differences(one, other, type.value_type, f"{path}[]")]
-    return [] if _same(expected, found, type) else [path]
+    return [] if _same(expected, result, type) else [path]
 
 
-def _same(expected: Any, found: Any, type: pa.DataType) -> bool:
-    if isinstance(found, str) and not isinstance(expected, str):
-        return _same_text(expected, found)
+def _same(expected: Any, result: Any, type: pa.DataType) -> bool:
+    if isinstance(result, str) and not isinstance(expected, str):
+        return _same_text(expected, result)
     if isinstance(expected, datetime.time):
         micros = ((expected.hour * 60 + expected.minute) * 60 + expected.second) * 10**6 + expected.microsecond
-        return bool(found * (1000 if pa.types.is_int32(type) else 1) == micros)
+        return bool(result * (1000 if pa.types.is_int32(type) else 1) == micros)
     is_date = isinstance(expected, datetime.date) and not isinstance(expected, datetime.datetime)
-    if is_date and isinstance(found, datetime.datetime):
-        return found.replace(tzinfo=None) == datetime.datetime.combine(expected, datetime.time())
-    if isinstance(expected, str | uuid.UUID) and isinstance(found, bytes):
-        return str(expected).encode() == found
-    if isinstance(expected, bytes) and isinstance(found, str):
-        return found.encode() == expected
-    if isinstance(expected, bool) != isinstance(found, bool):
+    if is_date and isinstance(result, datetime.datetime):
+        return result.replace(tzinfo=None) == datetime.datetime.combine(expected, datetime.time())
+    if isinstance(expected, str | uuid.UUID) and isinstance(result, bytes):
+        return str(expected).encode() == result
+    if isinstance(expected, bytes) and isinstance(result, str):
+        return result.encode() == expected
+    if isinstance(expected, bool) != isinstance(result, bool):
         return False
     if pa.types.is_float32(type) and isinstance(expected, float):
-        return bool(np.float32(expected) == np.float32(found))  # Avro's promotion: the nearest one
-    return bool(expected == found)
+        return bool(np.float32(expected) == np.float32(result))  # Avro's promotion: the nearest one
+    return bool(expected == result)
 
 
-def _same_text(expected: Any, found: str) -> bool:
+def _same_text(expected: Any, result: str) -> bool:
     if isinstance(expected, bytes):
-        return found.encode() == expected
+        return result.encode() == expected
     if isinstance(expected, bool):
-        return found == str(expected).lower()
+        return result == str(expected).lower()
     if isinstance(expected, Decimal):
-        return Decimal(found) == expected
+        return Decimal(result) == expected
     if isinstance(expected, float):
-        narrow = float(found.replace("Infinity", "inf"))
+        narrow = float(result.replace("Infinity", "inf"))
         return math.isclose(narrow, expected, rel_tol=1e-7) or narrow == expected
     if isinstance(expected, datetime.datetime):
-        return datetime.datetime.fromisoformat(found) == expected
+        return datetime.datetime.fromisoformat(result) == expected
     if isinstance(expected, datetime.time):
-        return datetime.time.fromisoformat(found) == expected
-    return found == str(expected)
+        return datetime.time.fromisoformat(result) == expected
+    return result == str(expected)

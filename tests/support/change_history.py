@@ -73,8 +73,8 @@ class ChangeHistory:
 
     def delete(self, key: Key) -> None:
         row = self.table.pop(key)
-        told = self.random.choice([row, (None, None, None), (0, "", b"")])
-        self.say("DELETE", key, told, before=(*key, *told))
+        reported = self.random.choice([row, (None, None, None), (0, "", b"")])
+        self.say("DELETE", key, reported, before=(*key, *reported))
 
     def update(self, key: Key) -> None:
         new, lacking = self.partly(self.table[key])
@@ -112,8 +112,8 @@ class ChangeHistory:
         self, op: str, key: Key, row: Row, *, before: Row | None = None, lacking: list[str] | None = None
     ) -> None:
         self.table[key] = row
-        told = tuple(None if name in (lacking or ()) else value for name, value in zip(VALUES, row, strict=True))
-        self.say(op, key, told, before=before, lacking=lacking)
+        reported = tuple(None if name in (lacking or ()) else value for name, value in zip(VALUES, row, strict=True))
+        self.say(op, key, reported, before=before, lacking=lacking)
         self.written[key] = self.order
 
     def say(
@@ -140,9 +140,9 @@ class ChangeHistory:
 
 def as_table(rows: list[Any]) -> dict[Key, Row]:
     """Collected rows of ``current`` as the dictionary; fails where a key is there twice."""
-    found = {(row["shop"], row["id"]): (row["n"], row["note"], _plain(row["page"])) for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_name = {(row["shop"], row["id"]): (row["n"], row["note"], _plain(row["page"])) for row in rows}
+    assert len(by_name) == len(rows)
+    return by_name
 
 
 def _plain(value: Any) -> bytes | None:

@@ -201,13 +201,13 @@ class Broker:
                 raise
             rows = self.query.lenient_batch()
             lost, max_bytes = True, None
-        found = [row["value"].decode() for row in rows if row["error"] is None]
+        result = [row["value"].decode() for row in rows if row["error"] is None]
         want = [value for batch in self.valid() for k, value in enumerate(batch.values) if batch.base + k >= self.next]
-        assert found == want[: len(found)]
-        assert max_bytes is not None or found == want
-        if found:
-            self.given = next(batch for batch in self.valid() if found[-1] in batch.values)
-            assert found[-1] == self.given.values[-1]
+        assert result == want[: len(result)]
+        assert max_bytes is not None or result == want
+        if result:
+            self.given = next(batch for batch in self.valid() if result[-1] in batch.values)
+            assert result[-1] == self.given.values[-1]
             self.next = self.given.stop
         elif lost:
             self.given = self.valid()[-1] if self.valid() else None
@@ -358,12 +358,12 @@ class Relay:
             rows = self.query.lenient_batch()
             self.file, self.prefix, self.waited = "", [], False
             max_bytes = None
-        found = [row["key_long"] for row in rows if row["event_type"] == "DATA" and row["error"] is None]
+        result = [row["key_long"] for row in rows if row["event_type"] == "DATA" and row["error"] is None]
         windows = list(self.windows())
         new = [window for window in windows if window.items[-1].scn > self.last_scn]
         want = [item.key for window in new for item in window.items if item.valid and item.key is not None]
-        assert found == want[: len(found)]
-        assert max_bytes is not None or found == want
+        assert result == want[: len(result)]
+        assert max_bytes is not None or result == want
         ended = {row["window_scn"] for row in rows}
         assert None not in ended
         for window in windows:

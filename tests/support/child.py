@@ -14,10 +14,10 @@ from pathlib import Path
 
 def run_python(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """Output of a child that finds the modules that this process finds; fails with what it wrote to stderr."""
-    found = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    result = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     child = subprocess.run(
         [sys.executable, *arguments],
-        env=os.environ | found | dict(environment or {}),
+        env=os.environ | result | dict(environment or {}),
         capture_output=True,
         text=True,
         check=False,

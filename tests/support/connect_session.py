@@ -65,23 +65,23 @@ def typed_payloads(spark: SparkSession) -> dict[str, Any]:
     data = spark.sql("SELECT named_struct('a', 21) AS r").select(avro.encode("r", RECORD).alias("value"))
     typed = data.selectExpr("value", "record_of(value).a AS given")
     rows_of = avro.rows(typed.selectExpr("*", "1 AS id"), "value", {1: RECORD}, by="id", keep_payload=False)
-    found: dict[str, Any] = rows_of.collect()[0].asDict()
-    return found
+    rows: dict[str, Any] = rows_of.collect()[0].asDict()
+    return rows
 
 
-def refusal(spark: SparkSession) -> str:
+def rejection(spark: SparkSession) -> str:
     """The last line of a wrong use, after which Connect adds Spark's own code."""
-    with pytest.raises(PythonException) as refused:
+    with pytest.raises(PythonException) as rejected:
         spark.sql("SELECT dbus_opcode('text')").collect()
-    return str(refused.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip().splitlines()[-1]
+    return str(rejected.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip().splitlines()[-1]
 
 
 def consumers(spark: SparkSession) -> dict[str, Any]:
     events = spark.createDataFrame(rows({"s": window(1, 40, 41) + window(2, 42)}), SCHEMA)
     report = consume(events.repartition(2), Local(), partitions=2, source_order=[41, 40])
-    told = report.orderBy("partition", "scn").select("stream", "partition", "scn", "events").collect()
+    reported = report.orderBy("partition", "scn").select("stream", "partition", "scn", "events").collect()
     return {
-        "report": [list(row) for row in told],
+        "report": [list(row) for row in reported],
         "callbacks": [row["callback"] for row in callbacks(events).orderBy("n").collect()],
     }
 
@@ -98,7 +98,7 @@ def main() -> None:
     spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     sparkwire.register(spark)
     sparkwire.register(spark)
-    asked = (functions, sources, typed_payloads, refusal, consumers, changes)
+    asked = (functions, sources, typed_payloads, rejection, consumers, changes)
     print(json.dumps({ask.__name__: ask(spark) for ask in asked}))
     spark.stop()
 

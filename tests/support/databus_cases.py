@@ -77,7 +77,7 @@ def golden_lines(file: str) -> tuple[dict[str, Any], ...]:
 def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
     """What every accessor must return, by Java's record; all golden events are valid."""
     assert (java["scanEvent"], java["isValid"], java["size"]) == ("OK", True, len(event))
-    found = {
+    by_name = {
         "version": java["version"],
         "byte_order": java["order"],
         "header_crc": java["headerCrc"],
@@ -104,7 +104,7 @@ def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
         **payload(java, event),
         **schema_and_data(java.get("metadataPart"), "metadata", "metadata_schema"),
     }
-    return {f"dbus_{name}": answer for name, answer in found.items()}
+    return {f"dbus_{name}": answer for name, answer in by_name.items()}
 
 
 def source(java: dict[str, Any]) -> dict[str, Any]:

@@ -89,19 +89,19 @@ def variants(database: str) -> list[str]:
     return sorted(name.split(".")[1] for name in files(database) if name.startswith("messages."))
 
 
-def columns_of(found: list[Message]) -> tuple[pa.Array, pa.Array, pa.Array]:
+def columns_of(messages: list[Message]) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Values, keys and topics."""
     return (
-        pa.array([message.value for message in found], pa.binary()),
-        pa.array([message.key for message in found], pa.binary()),
-        pa.array([message.topic for message in found], pa.string()),
+        pa.array([message.value for message in messages], pa.binary()),
+        pa.array([message.key for message in messages], pa.binary()),
+        pa.array([message.topic for message in messages], pa.string()),
     )
 
 
 @cache
 def points(database: str) -> list[Point]:
     """The ten points, in order."""
-    found = []
+    result = []
     for number in range(10):
         first, *lines = _lines(database, f"truth/point{number:02}.jsonl")
         tables: list[TableTruth] = []
@@ -110,8 +110,8 @@ def points(database: str) -> list[Point]:
                 tables.append(TableTruth(line["table"], line["topic"], line["key"], line["columns"], []))
             else:
                 tables[-1].rows.append(line["row"])
-        found.append(Point(number, first["next_offsets"], tables))
-    return found
+        result.append(Point(number, first["next_offsets"], tables))
+    return result
 
 
 @cache

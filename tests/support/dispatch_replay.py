@@ -50,8 +50,8 @@ def golden_sources() -> tuple[Source, ...]:
     """The sources of all scenarios, as the window stream's summary tells them."""
     with lzma.open(DATA / "window_stream.jsonl.xz", "rt", encoding="utf-8", newline="\n") as lines:
         summary = [json.loads(line) for line in lines][-1]
-    told = zip(summary["sourceIds"], summary["sourceNames"], summary["schemas"], strict=True)
-    return tuple(Source.of(*source) for source in told)
+    reported = zip(summary["sourceIds"], summary["sourceNames"], summary["schemas"], strict=True)
+    return tuple(Source.of(*source) for source in reported)
 
 
 class Scripted(Consumer):
@@ -70,15 +70,15 @@ class Scripted(Consumer):
     def answer(self, callback: str, *args: Any) -> Result:
         self.calls[callback] += 1
         call = self.calls[callback]
-        told = self.told(callback, *args)
-        action = action_of(self.rules, callback, call, told.get("key"))
-        self.trace.append({"consumer": self.number, "cb": callback, "call": call} | told | {"returns": action})
+        reported = self.reported(callback, *args)
+        action = action_of(self.rules, callback, call, reported.get("key"))
+        self.trace.append({"consumer": self.number, "cb": callback, "call": call} | reported | {"returns": action})
         if action == "THROW":
             raise RuntimeError("scripted")
         answer: Any = None if action == "NULL" else Result[action]
         return answer  # type: ignore[no-any-return]
 
-    def told(self, callback: str, *args: Any) -> Json:
+    def reported(self, callback: str, *args: Any) -> Json:
         """What the trace shows of the arguments."""
         if not args:
             return {}

@@ -102,13 +102,13 @@ def written(answers: Callable[[str], str], each: int = 3) -> list[Written]:
     chance = random.Random(4)
     rows = list(asked(chance, each))
     lines = [json.dumps({"class": class_of(m), "version": v, "json": tree}) for m, v, tree in rows]
-    found = []
+    result = []
     for (message, version, _), line in zip(rows, answers("\n".join(lines)).splitlines(), strict=True):
         data, _, text = line.partition(" ")
         if text:
             place = message.topic, message.part, message.number
-            found.append(Written(*place, version, bytes.fromhex(data), json.loads(text)))
-    return found
+            result.append(Written(*place, version, bytes.fromhex(data), json.loads(text)))
+    return result
 
 
 @cache

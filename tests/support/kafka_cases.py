@@ -110,10 +110,10 @@ def micros(ms: int | None) -> int | None:
 def record_answer(batch: Row, java: Row, read: Row) -> Row:
     """The row of ``kafka_records`` that Java's record means; ``read`` holds long values."""
 
-    def value(stored: Any, found: bytes | None) -> bytes | None:
+    def value(stored: Any, data: bytes | None) -> bytes | None:
         if isinstance(stored, dict):
-            assert is_value(stored, found)
-            return found
+            assert is_value(stored, data)
+            return data
         return None if stored is None else base64.b64decode(stored)
 
     modern = batch["magic"] == 2
@@ -221,14 +221,14 @@ SMALL = 8 << 10  # [bytes]
 
 def cases() -> list[Case]:
     """The single messages, and the smaller log bytes with every record and header."""
-    found = []
+    result = []
     for magic in (0, 1):
         for number, (message, java) in enumerate(messages(magic)):
             if all(not isinstance(java[name], dict) for name in ("key", "value")):
                 answer = message_answer(java, message)
                 answers = {f"kafka_{name}": value for name, value in answer.items()} | {"kafka_message": answer}
                 name = f"message {number} of magic {magic}"
-                found.append(Case(name, "tests/data/kafka/messages.tar.xz", message, answers))
+                result.append(Case(name, "tests/data/kafka/messages.tar.xz", message, answers))
     for archive_name in SEGMENTS:
         for log in logs((archive_name,)):
             intact = all(batch["isValid"] for batch in log.batches) and not log.java[-1]["trailingBytes"]
@@ -239,5 +239,5 @@ def cases() -> list[Case]:
                     "kafka_valid_bytes": len(log.data),
                     "kafka_next_offset": log.batches[-1]["lastOffset"] + 1,
                 }
-                found.append(Case(log.name, f"tests/data/kafka/{archive_name}.tar.xz", log.data, answers))
-    return found
+                result.append(Case(log.name, f"tests/data/kafka/{archive_name}.tar.xz", log.data, answers))
+    return result

@@ -51,13 +51,13 @@ def dump_lines(text: str) -> dict[str, list[Row]]:
 def dumped(suffix: str) -> list[Dumped]:
     """Files of one kind, with their dumps."""
     files = {path.removeprefix("./"): data for path, data in golden.archive("storage").items()}
-    found = []
+    result = []
     for folder in sorted({path.rpartition("/")[0] for path in files if path.endswith("/other_files.dump.txt")}):
         about = dump_lines(files[f"{folder}/other_files.dump.txt"].decode())
         for name, lines in about.items():
             if name.endswith(suffix):
-                found.append(Dumped(f"{folder}/{name}", files[f"{folder}/{name}"], lines))
-    return found
+                result.append(Dumped(f"{folder}/{name}", files[f"{folder}/{name}"], lines))
+    return result
 
 
 @cache

@@ -48,13 +48,13 @@ def metadata_records(run: str) -> Iterator[Record]:
         folder, _, name = path.rpartition("/")
         if folder.startswith("truth/metadata") and name != "control.jsonl":
             yield from _dumped(files, folder, name.removesuffix(".jsonl"))
-    told = {
+    reported = {
         (line["partition"], line["offset"]): line for line in golden.lines(files["truth/remote_log_metadata.jsonl"])
     }
     for path in sorted(files):
         log = re.fullmatch(r"local.*/__remote_log_metadata-(\d+)/\d+\.log", path)
         for record in oracle.records(files[path]) if log else ():
-            line = told.get((int(log[1]), record["offset"])) if log else None
+            line = reported.get((int(log[1]), record["offset"])) if log else None
             if line is not None and not record["is_control"]:
                 yield Record("__remote_log_metadata", None, record["value"], "REMOTE_", line["version"], line["record"])
 
@@ -68,9 +68,11 @@ def _dumped(files: dict[str, bytes], folder: str, name: str) -> Iterator[Record]
     }
     lines = golden.lines(files[f"{folder}/{name}.jsonl"])
     for line, record in zip(lines, oracle.records(data), strict=True):
-        told = control[name, line["offset"]] if line["control"] else line
-        kind = "" if line["control"] else told["type"]
-        yield Record("__cluster_metadata", record["key"], record["value"], kind, told["version"], told["record"])
+        reported = control[name, line["offset"]] if line["control"] else line
+        kind = "" if line["control"] else reported["type"]
+        yield Record(
+            "__cluster_metadata", record["key"], record["value"], kind, reported["version"], reported["record"]
+        )
 
 
 @cache

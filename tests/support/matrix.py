@@ -133,26 +133,26 @@ def main(arguments: Sequence[str]) -> int:
             if environment == OLDEST:  # CI relies on it
                 right.append(False)
             continue
-        right += [row(environment.title, found) for found in check(str(environment.path / "bin" / "python"))]
+        right += [row(environment.title, one) for one in check(str(environment.path / "bin" / "python"))]
     if ends:
-        right += [row("The Spark of this environment", found) for found in check(sys.executable, "arrow")]
+        right += [row("The Spark of this environment", one) for one in check(sys.executable, "arrow")]
     return int(not (right and all(right)))
 
 
-def row(title: str, found: dict[str, Any]) -> bool:
+def row(title: str, by_name: dict[str, Any]) -> bool:
     """Print one; whether everything in it is right."""
-    if "failed" in found:
-        print(f"{title} failed:\n{found['failed']}", flush=True)
+    if "failed" in by_name:
+        print(f"{title} failed:\n{by_name['failed']}", flush=True)
         return False
-    examples, golden = found["examples"], found["golden"]
+    examples, golden = by_name["examples"], by_name["golden"]
     print(
-        f"| {found['spark']} | {found['python']} | {found['libraries']} | {found['interface']} "
-        f"| {examples[0]} of {examples[1]} | {golden[0]} of {golden[1]} | {found['differs']} |",
+        f"| {by_name['spark']} | {by_name['python']} | {by_name['libraries']} | {by_name['interface']} "
+        f"| {examples[0]} of {examples[1]} | {golden[0]} of {golden[1]} | {by_name['differs']} |",
         flush=True,
     )
-    for example in found["wrong"]:
+    for example in by_name["wrong"]:
         print(f"  wrong: {example}", flush=True)
-    return not found["wrong"]
+    return not by_name["wrong"]
 
 
 if __name__ == "__main__":

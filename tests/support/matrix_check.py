@@ -130,17 +130,17 @@ def main() -> None:
     interfaces: Any = sys.argv[1:] or (("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",))
     for interface in interfaces:
         sparkwire.register(spark, interface=interface)
-        told = dict(examples(spark, list(FUNCTIONS.values())))
+        reported = dict(examples(spark, list(FUNCTIONS.values())))
         wrong = [
-            f"{f.example_expression} is {told[f.name]}, not {f.example_answer}"
+            f"{f.example_expression} is {reported[f.name]}, not {f.example_answer}"
             for f in FUNCTIONS.values()
-            if (told[f.name] if told[f.name] is not None else "NULL") != f.example_answer
+            if (reported[f.name] if reported[f.name] is not None else "NULL") != f.example_answer
         ]
         checks = [check for module in CASES for check in golden(spark, module.cases())]
         checks += sources(spark) if HAS_SOURCES else []
         differ = [name for name, expected, got in checks if expected != got and not is_struct_of_nulls(expected, got)]
         nulls = sum(expected != got and is_struct_of_nulls(expected, got) for _, expected, got in checks)
-        found = {
+        by_name = {
             "spark": spark.version,
             "python": platform.python_version(),
             "interface": interface,
@@ -150,7 +150,7 @@ def main() -> None:
             "differs": "; ".join(missing(spark, interface, nulls)),
             "wrong": wrong + differ,
         }
-        print(json.dumps(found), flush=True)
+        print(json.dumps(by_name), flush=True)
     spark.stop()
 
 

@@ -19,7 +19,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> list[Block]:
-    return [Block(*found) for found in _BLOCK.findall(page.read_text("utf-8"))]
+    return [Block(*match) for match in _BLOCK.findall(page.read_text("utf-8"))]
 
 
 def lines_of(text: str) -> list[str]:

@@ -105,22 +105,22 @@ class RegistryServer:
                 ]
                 return (200, numbers) if numbers else _not_found("subject")
             case "GET", ["subjects", subject, "versions", number]:
-                found = self.versions.get((subject, int(number)))
+                result = self.versions.get((subject, int(number)))
                 return (
-                    (200, _without(found, "deleted"))
-                    if found and (deleted or not found["deleted"])
+                    (200, _without(result, "deleted"))
+                    if result and (deleted or not result["deleted"])
                     else _not_found("version")
                 )
             case "POST", ["subjects", subject, "versions"] | ["subjects", subject]:
                 new = self.register(
                     subject, body["schema"], body.get("schemaType") or "AVRO", body.get("references") or ()
                 )
-                its = [one for one in self.versions.values() if one["id"] == new and one["subject"] == subject]
-                return 200, _without(its[0], "deleted")
+                matching = [one for one in self.versions.values() if one["id"] == new and one["subject"] == subject]
+                return 200, _without(matching[0], "deleted")
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
-    def _schema(self, found: list[dict[str, Any]]) -> tuple[int, Any]:
-        return (200, _without(found[0], "deleted", "subject", "version")) if found else _not_found("schema")
+    def _schema(self, rows: list[dict[str, Any]]) -> tuple[int, Any]:
+        return (200, _without(rows[0], "deleted", "subject", "version")) if rows else _not_found("schema")
 
 
 def _context(subject: str) -> str:
@@ -152,8 +152,8 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
             if registry.failing:
                 status, body = registry.failing.pop(0)
             else:
-                status, found = registry.answer(self.command, self.path, json.loads(data) if data else None)
-                body = json.dumps(found).encode()
+                status, document = registry.answer(self.command, self.path, json.loads(data) if data else None)
+                body = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
             self.send_header("Content-Length", str(len(body)))

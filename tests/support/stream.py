@@ -38,19 +38,19 @@ class Stream:
         start, end = (json.loads(json.dumps(places)) for places in (self.place, end))
         if start == end:  # Spark plans nothing
             return []
-        found = self.between(self.follower, start, end)
-        assert self.between(self.new(), start, end) == found
+        result = self.between(self.follower, start, end)
+        assert self.between(self.new(), start, end) == result
         self.place = end
-        return found
+        return result
 
     def all(self, max_bytes: int | None = None) -> list[Row]:
         """The rows of micro-batches until nothing is new, as ``Trigger.AvailableNow`` has them."""
-        found: list[Row] = []
+        rows: list[Row] = []
         while True:
             before = self.place
-            found += self.batch(max_bytes)
+            rows += self.batch(max_bytes)
             if self.place == before:
-                return found
+                return rows
 
     def restart(self, fail_on_data_loss: bool = True) -> None:
         """A new process, with what the checkpoint kept."""
@@ -60,9 +60,9 @@ class Stream:
     def lenient_batch(self) -> list[Row]:
         """A micro-batch that continues after a loss."""
         self.restart(fail_on_data_loss=False)
-        found = self.batch()
+        rows = self.batch()
         self.restart()
-        return found
+        return rows
 
 
 def kafka(path: Path | str, **options: str) -> Stream:

@@ -118,16 +118,16 @@ class EventFiles:
         return any(SIDE not in str(file) for file in top.rglob("*.bin"))
 
     def read(self, top: Path) -> Versions:
-        found: dict[str, list[tuple[int, str]]] = {}
+        by_name: dict[str, list[tuple[int, str]]] = {}
         for name in self.names:
             if not any((top / name).glob("*.bin")):
                 jobs.check_unfinished(Folder(str(top)))
                 continue
             query = databus_table.query({"path": str(top / name), "stream": "directory", "columns": "sequence,error"})
             rows = [row["sequence"] for row in _rows(databus_table, query)]
-            found[name] = [(sequence, "x") for sequence in rows[::2]]
+            by_name[name] = [(sequence, "x") for sequence in rows[::2]]
             assert rows[::2] == rows[1::2], rows
-        return {name: tuple(rows) for name, rows in found.items()}
+        return {name: tuple(rows) for name, rows in by_name.items()}
 
 
 def _rows(source: Any, query: Any) -> Iterator[dict[str, Any]]:
@@ -139,10 +139,10 @@ def _rows(source: Any, query: Any) -> Iterator[dict[str, Any]]:
 
 
 def _by_partition(rows: Iterable[tuple[str, int, str]]) -> Versions:
-    found: dict[str, list[tuple[int, str]]] = {}
+    by_name: dict[str, list[tuple[int, str]]] = {}
     for name, offset, value in rows:
-        found.setdefault(name, []).append((offset, value))
-    return {name: tuple(sorted(some)) for name, some in found.items()}
+        by_name.setdefault(name, []).append((offset, value))
+    return {name: tuple(sorted(some)) for name, some in by_name.items()}
 
 
 FORMATS: Final[Mapping[str, Any]] = {
@@ -262,11 +262,11 @@ class WriterChaos:
         # In a process, which ends: what a rejection left is then a lock of the dead.
         code = self.child(first, "job", fault)
         after = job.after(self.now, self.ends)
-        found = self.look(
+        result = self.look(
             {name: {after[name]} if code == 0 else {self.now.get(name, ()), after[name]} for name in job.rows}, code
         )
-        if found is not None:  # a reader that is not rejected sees no half of a job either
-            self.check_whole(found, after)
+        if result is not None:  # a reader that is not rejected sees no half of a job either
+            self.check_whole(result, after)
         if code == 0:
             self.is_now(after)
         elif self.chance.random() < 0.5:
@@ -276,18 +276,18 @@ class WriterChaos:
         if code != 0 or (job.once and self.chance.random() < 0.5):
             self.again(job, after)
 
-    def check_whole(self, found: Versions, after: Versions) -> None:
+    def check_whole(self, versions: Versions, after: Versions) -> None:
         """A job is done in all of its partitions, or in none."""
         changes = [name for name in after if after[name] != self.now.get(name, ())]
-        assert len({found.get(name, ()) == after[name] for name in changes}) <= 1, "a job is done or it is not"
+        assert len({versions.get(name, ()) == after[name] for name in changes}) <= 1, "a job is done or it is not"
 
     def again(self, job: Job, after: Versions) -> None:
         """With an id it is done once, and rows that keep their offsets are not written twice either."""
         try:
             self.write(job)
-        except ValueError as refused:
-            assert self.form.has_offsets and job.keeps and not job.overwrite, refused  # noqa: PT017, PT018
-            assert "goes up to offset" in str(refused)  # noqa: PT017
+        except ValueError as rejected:
+            assert self.form.has_offsets and job.keeps and not job.overwrite, rejected  # noqa: PT017, PT018
+            assert "goes up to offset" in str(rejected)  # noqa: PT017
         self.is_now(after)
 
     def two(self, job: Job) -> None:
@@ -309,18 +309,18 @@ class WriterChaos:
                 second(at)
 
         code = self.child(first, "job", Fault())
-        both = [one for one, its in ((job, code), (other, codes.value - 1)) if its == 0]
+        both = [one for one, code_of in ((job, code), (other, codes.value - 1)) if code_of == 0]
         self.what = f"second at {at}, codes {code}, {codes.value - 1}"
         assert code in (0, 1)
         assert codes.value in (1, 2)
         assert both, "one of two is done"
-        found = self.read()
+        result = self.read()
         for order in (both, both[::-1]):
             state, ends = self.now, dict(self.ends)
             for one in order:
                 state = one.after(state, ends)
                 ends = self.ends_after(state, ends)
-            if {name: rows for name, rows in state.items() if rows} == found:
+            if {name: rows for name, rows in state.items() if rows} == result:
                 self.seen[f"two writers: {len(both)} done"] += 1
                 self.now, self.ends = state, ends
                 return
@@ -371,8 +371,8 @@ class WriterChaos:
         assert in_child(task) in (0, 1, EXIT)
 
     def is_mine(self, job: str) -> bool:
-        its = state_of(Folder(str(self.top)), job)
-        return its is not None and its.owner == this_process()
+        state = state_of(Folder(str(self.top)), job)
+        return state is not None and state.owner == this_process()
 
     def recover(self) -> None:
         """Perhaps with a fault, and then again."""
@@ -422,30 +422,30 @@ class WriterChaos:
         if not self.form.is_there(self.top):
             jobs.check_unfinished(Folder(str(self.top)))
             return {}
-        found: Versions = self.form.read(self.top)
-        return found
+        versions: Versions = self.form.read(self.top)
+        return versions
 
     def look(self, allowed: Mapping[str, set[Rows]], code: int) -> Versions | None:
         """Of each partition one version, or a sentence; only the versions where the writer was successful."""
         try:
-            found = self.read()
-        except ValueError as refused:
-            assert code != 0, refused  # noqa: PT017
-            assert f"python -m sparkwire recover {self.top}" in str(refused)  # noqa: PT017
-            self.seen["refused"] += 1
+            rows = self.read()
+        except ValueError as rejected:
+            assert code != 0, rejected  # noqa: PT017
+            assert f"python -m sparkwire recover {self.top}" in str(rejected)  # noqa: PT017
+            self.seen["rejected"] += 1
             return None
-        for name in {*found, *self.now, *allowed}:
-            assert found.get(name, ()) in allowed.get(name, {self.now.get(name, ())}), (
-                f"{name} has {found.get(name)}, not {self.now.get(name)}"
+        for name in {*rows, *self.now, *allowed}:
+            assert rows.get(name, ()) in allowed.get(name, {self.now.get(name, ())}), (
+                f"{name} has {rows.get(name)}, not {self.now.get(name)}"
             )
-        return found
+        return rows
 
     def check(self) -> None:
         """All is there, and nothing else."""
-        found = self.read()
-        for name in {*found, *self.now}:
-            assert found.get(name, ()) == self.now.get(name, ()), (
-                f"{name} has {found.get(name)}, not {self.now.get(name)}"
+        rows = self.read()
+        for name in {*rows, *self.now}:
+            assert rows.get(name, ()) == self.now.get(name, ()), (
+                f"{name} has {rows.get(name)}, not {self.now.get(name)}"
             )
         jobs.recover(str(self.top))  # a rejection may have left what only takes room
         assert not (self.top / SIDE).exists()
@@ -462,11 +462,11 @@ class WriterChaos:
         return self.ends.get(name, 0)
 
     def ends_after(self, versions: Versions, ends: Mapping[str, int]) -> dict[str, int]:
-        found = dict(ends)
+        result = dict(ends)
         for name, rows in versions.items():
             if rows:
-                found[name] = max(found.get(name, 0), rows[-1][0] + 1)
-        return found
+                result[name] = max(result.get(name, 0), rows[-1][0] + 1)
+        return result
 
     def is_now(self, versions: Versions) -> None:
         self.now = dict(versions)

@@ -73,12 +73,12 @@ def _doctor() -> int:
     if importlib.util.find_spec("pyspark") is None:
         from sparkwire.catalogue.diagnosis import examine, report
 
-        found = report(["no pyspark here"], examine(), [])
+        diagnosis = report(["no pyspark here"], examine(), [])
     else:
         import sparkwire
 
-        found = sparkwire.doctor()
-    sys.stdout.write(f"{found}\n")
+        diagnosis = sparkwire.doctor()
+    sys.stdout.write(f"{diagnosis}\n")
     return 0
 
 

@@ -37,12 +37,12 @@ def compare_lines(
     place: str, stored: Sequence[str], made: Sequence[str], essence: Callable[[str], Any] = str
 ) -> Compared:
     """Line by line; ``essence`` leaves out of a line what differs in each run."""
-    found = [
+    result = [
         difference(f"{place}, line {number}", old, new)
         for number, (old, new) in enumerate(zip_longest(stored, made), 1)
         if old is None or new is None or essence(old) != essence(new)
     ]
-    return Compared(len(made), f"lines of {place} written again", found)
+    return Compared(len(made), f"lines of {place} written again", result)
 
 
 def difference(place: str, stored: Any, made: Any) -> str:

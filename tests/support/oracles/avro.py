@@ -96,13 +96,13 @@ def random_schema(chance: Random, depth: int = 3, names: Names | None = None, in
 
 
 def _random_union(chance: Random, depth: int, names: Names, option: bool) -> Any:
-    found: dict[str, Any] = {"null": "null"} if option else {}
+    by_name: dict[str, Any] = {"null": "null"} if option else {}
     for _ in range(2 if option else chance.randrange(1, 6)):
         branch = random_schema(chance, depth - 1, names, in_union=True)
         kind = branch if isinstance(branch, str) else branch.get("name", branch["type"])
-        if not option or len(found) < 2:
-            found.setdefault(kind, branch)
-    branches = list(found.values())
+        if not option or len(by_name) < 2:
+            by_name.setdefault(kind, branch)
+    branches = list(by_name.values())
     chance.shuffle(branches)
     return branches
 

@@ -112,9 +112,9 @@ def fields(event: bytes, order: str | None) -> dict[str, Any]:
     if version not in (0, 2):
         return {"version": version, "length": None, "header_crc_valid": None}
     assert order is not None
-    found = (fields_v1 if version == 0 else fields_v2)(event, order)
-    nanos, src_id = found["timestamp_nanos"], found["src_id"]
-    found |= {
+    result = (fields_v1 if version == 0 else fields_v2)(event, order)
+    nanos, src_id = result["timestamp_nanos"], result["src_id"]
+    result |= {
         "version": version,
         "byte_order": order,
         "timestamp": None if nanos is None else nanos // 1000,
@@ -122,9 +122,9 @@ def fields(event: bytes, order: str | None) -> dict[str, Any]:
         "source_range": None if src_id is None else source_range(src_id),
         "event_type": None if src_id is None else event_type(src_id),
     }
-    for crc, covered in (("header_crc", found["header_range"]), ("value_crc", found["value_range"])):
-        found |= checksum(event, crc, found[crc], covered)
-    return found
+    for crc, covered in (("header_crc", result["header_range"]), ("value_crc", result["value_range"])):
+        result |= checksum(event, crc, result[crc], covered)
+    return result
 
 
 def fields_v1(event: bytes, order: str) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def fields_v1(event: bytes, order: str) -> dict[str, Any]:
     bits = attributes or 0
     long_key = not bits & 8
     header_end = 61 if long_key else 57
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "header_crc": integer(event, 1, 4, order, signed=False),
         "length": length,
         "attributes": attributes,
@@ -151,20 +151,20 @@ def fields_v1(event: bytes, order: str) -> dict[str, Any]:
         "key_end": None,
     }
     if attributes is None:
-        return found
-    found |= {
+        return fields
+    fields |= {
         "opcode": "UPSERT" if bits & 1 else "DELETE" if bits & 2 else None,
         "is_trace": bool(bits & 1 << 2),
         "is_replicated": bool(bits & 1 << 8),
         "key_type": "LONG" if long_key else "BYTES",
         "value_range": None if length is None else (header_end, length),
     }
-    found |= key_long(event, 53, order) if long_key else key_bytes(event, 53, order)
-    key_end = found["key_end"]
+    fields |= key_long(event, 53, order) if long_key else key_bytes(event, 53, order)
+    key_end = fields["key_end"]
     if key_end is not None and length is not None and length >= key_end:
-        found["value_size"] = length - key_end
-        found["value"] = span(event, key_end, length - key_end)
-    return found
+        fields["value_size"] = length - key_end
+        fields["value"] = span(event, key_end, length - key_end)
+    return fields
 
 
 def fields_v2(event: bytes, order: str) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def fields_v2(event: bytes, order: str) -> dict[str, Any]:
     attributes = integer(event, 21, 2, order, signed=False)
     bits = attributes or 0
     partition_id = integer(event, 35, 2, order)
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "magic": integer(event, 1, 4, order, signed=False),
         "header_crc": integer(event, 9, 4, order, signed=False),
         "value_crc": integer(event, 13, 4, order, signed=False),
@@ -191,37 +191,37 @@ def fields_v2(event: bytes, order: str) -> dict[str, Any]:
         "body_end": None,
     }
     if attributes is None:
-        return found
-    found |= {
+        return fields
+    fields |= {
         "opcode": {1: "UPSERT", 2: "DELETE"}.get(bits & 3),
         "is_replicated": bool(bits & 1 << 4),
         "is_trace": bool(bits & 1 << 5),
         "key_type": {1: "LONG", 2: "BYTES", 3: "SCHEMA"}.get(bits >> 2 & 3),
     }
-    if found["key_type"] == "LONG":
-        found |= key_long(event, 45, order)
-    elif found["key_type"] == "BYTES":
-        found |= key_bytes(event, 45, order)
-    elif found["key_type"] == "SCHEMA":
+    if fields["key_type"] == "LONG":
+        fields |= key_long(event, 45, order)
+    elif fields["key_type"] == "BYTES":
+        fields |= key_bytes(event, 45, order)
+    elif fields["key_type"] == "SCHEMA":
         key = part(event, 45, order)
-        found |= {"key_bytes": key["data"], "key": text(key["data"]), "key_end": key["end"]}
-        found |= {"key_schema_id": key["digest"], "key_schema_version": key["version"]}
+        fields |= {"key_bytes": key["data"], "key": text(key["data"]), "key_end": key["end"]}
+        fields |= {"key_schema_id": key["digest"], "key_schema_version": key["version"]}
     else:
-        found["key_end"] = 45
+        fields["key_end"] = 45
 
     position = header_length if header_length is not None and header_length >= 45 else None
     if bits & 1 << 6:
         metadata = part(event, position, order)
-        found |= {"metadata": metadata["data"], "metadata_schema_id": metadata["digest"]}
-        found |= {"metadata_schema_version": metadata["version"]}
+        fields |= {"metadata": metadata["data"], "metadata_schema_id": metadata["digest"]}
+        fields |= {"metadata_schema_version": metadata["version"]}
         position = metadata["end"]
     if bits & 1 << 7:
         payload = part(event, position, order)
-        found |= {"value": payload["data"], "value_size": payload["size"]}
-        found |= {"schema_id": payload["digest"], "schema_version": payload["version"]}
+        fields |= {"value": payload["data"], "value_size": payload["size"]}
+        fields |= {"schema_id": payload["digest"], "schema_version": payload["version"]}
         position = payload["end"]
-    found["body_end"] = position
-    return found
+    fields["body_end"] = position
+    return fields
 
 
 def key_long(event: bytes, position: int, order: str) -> dict[str, Any]:
@@ -239,24 +239,24 @@ def key_bytes(event: bytes, position: int, order: str) -> dict[str, Any]:
 
 def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
     """A V2 part: its data's size, its attributes (digest type, version), the schema's digest, the data."""
-    found: dict[str, Any] = dict.fromkeys(("size", "version", "digest", "data", "end"))
+    fields: dict[str, Any] = dict.fromkeys(("size", "version", "digest", "data", "end"))
     if position is None:
-        return found
+        return fields
     size = integer(event, position, 4, order)
     attributes = integer(event, position + 4, 2, order)
     if size is not None and size >= 0:
-        found["size"] = size
+        fields["size"] = size
     if attributes is None:
-        return found
-    found["version"] = attributes >> 2  # fourteen bits with a sign
+        return fields
+    fields["version"] = attributes >> 2  # fourteen bits with a sign
     digest_size = DIGEST_SIZES.get(attributes & 3)
     if digest_size is None:
-        return found
-    found["digest"] = span(event, position + 6, digest_size)
+        return fields
+    fields["digest"] = span(event, position + 6, digest_size)
     if size is not None and size >= 0:
-        found["data"] = span(event, position + 6 + digest_size, size)
-        found["end"] = position + 6 + digest_size + size
-    return found
+        fields["data"] = span(event, position + 6 + digest_size, size)
+        fields["end"] = position + 6 + digest_size + size
+    return fields
 
 
 def source_range(src_id: int) -> str:
@@ -280,15 +280,15 @@ def crc(data: bytes) -> int:
 
 def checksum(event: bytes, name: str, stored: int | None, covered: tuple[int, int] | None) -> dict[str, Any]:
     """The CRC over what is there of its range, and whether it is right, known only when all of it is there."""
-    found: dict[str, Any] = {name + "_computed": None, name + "_valid": None}
+    fields: dict[str, Any] = {name + "_computed": None, name + "_valid": None}
     if covered is None:
-        return found
+        return fields
     start, end = covered
     if start >= 0 and (start < len(event) or end <= start):  # of no bytes at all none is missing
-        found[name + "_computed"] = crc(event[start : max(start, end)])
-    if stored is not None and found[name + "_computed"] is not None and end <= max(len(event), start):
-        found[name + "_valid"] = stored == found[name + "_computed"]
-    return found
+        fields[name + "_computed"] = crc(event[start : max(start, end)])
+    if stored is not None and fields[name + "_computed"] is not None and end <= max(len(event), start):
+        fields[name + "_valid"] = stored == fields[name + "_computed"]
+    return fields
 
 
 # --- the verdict ----------------------------------------------------------------------------------
@@ -302,38 +302,38 @@ def header_error(event: bytes, order: str | None) -> str | None:
     """What is wrong with the header: without a valid one nobody knows where the event ends."""
     if not event:
         return "TRUNCATED"
-    found = fields(event, order)
-    if found["version"] not in (0, 2):
+    result = fields(event, order)
+    if result["version"] not in (0, 2):
         return "BAD_MAGIC"
-    if found["version"] == 0:
-        if len(event) < found["header_end"]:
+    if result["version"] == 0:
+        if len(event) < result["header_end"]:
             return "TRUNCATED"
-        if found["length"] < 53:
+        if result["length"] < 53:
             return "BAD_LENGTH"
     else:
         if len(event) < 45:
             return "TRUNCATED"
-        if found["magic"] != MAGIC:
+        if result["magic"] != MAGIC:
             return "BAD_MAGIC"
-        if not 45 <= found["header_end"] <= found["length"]:
+        if not 45 <= result["header_end"] <= result["length"]:
             return "BAD_LENGTH"
-        if len(event) < found["header_end"]:
+        if len(event) < result["header_end"]:
             return "TRUNCATED"
-    return None if found["header_crc_valid"] else "HEADER_CRC_MISMATCH"
+    return None if result["header_crc_valid"] else "HEADER_CRC_MISMATCH"
 
 
 def body_error(event: bytes, order: str | None) -> str | None:
     """What is wrong after a valid header."""
-    found = fields(event, order)
-    length = found["length"]
+    result = fields(event, order)
+    length = result["length"]
     if len(event) < length:
         return "TRUNCATED"
-    key_bound = length if found["version"] == 0 else found["header_end"]
-    if found["key_end"] is None or found["key_end"] > key_bound:
+    key_bound = length if result["version"] == 0 else result["header_end"]
+    if result["key_end"] is None or result["key_end"] > key_bound:
         return "BAD_LENGTH"
-    if found["version"] == 2 and (found["body_end"] is None or found["body_end"] > length):
+    if result["version"] == 2 and (result["body_end"] is None or result["body_end"] > length):
         return "BAD_LENGTH"
-    return None if found["value_crc_valid"] else "VALUE_CRC_MISMATCH"
+    return None if result["value_crc_valid"] else "VALUE_CRC_MISMATCH"
 
 
 # --- bytes ----------------------------------------------------------------------------------------

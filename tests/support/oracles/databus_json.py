@@ -17,92 +17,92 @@ REPLACED = "\ufffd"
 
 def to_json(event: bytes, encoding: str = "JSON") -> str | None:
     """The text of one event, None where a field that it names cannot be read."""
-    found = databus.decode(event)
-    if found["version"] not in (0, 2):
+    result = databus.decode(event)
+    if result["version"] not in (0, 2):
         return None
-    fields = (v1_fields if found["version"] == 0 else v2_fields)(event, found, encoding)
+    fields = (v1_fields if result["version"] == 0 else v2_fields)(event, result, encoding)
     if fields is None or any(value is None for value in fields.values()):
         return None
     return "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}\n"
 
 
-def v1_fields(event: bytes, found: dict[str, Any], encoding: str) -> dict[str, str | None]:
+def v1_fields(event: bytes, result: dict[str, Any], encoding: str) -> dict[str, str | None]:
     fields: dict[str, str | None] = {}
-    if found["opcode"]:
-        fields["opcode"] = quoted(found["opcode"])
-    if found["key_type"] == "LONG":
-        fields["key"] = number(found["key_long"])
+    if result["opcode"]:
+        fields["opcode"] = quoted(result["opcode"])
+    if result["key_type"] == "LONG":
+        fields["key"] = number(result["key_long"])
     else:
-        fields["keyBytes"] = base64_text(found["key_bytes"])
-    fields["sequence"] = number(found["sequence"])
-    fields["logicalPartitionId"] = number(found["logical_partition_id"])
-    fields["physicalPartitionId"] = number(found["physical_partition_id"])
-    fields["timestampInNanos"] = number(found["timestamp_nanos"])
-    fields["srcId"] = number(found["src_id"])
-    fields["schemaId"] = base64_text(found["schema_id"])
+        fields["keyBytes"] = base64_text(result["key_bytes"])
+    fields["sequence"] = number(result["sequence"])
+    fields["logicalPartitionId"] = number(result["logical_partition_id"])
+    fields["physicalPartitionId"] = number(result["physical_partition_id"])
+    fields["timestampInNanos"] = number(result["timestamp_nanos"])
+    fields["srcId"] = number(result["src_id"])
+    fields["schemaId"] = base64_text(result["schema_id"])
     fields["valueEnc"] = quoted(encoding)
-    fields["isReplicated"] = boolean(found["is_replicated"])
-    if found["src_id"] == -2:
+    fields["isReplicated"] = boolean(result["is_replicated"])
+    if result["src_id"] == -2:
         fields["endOfPeriod"] = "true"
-    if found["is_trace"]:
+    if result["is_trace"]:
         fields["traceEnabled"] = "true"
-    fields["value"] = value_text(found["value"], encoding)
+    fields["value"] = value_text(result["value"], encoding)
     return fields
 
 
-def v2_fields(event: bytes, found: dict[str, Any], encoding: str) -> dict[str, str | None] | None:
-    key_type, attributes = found["key_type"], found["attributes"]
+def v2_fields(event: bytes, result: dict[str, Any], encoding: str) -> dict[str, str | None] | None:
+    key_type, attributes = result["key_type"], result["attributes"]
     if key_type is None or attributes & 3 == 3:
         return None  # Java throws
     fields = {
         "version": "2",
-        "magicByte": number(databus.integer(event, 1, 4, found["byte_order"])),
-        "headerCrc": number(found["header_crc"]),
-        "bodyCrc": number(found["value_crc"]),
-        "opcode": quoted(found["opcode"]) if found["opcode"] else "null",
+        "magicByte": number(databus.integer(event, 1, 4, result["byte_order"])),
+        "headerCrc": number(result["header_crc"]),
+        "bodyCrc": number(result["value_crc"]),
+        "opcode": quoted(result["opcode"]) if result["opcode"] else "null",
         "keyType": quoted({"LONG": "Number", "BYTES": "String", "SCHEMA": "Schema"}[key_type]),
     }
     if key_type == "LONG":
-        fields["key"] = number(found["key_long"])
+        fields["key"] = number(result["key_long"])
     elif key_type == "BYTES":
-        fields["keyBytes"] = base64_text(found["key_bytes"])
+        fields["keyBytes"] = base64_text(result["key_bytes"])
     else:
-        fields["key"] = schema_key(found)
+        fields["key"] = schema_key(result)
     has_metadata, has_payload = bool(attributes & 1 << 6), bool(attributes & 1 << 7)
     fields |= {
         "valueEnc": quoted(encoding),
-        "isReplicated": boolean(found["is_replicated"]),
-        "traceOn": boolean(found["is_trace"]),
+        "isReplicated": boolean(result["is_replicated"]),
+        "traceOn": boolean(result["is_trace"]),
         "hasPayloadMetadata": boolean(has_metadata),
         "hasPayload": boolean(has_payload),
-        "timestampInNanos": number(found["timestamp_nanos"]),
-        "srcId": number(found["src_id"]),
-        "logicalPartitionId": number(found["logical_partition_id"]),
-        "physicalPartitionId": number(found["physical_partition_id"]),
-        "sequence": number(found["sequence"]),
+        "timestampInNanos": number(result["timestamp_nanos"]),
+        "srcId": number(result["src_id"]),
+        "logicalPartitionId": number(result["logical_partition_id"]),
+        "physicalPartitionId": number(result["physical_partition_id"]),
+        "sequence": number(result["sequence"]),
     }
     if has_metadata:
-        fields |= part("metadata", found["metadata"], found, "metadata_schema", encoding)
+        fields |= part("metadata", result["metadata"], result, "metadata_schema", encoding)
     if has_payload:
-        fields |= part("payload", found["value"], found, "schema", encoding)
+        fields |= part("payload", result["value"], result, "schema", encoding)
     return fields
 
 
-def part(name: str, data: bytes | None, found: dict[str, Any], schema: str, encoding: str) -> dict[str, str | None]:
+def part(name: str, data: bytes | None, fields: dict[str, Any], schema: str, encoding: str) -> dict[str, str | None]:
     return {
         f"{name}Length": None if data is None else str(len(data)),
-        f"{name}SchemaVersion": number(found[f"{schema}_version"]),
-        f"{name}SchemaId": base64_text(found[f"{schema}_id"]),
+        f"{name}SchemaVersion": number(fields[f"{schema}_version"]),
+        f"{name}SchemaId": base64_text(fields[f"{schema}_id"]),
         f"{name}Value": value_text(data, encoding),
     }
 
 
-def schema_key(found: dict[str, Any]) -> str | None:
+def schema_key(fields: dict[str, Any]) -> str | None:
     """The part as `DbusEventPart.toString` shows it: at most 64 bytes of the data."""
-    data, schema_id = found["key_bytes"], found["key_schema_id"]
+    data, schema_id = fields["key_bytes"], fields["key_schema_id"]
     if data is None or schema_id is None:
         return None
-    version = found["key_schema_version"]
+    version = fields["key_schema_version"]
     return quoted(f"Length={len(data)};SchemaVersion={version};SchemaId=0x{schema_id.hex()};Value=0x{data[:64].hex()}")
 
 

@@ -54,8 +54,8 @@ def same_list(value: list[Any], logical: str, type: str, text: str) -> bool:
 
 def same_point(value: dict[str, Any], text: str) -> bool:
     """PostgreSQL's ``(1,2)``, and ``POLYGON((0 0,1 0))`` as ST_AsText has it."""
-    found = numbers(text)
-    points = list(zip(found[::2], found[1::2], strict=True))
+    result = numbers(text)
+    points = list(zip(result[::2], result[1::2], strict=True))
     well_known = value["wkb"]
     [kind] = struct.unpack_from("<I", well_known, 1)
     count, start = (1, 5) if kind == 1 else (struct.unpack_from("<I", well_known, 5)[0], 9)
@@ -165,10 +165,10 @@ def array(text: str) -> list[str | None]:
     """The items of PostgreSQL's ``{a,"b c",NULL}``."""
     if text == "{}":
         return []
-    found: list[str | None] = []
+    result: list[str | None] = []
     for quoted, plain in re.findall(r'[{,](?:"((?:[^"\\]|\\.)*)"|([^",}][^,}]*))', text):
-        found.append(re.sub(r"\\(.)", r"\1", quoted) if not plain else None if plain == "NULL" else plain)
-    return found
+        result.append(re.sub(r"\\(.)", r"\1", quoted) if not plain else None if plain == "NULL" else plain)
+    return result
 
 
 def hstore(text: str) -> dict[str, str | None]:

@@ -398,16 +398,16 @@ def records(data: bytes, verify_crc: bool = True) -> list[Row]:
             whole["timestamp_ms"] = h["max_timestamp_ms"]
         if error is None:
             try:
-                found = (
+                result = (
                     batch_records(data, pos, stop, h)
                     if h["magic"] == 2
                     else log_records(data, pos, stop, h, verify_crc)
                 )
             except Unreadable as reason:
-                found = [whole | {"error": str(reason)}]
+                result = [whole | {"error": str(reason)}]
         else:
-            found = [whole | {"error": error}]
-        rows += [finished(row, common) for row in found]
+            result = [whole | {"error": error}]
+        rows += [finished(row, common) for row in result]
     return rows
 
 
@@ -550,14 +550,14 @@ def log_records(data: bytes, pos: int, stop: int, h: Row, verify_crc: bool) -> l
 
 def inner_messages(data: bytes) -> tuple[list[tuple[int, bytes]], bool]:
     """Offset and bytes of each whole message, and whether something is left over."""
-    found, pos = [], 0
+    result, pos = [], 0
     while pos + 12 <= len(data):
         offset, size = struct.unpack_from(">qi", data, pos)
         if size < 14 or pos + 12 + size > len(data):
             break
-        found.append((offset, data[pos + 12 : pos + 12 + size]))
+        result.append((offset, data[pos + 12 : pos + 12 + size]))
         pos += 12 + size
-    return found, pos < len(data)
+    return result, pos < len(data)
 
 
 def inner_record(offset: int, content: bytes, h: Row, verify_crc: bool) -> Row:

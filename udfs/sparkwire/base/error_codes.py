@@ -44,6 +44,6 @@ OK = -1
 ) = range(len(ERRORS))
 
 
-def refusal(function: str, takes: str, got: object) -> ValueError:
+def argument_error(function: str, takes: str, got: object) -> ValueError:
     """A value that a function does not take, in one sentence."""
     return ValueError(f"{function}() expected {takes}, got {got}")

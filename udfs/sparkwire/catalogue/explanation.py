@@ -94,8 +94,8 @@ def explain(value: Any) -> Explanation:
 
 
 def _columns(row: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = row.asDict() if hasattr(row, "asDict") else {}
-    return found
+    columns: Mapping[str, Any] = row.asDict() if hasattr(row, "asDict") else {}
+    return columns
 
 
 def _part(title: str, data: bytes) -> ExplainedBytes:
@@ -117,11 +117,11 @@ def _as_databus(data: bytes) -> _Guess:
     name = f"an event of Databus, {'V2' if event['version'] == 2 else 'V1'}, {event['byte_order']}"
     if event["is_valid"] and event["length"] == len(data):
         return _Guess(_SURE, name, "its checksums are right", databus.explain)
-    found = _ask("dbus_events", data)
-    valid = [row for row in found if row["status"] == "OK"]
-    if len(found) > 1 and valid:
-        why = f"{len(valid)} of {len(found)} have right checksums"
-        return _Guess(_SURE if len(valid) == len(found) else _LIKELY, "events of Databus", why, _stream)
+    events = _ask("dbus_events", data)
+    valid = [row for row in events if row["status"] == "OK"]
+    if len(events) > 1 and valid:
+        why = f"{len(valid)} of {len(events)} have right checksums"
+        return _Guess(_SURE if len(valid) == len(events) else _LIKELY, "events of Databus", why, _stream)
     if event["header_crc_valid"] and any(data):
         return _Guess(_LIKELY, name, "its header's checksum is right", databus.explain)
     if event["error"] != "BAD_MAGIC" and event["length"] == len(data):
@@ -172,11 +172,11 @@ def _has_checksum_of_the_rest(data: bytes) -> bool:
 
 
 def _as_message(data: bytes) -> _Guess:
-    found = _ask("kafka_message", data)
-    name = f"a message of Kafka, magic {found['magic']}"
-    if found["error"] is None:
+    message = _ask("kafka_message", data)
+    name = f"a message of Kafka, magic {message['magic']}"
+    if message["error"] is None:
         return _Guess(_SURE, name, "its checksum is right", kafka.explain_message)
-    if found["error"] == "CRC_MISMATCH":
+    if message["error"] == "CRC_MISMATCH":
         return _Guess(_LIKELY, name, "its sizes are those of the bytes, its checksum is wrong", kafka.explain_message)
     return _Guess(_NO, name, "", kafka.explain_message)
 

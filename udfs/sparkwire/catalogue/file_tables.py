@@ -86,9 +86,9 @@ def source_of(path: str) -> str:
     if single and base_offset_of(files[0].basename) is not None:
         return kafka_log.NAME
     for file in files:
-        found = _sniffed(file)
-        if found is not None:
-            return found
+        source = _sniffed(file)
+        if source is not None:
+            return source
     raise ValueError(
         f"{path} holds neither Kafka segments nor Databus events: name format='kafka_log' or format='databus' if it does"
     )

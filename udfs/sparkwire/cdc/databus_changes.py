@@ -51,7 +51,7 @@ def databus_changes(
         fields=list(ORDER),
     )
     schema = databus_schema(source)
-    found = [
+    columns = [
         pc.if_else(is_delete, DELETE, UPSERT),
         orders,
         ask("dbus_timestamp", chosen),
@@ -64,7 +64,7 @@ def databus_changes(
         pa.nulls(count, schema.field("_unexpected_").type),
         pc.coalesce(errors, lost),
     ]
-    return ChangeBatch(rows, pa.RecordBatch.from_arrays(found, schema=schema))
+    return ChangeBatch(rows, pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _with_keys(
@@ -72,18 +72,20 @@ def _with_keys(
 ) -> tuple[list[pa.Array], np.ndarray]:
     """The values with the key of each DELETE, which may come without a payload; and which rows have no key anyway."""
     names = [field.name for field in source.read.fields]
-    found = list(values)
+    columns = list(values)
     if source.keys is None:
-        return found, np.zeros(len(events), np.bool_)
+        return columns, np.zeros(len(events), np.bool_)
     if len(source.keys) == 1 and source.keys[0] in names:
         place = names.index(source.keys[0])
-        found[place] = pc.if_else(
-            pc.and_(pa.array(deletes), found[place].is_null()), _event_keys(events, found[place].type), found[place]
+        columns[place] = pc.if_else(
+            pc.and_(pa.array(deletes), columns[place].is_null()),
+            _event_keys(events, columns[place].type),
+            columns[place],
         )
     unknown = np.ones(len(events), np.bool_)
     for name in source.keys:
-        unknown &= ~bools_of(found[names.index(name)].is_valid())
-    return found, unknown & deletes
+        unknown &= ~bools_of(columns[names.index(name)].is_valid())
+    return columns, unknown & deletes
 
 
 def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:

@@ -72,7 +72,7 @@ def datahub_changes(
     errors = both(images["_error_"], _decode("datahub_error", ending))
     unplaced = pc.if_else(orders.is_null(), ERRORS[MISSING_FIELD], None)
     times = both(images["_excute_time_"], _decode("datahub_event_time_ms", ending))
-    found = [
+    arrays = [
         both(ops, pa.repeat(TRUNCATE, len(ends))),
         orders,
         timestamps(times.fill_null(0).to_numpy(zero_copy_only=False), "ms", bools_of(times.is_valid())),
@@ -85,7 +85,7 @@ def datahub_changes(
         both(images["_unexpected_"], pa.nulls(len(ends), images["_unexpected_"].type)),
         pc.coalesce(errors, unplaced),
     ]
-    return ChangeBatch(rows[order], pa.RecordBatch.from_arrays(found, schema=schema))
+    return ChangeBatch(rows[order], pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def primary_keys(blobs: pa.Array, table: Table) -> pa.Array:

@@ -49,8 +49,8 @@ def debezium_changes(
     offsets: pa.Array | None = None,
 ) -> ChangeBatch:
     """The changes of a table, out of the columns of Kafka's records as far as they are there."""
-    found = changes_of(values, how.table, how.columns, keys, topics, how.placeholder)
-    rows, batch = found.rows, found.batch
+    changes = changes_of(values, how.table, how.columns, keys, topics, how.placeholder)
+    rows, batch = changes.rows, changes.batch
     has_value = values.column.is_valid().take(pa.array(rows))
     if offsets is None and len(rows):
         # A tombstone says nothing of where it is, and follows the delete that it repeats.
@@ -121,10 +121,10 @@ def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, 
     if not len(named):
         return None
     texts = items.field(1).take(pa.array(named))
-    found = key_rows(texts, columns)
+    old = key_rows(texts, columns)
     places = np.full(len(rows), -1)
     places[parents[named]] = np.arange(len(named))
-    return found.take(pa.array(places, mask=places < 0))
+    return old.take(pa.array(places, mask=places < 0))
 
 
 def _positions(batch: pa.RecordBatch) -> pa.Array:

@@ -59,8 +59,8 @@ class MergeFolder(Folder):
 
     def details(self, version: str) -> dict[str, Any]:
         """What the writer of a version noted."""
-        found: dict[str, Any] = json.loads(self.read(f"{version}/{_DETAILS}") or b"{}")
-        return found
+        details: dict[str, Any] = json.loads(self.read(f"{version}/{_DETAILS}") or b"{}")
+        return details
 
     def next_version(self, newest: str | None) -> str:
         """A folder that does not exist yet."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.core.coerce import coerce, fits, plain_type
 from sparkwire.core.column import INT32_MAX, plain_value
@@ -132,11 +132,11 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
         if not argument.takes(value.type):
             raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
         if len(pc.unique(value)) > 1:
-            raise refusal(function, f"a constant for {argument.name}", "a column of several values")
+            raise argument_error(function, f"a constant for {argument.name}", "a column of several values")
         value = plain_value(value[0])
     if value is None:
         if argument.required or argument.default is not None:
-            raise refusal(function, f"{argument.name} {argument.sql}", "NULL")
+            raise argument_error(function, f"{argument.name} {argument.sql}", "NULL")
         return None
     if not _is_a(value, argument.type):
         raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}")

@@ -130,8 +130,8 @@ def struct_function(
 class ManyRows(Protocol):
     """A scan that finds any number of rows in each row of a column."""
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        """``found``, an item for each row that was found, as an ARRAY for each row of the column."""
+    def lists(self, entries: pa.Array) -> pa.Array:
+        """``entries``, an item for each row that was found, as an ARRAY for each row of the column."""
 
 
 RowsScan = TypeVar("RowsScan", bound=ManyRows)

@@ -12,7 +12,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.base.sqltype import sql_name
 
 # Arrow has views from 16 on.
@@ -45,7 +45,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
     try:
         return array.cast(declared)
     except pa.ArrowInvalid:  # an unsigned number of the same width
-        raise refusal(taker, f"{path} {sql_name(declared)}", pc.max(array)) from None
+        raise argument_error(taker, f"{path} {sql_name(declared)}", pc.max(array)) from None
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,12 +14,12 @@ def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]
     ['id', 'ID_2', '_error__2']
     """
     used, own = {name.lower() for name in taken}, {name.lower() for name in names}
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         free, k = name, 1
         while free.lower() in used or (k > 1 and free.lower() in own):
             k += 1
             free = f"{name}_{k}"
         used.add(free.lower())
-        found.append(free)
-    return found
+        distinct.append(free)
+    return distinct

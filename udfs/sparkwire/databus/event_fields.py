@@ -217,9 +217,9 @@ def _mask(events: Events, field: str) -> Bools:
 @FIELDS.column("STRING", "dbus_key(event) -> 5")
 def key(events: Events) -> pa.Array:
     """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8."""
-    (starts, found), longs = events.keys, events.header.fields["key_long"]
+    (starts, spans), longs = events.keys, events.header.fields["key_long"]
     sizes = empty(events.rows, np.int64)
-    measure_keys(events.data, starts, found, longs, events.long_keys, sizes)
+    measure_keys(events.data, starts, spans, longs, events.long_keys, sizes)
 
     def write(offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
         write_keys(events.data, starts, longs, events.long_keys, sizes, offsets, out)

@@ -72,55 +72,55 @@ def _no_constant(name: str) -> NoReturn:
     raise Refused(f"{name} is not JSON")
 
 
-def _fields(found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict):
+def _fields(document: Any) -> dict[str, Any]:
+    if not isinstance(document, dict):
         raise Refused("not an object")
-    end = _ends_period(found)
+    end = _ends_period(document)
     fields: dict[str, Any] = {
-        "opcode": _opcode(found),
-        "is_trace": _flag(found, "traceEnabled"),
-        "is_replicated": _flag(found, "isReplicated"),
-        "sequence": _number(found, "sequence", _LONG),
-        "timestamp_nanos": _number(found, "timestampInNanos", _LONG),
-        "physical_partition_id": _number(found, "physicalPartitionId", _SHORT, -1 if end else None),
-        "logical_partition_id": _number(found, "logicalPartitionId", _SHORT, 0 if end else None),
-        "src_id": layout.END_OF_PERIOD if end else _number(found, "srcId", _SHORT),
+        "opcode": _opcode(document),
+        "is_trace": _flag(document, "traceEnabled"),
+        "is_replicated": _flag(document, "isReplicated"),
+        "sequence": _number(document, "sequence", _LONG),
+        "timestamp_nanos": _number(document, "timestampInNanos", _LONG),
+        "physical_partition_id": _number(document, "physicalPartitionId", _SHORT, -1 if end else None),
+        "logical_partition_id": _number(document, "logicalPartitionId", _SHORT, 0 if end else None),
+        "src_id": layout.END_OF_PERIOD if end else _number(document, "srcId", _SHORT),
     }
-    if found.get("key") is None and found.get("keyBytes") is not None:
-        fields["key_bytes"] = _base64(found["keyBytes"])
+    if document.get("key") is None and document.get("keyBytes") is not None:
+        fields["key_bytes"] = _base64(document["keyBytes"])
     else:
-        fields["key_long"] = _number(found, "key", _LONG, 0 if end else None)
-    if not end or found.get("schemaId") is not None:
-        fields["schema_id"] = _schema_id(found)
-    if not end or found.get("value") is not None:
-        fields["value"] = _value(found)
+        fields["key_long"] = _number(document, "key", _LONG, 0 if end else None)
+    if not end or document.get("schemaId") is not None:
+        fields["schema_id"] = _schema_id(document)
+    if not end or document.get("value") is not None:
+        fields["value"] = _value(document)
     return fields
 
 
-def _ends_period(found: dict[str, Any]) -> bool:
-    value = found.get("endOfPeriod", False)
+def _ends_period(document: dict[str, Any]) -> bool:
+    value = document.get("endOfPeriod", False)
     if isinstance(value, str):
         return value.lower() == "true"
-    return _flag(found, "endOfPeriod")
+    return _flag(document, "endOfPeriod")
 
 
-def _flag(found: dict[str, Any], name: str) -> bool:
-    value = found.get(name)
+def _flag(document: dict[str, Any], name: str) -> bool:
+    value = document.get(name)
     if value is not None and not isinstance(value, bool):
         raise Refused(f"{name} is not a boolean")
     return bool(value)
 
 
-def _opcode(found: dict[str, Any]) -> str | None:
-    opcode: str | None = found.get("opcode")
+def _opcode(document: dict[str, Any]) -> str | None:
+    opcode: str | None = document.get("opcode")
     if opcode is not None and opcode not in layout.OPCODES:
         raise Refused("an unknown opcode")
     return opcode
 
 
-def _number(found: dict[str, Any], name: str, bits: int, absent: int | None = None) -> int:
+def _number(document: dict[str, Any], name: str, bits: int, absent: int | None = None) -> int:
     """A number as Java's `longValue` (64 bits) and `shortValue` (16) read it, ``absent`` if none exists."""
-    value = found.get(name, absent)
+    value = document.get(name, absent)
     value = absent if value is None else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Refused(f"{name} is not a number")
@@ -141,18 +141,18 @@ def _wrapped(value: int, bits: int) -> int:
     return (value + bound) % (2 * bound) - bound
 
 
-def _schema_id(found: dict[str, Any]) -> bytes:
-    schema_id = _base64(found.get("schemaId"))
+def _schema_id(document: dict[str, Any]) -> bytes:
+    schema_id = _base64(document.get("schemaId"))
     if len(schema_id) < layout.MD5_SIZE:
         raise Refused("a schema id that is too short")
     return schema_id[: layout.MD5_SIZE]
 
 
-def _value(found: dict[str, Any]) -> bytes:
-    encoding = found.get("valueEnc")
+def _value(document: dict[str, Any]) -> bytes:
+    encoding = document.get("valueEnc")
     if not isinstance(encoding, str) or encoding not in ENCODINGS:
         raise Refused("an unknown encoding of the value")
-    value = found.get("value")
+    value = document.get("value")
     if ENCODINGS[encoding] != PLAIN:
         return _base64(value)
     if not isinstance(value, str):

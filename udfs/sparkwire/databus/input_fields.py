@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import Spans, bools_of, plain_value, spans_of, to_codes
 from sparkwire.kernels import Bools, Ints
 
@@ -57,7 +57,7 @@ class InputFields:
         if self.array(field) is None:
             return values
         if values.min() < low or values.max() > high:
-            refuse((values < low) | (values > high), f"{field} from {low} to {high}", values)
+            reject((values < low) | (values > high), f"{field} from {low} to {high}", values)
         return values
 
     def _int64(self, field: str) -> Ints:
@@ -78,7 +78,7 @@ class InputFields:
         if array is None:
             return np.full(self.rows, -1, np.int8)
         places = to_codes(array, vocabulary)
-        refuse((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
+        reject((places < 0) & self.has(field), f"{field} {' or '.join(vocabulary)}", array)
         return places
 
     def spans(self, field: str) -> Spans | None:
@@ -91,7 +91,7 @@ def _validity(array: pa.Array[Any]) -> Bools:
     return bools_of(array.is_valid()) if array.null_count else np.ones(len(array), np.bool_)
 
 
-def refuse(rows: Bools, takes: str, got: Any) -> None:
+def reject(rows: Bools, takes: str, got: Any) -> None:
     """One sentence, if there is any such row: what is taken, and what the first of them has.
 
     ``got`` is the sentence's end, or the column whose value of that row is.
@@ -102,4 +102,4 @@ def refuse(rows: Bools, takes: str, got: Any) -> None:
     if isinstance(value, pa.Scalar):
         value = plain_value(value)
         value = repr(value) if isinstance(value, str) else value
-    raise refusal(NAME, takes, value)
+    raise argument_error(NAME, takes, value)

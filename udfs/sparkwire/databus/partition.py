@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import empty, primitive
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
@@ -35,7 +35,7 @@ def key_partition(column: pa.Array[Any], n: pa.Array[Any]) -> pa.Array[Any]:
     """INT: from 0 to ``n`` - 1, NULL where the key cannot be read."""
     counts = np.asarray(n.fill_null(1)).astype(np.int64)
     if len(counts) and counts.min() < 1:
-        raise refusal("dbus_key_partition", "n of at least 1", counts.min())
+        raise argument_error("dbus_key_partition", "n of at least 1", counts.min())
     events = Events(column)
     (starts, sizes), longs = events.keys, events.header.fields["key_long"]
     partitions, valid = empty(events.rows, np.int32), empty(events.rows, np.bool_)

@@ -113,15 +113,15 @@ def check_truncated(
 
 @kernel
 def read_spans(
-    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], found: PartSpans, bounded: Bools
+    data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], spans: PartSpans, bounded: Bools
 ) -> None:
     """Where key, value, metadata and digests of every event are, and whether they keep their bounds."""
     for row in range(variants.size):
-        parts.clear_row(found, row)
+        parts.clear_row(spans, row)
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
         variant = int64(variants[row])
-        bounded[row] = variant != NO_VARIANT and parts.read_parts(data, start, size, variant, row, found)
+        bounded[row] = variant != NO_VARIANT and parts.read_parts(data, start, size, variant, row, spans)
 
 
 @kernel
@@ -217,9 +217,9 @@ class Events:
         starts, sizes = (empty(SPANS * self.rows, np.int64).reshape(SPANS, -1) for _ in range(2))
         numbers = empty(NUMBERS * self.rows, np.int64).reshape(NUMBERS, -1)
         bounded = empty(self.rows, np.bool_)
-        found = PartSpans(starts, sizes, numbers)
-        read_spans(self.data, self.offsets, self.header.variants, found, bounded)
-        return found, bounded
+        spans = PartSpans(starts, sizes, numbers)
+        read_spans(self.data, self.offsets, self.header.variants, spans, bounded)
+        return spans, bounded
 
     @cached_property
     def keys(self) -> tuple[Ints, Ints]:

@@ -213,9 +213,9 @@ class Stream:
         count = int(self._ends[-1])
         self.rows = StreamRows(rows.positions[:count], rows.starts[:count], rows.sizes[:count], rows.errors[:count])
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        """``found``, an item for each row of each stream, as an ARRAY for each stream."""
-        return lists(self._ends, found)
+    def lists(self, entries: pa.Array) -> pa.Array:
+        """``entries``, an item for each row of each stream, as an ARRAY for each stream."""
+        return lists(self._ends, entries)
 
 
 def _event(stream: Stream) -> pa.Array:

@@ -32,7 +32,7 @@ from sparkwire.core.column import Spans, binary_of, bools_of, build, empty, plai
 from sparkwire.databus import layout
 from sparkwire.databus.attributes import key_kinds
 from sparkwire.databus.event_bytes import FIXED, Parts, measure_events, write_events
-from sparkwire.databus.input_fields import InputFields, refuse
+from sparkwire.databus.input_fields import InputFields, reject
 from sparkwire.databus.parts import (
     DIGEST,
     KEY,
@@ -74,7 +74,7 @@ def to_event(column: pa.StructArray) -> pa.Array[Any]:
     variants += inputs.codes("byte_order", layout.BYTE_ORDERS) == 1
     sizes = empty(inputs.rows, np.int64)
     measure_events(variants, kinds, parts, sizes)
-    refuse(sizes > _INT[1], f"an event of up to {_INT[1]} bytes", sizes)
+    reject(sizes > _INT[1], f"an event of up to {_INT[1]} bytes", sizes)
     fixed = _fixed(inputs, is_v2, kinds, parts, sizes)
     sizes[~inputs.present] = -1
     return build(sizes, lambda offsets, out: write_events(variants, kinds, fixed, parts, offsets, out), pa.binary())
@@ -82,7 +82,7 @@ def to_event(column: pa.StructArray) -> pa.Array[Any]:
 
 def _is_v2(inputs: InputFields) -> Bools:
     versions = inputs.numbers("version", *_LONG)
-    refuse((versions != 0) & (versions != 2), "version 0 or 2", versions)
+    reject((versions != 0) & (versions != 2), "version 0 or 2", versions)
     return np.asarray(versions == 2)
 
 
@@ -94,7 +94,7 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> Codes:
     kinds = key_kinds(inputs.numbers("attributes", *_BITS), is_v2)
     if not inputs.has("attributes").all():
         kinds = np.where(inputs.has("attributes"), kinds, _derived_kinds(inputs))
-    refuse((kinds == layout.SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
+    reject((kinds == layout.SCHEMA_KEY) & ~is_v2, "a SCHEMA key in V2", "one in V1")
     _reject_key(kinds, inputs.has("key_long") & (kinds != layout.LONG_KEY), "key_long")
     _reject_key(kinds, inputs.has("key_bytes") & ((kinds == layout.LONG_KEY) | (kinds == layout.NO_KEY)), "key_bytes")
     _reject_key(kinds, inputs.has("key") & (kinds == layout.NO_KEY), "key")
@@ -121,7 +121,7 @@ def _reject_key(kinds: Codes, rows: Bools, field: str) -> None:
         takes = "no key with attributes that have none"
         if kind != layout.NO_KEY:
             takes = f"{'key_long' if kind == layout.LONG_KEY else 'key_bytes'} for a {layout.KEY_TYPES[kind]} key"
-        refuse(rows, takes, field)
+        reject(rows, takes, field)
 
 
 def _long_keys(inputs: InputFields, kinds: Codes) -> Ints:
@@ -135,12 +135,12 @@ def _long_keys(inputs: InputFields, kinds: Codes) -> Ints:
 
 def _decimal(texts: pa.Array[Any]) -> Ints:
     takes = "a LONG key in decimal"
-    refuse(~bools_of(pc.match_substring_regex(texts, "^-?[0-9]{1,20}$")), takes, texts)
+    reject(~bools_of(pc.match_substring_regex(texts, "^-?[0-9]{1,20}$")), takes, texts)
     try:
         return np.asarray(texts.cast(pa.int64()))
     except pa.ArrowInvalid:
         beyond = [text is not None and not _LONG[0] <= int(text) <= _LONG[1] for text in map(plain_value, texts)]
-        refuse(np.array(beyond), takes, texts)
+        reject(np.array(beyond), takes, texts)
         raise
 
 
@@ -172,7 +172,7 @@ def _parts(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Parts:
     _reject_digests(inputs, sizes, is_v2)
     _announce(inputs, sizes[VALUE], "schema")
     _announce(inputs, sizes[METADATA], "metadata_schema")
-    refuse((sizes[METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
+    reject((sizes[METADATA] >= 0) & ~is_v2, "metadata in V2", "some in V1")
     versions = np.zeros((NUMBERS, inputs.rows), np.int64)
     versions[VERSION] = _versions(inputs, "schema_version", is_v2)
     versions[METADATA_VERSION] = _versions(inputs, "metadata_schema_version", is_v2)
@@ -185,7 +185,7 @@ def _reject_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
     for k, name in names.items():
         if inputs.array(name) is not None:
             unknown = (sizes[k] >= 0) & (sizes[k] != layout.MD5_SIZE) & ~(is_v2 & (sizes[k] == layout.CRC32_SIZE))
-            refuse(unknown, f"{name} of {layout.MD5_SIZE} bytes, or of {layout.CRC32_SIZE} in V2", sizes[k])
+            reject(unknown, f"{name} of {layout.MD5_SIZE} bytes, or of {layout.CRC32_SIZE} in V2", sizes[k])
 
 
 def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
@@ -196,7 +196,7 @@ def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
 def _versions(inputs: InputFields, field: str, is_v2: Bools) -> Ints:
     versions = inputs.numbers(field, *_SHORT)
     low, high = _PART_VERSION
-    refuse(is_v2 & ((versions < low) | (versions > high)), f"{field} from {low} to {high} in V2", versions)
+    reject(is_v2 & ((versions < low) | (versions > high)), f"{field} from {low} to {high} in V2", versions)
     return versions
 
 
@@ -227,11 +227,11 @@ def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
         if not rows.any():
             continue
         if placed is None:
-            refuse(rows & inputs.has(name), f"no {name} in {table.name}", values)
+            reject(rows & inputs.has(name), f"no {name} in {table.name}", values)
         else:
             low, high = placed.field.bounds
             if (low, high) != _LONG:
-                refuse(
+                reject(
                     rows & ((values < low) | (values > high)), f"{name} from {low} to {high} in {table.name}", values
                 )
     return values
@@ -264,7 +264,7 @@ def _partitions(inputs: InputFields, is_v2: Bools) -> tuple[Ints, Ints]:
     physical, has_physical = inputs.numbers("physical_partition_id", *_SHORT), inputs.has("physical_partition_id")
     logical, has_logical = inputs.numbers("logical_partition_id", *_SHORT), inputs.has("logical_partition_id")
     two = is_v2 & has_physical & has_logical & (physical != logical)
-    refuse(two, "one partition id in V2", "a physical and another logical one")
+    reject(two, "one partition id in V2", "a physical and another logical one")
     return np.where(is_v2 & ~has_physical, logical, physical), np.where(is_v2 & ~has_logical, physical, logical)
 
 
@@ -274,7 +274,7 @@ def _nanos(inputs: InputFields) -> Ints:
         return nanos
     micros = inputs.numbers("timestamp", *_LONG)
     first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] whose nanoseconds a BIGINT holds
-    refuse(~present & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
+    reject(~present & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
     return np.where(present, nanos, micros * 1000)
 
 
@@ -286,5 +286,5 @@ def _source_ids(inputs: InputFields, is_v2: Bools) -> Ints:
     derived[inputs.flags("is_end_of_period")] = layout.EVENT_TYPES.index("END_OF_PERIOD")
     named = np.array([_SOURCE_IDS.get(name, 0) for name in (*layout.EVENT_TYPES, "")], np.int64)[derived]
     vague = ~present & (named == 0) & (inputs.has("event_type") | inputs.has("source_range"))
-    refuse(vague, "src_id with an event_type or source_range of several ids", "NULL")
+    reject(vague, "src_id with an event_type or source_range of several ids", "NULL")
     return np.where(present, ids, named)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import Spans, from_codes, primitive
 from sparkwire.core.json_columns import NULL, object_of, string_of_spans
 from sparkwire.databus import layout
@@ -50,7 +50,7 @@ _KEY_TYPES: Final = ('"Number"', '"String"', '"Schema"')
 def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
     """STRING: each event's text; NULL where one cannot be made."""
     if encoding not in ENCODINGS:
-        raise refusal("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
+        raise argument_error("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
     events, said = Events(column), ENCODINGS[encoding]
     v2 = events.is_v2
     if not v2.any():
@@ -87,12 +87,12 @@ def _v1(events: Events, encoding: str) -> pa.Array[Any]:
 
 
 def _v2(events: Events, encoding: str) -> pa.Array[Any]:
-    found, kinds = events.spans.sizes >= 0, events.key_types
+    present, kinds = events.spans.sizes >= 0, events.key_types
     metadata, payload = events.attribute(0, layout.V2_METADATA), events.attribute(0, layout.V2_PAYLOAD)
-    key = np.where(kinds == LONG_KEY, events.long_keys, found[KEY])
+    key = np.where(kinds == LONG_KEY, events.long_keys, present[KEY])
     opcode_3 = events.header.fields["attributes"] & layout.V2_OPCODE_MASK == layout.V2_OPCODE_MASK
     # A part's data is after its digest and its version.
-    readable = key & (kinds != NO_KEY) & (metadata <= found[METADATA]) & (payload <= found[VALUE]) & ~opcode_3
+    readable = key & (kinds != NO_KEY) & (metadata <= present[METADATA]) & (payload <= present[VALUE]) & ~opcode_3
     members = {
         "version": "2",
         "magicByte": _number(events.header.fields["magic"].astype(np.int32)),  # Java has no unsigned numbers

@@ -42,11 +42,11 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
         event_time_ms BIGINT> of its last message: recencies compare as sequence ids do as numbers.
     """
     messages = BlobColumn(blobs)
-    found = messages.columns.distinct
-    rows = np.flatnonzero(of_table(messages, table) & messages.documents.intact & (found.codes >= 0))
+    columns = messages.columns.distinct
+    rows = np.flatnonzero(of_table(messages, table) & messages.documents.intact & (columns.codes >= 0))
     recency = _recency(messages, rows)
     newest_first = pc.sort_indices(recency, [(name, "descending") for name in _RECENCY])
-    _, firsts = np.unique(found.codes[rows][newest_first], return_index=True)
+    _, firsts = np.unique(columns.codes[rows][newest_first], return_index=True)
     latest = np.asarray(newest_first)[firsts]
     lists = messages.column_lists.take(primitive(rows[latest]))
     recencies = recency.take(primitive(latest)).to_struct_array()

@@ -105,10 +105,10 @@ class BlobColumn:
 
     @cached_property
     def columns(self) -> DeclaredColumns:
-        found = values.distinct(self.value("columns"))
-        items = values.items(self.value("columns").at(found.rows))
+        distinct = values.distinct(self.value("columns"))
+        items = values.items(self.value("columns").at(distinct.rows))
         names, types, objects = map(list, zip(*map(_columns, items.pieces()), strict=True))
-        return DeclaredColumns(found, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
+        return DeclaredColumns(distinct, items.firsts, _whole(names), _whole(types), np.concatenate(objects))
 
     @cached_property
     def declared(self) -> DeclaredTypes:
@@ -124,20 +124,20 @@ class BlobColumn:
     @cached_property
     def keys(self) -> tuple[Distinct, npt.NDArray[np.int32], pa.Array]:
         """``schema.primaryKey`` of a batch: which row has which list, where the lists begin, and their names."""
-        found = values.distinct(self.value("primary_key"))
-        items = values.items(self.value("primary_key").at(found.rows))
-        return found, items.firsts, pa.concat_arrays([values.texts(piece) for piece in items.pieces()])
+        distinct = values.distinct(self.value("primary_key"))
+        items = values.items(self.value("primary_key").at(distinct.rows))
+        return distinct, items.firsts, pa.concat_arrays([values.texts(piece) for piece in items.pieces()])
 
     @cached_property
     def primary_keys(self) -> pa.Array:
         """ARRAY<STRING>"""
-        found, firsts, names = self.keys
-        return found.spread(lists(firsts, names))
+        distinct, firsts, names = self.keys
+        return distinct.spread(lists(firsts, names))
 
     @property
     def key_names(self) -> pa.Array:
         """ARRAY<STRING>: each name of the primary key once, however often the message repeats it."""
-        found, firsts, names = self.keys
+        distinct, firsts, names = self.keys
         rows = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
         (codes,), count = values.numbered(names)
         _, places = np.unique(rows * count + codes, return_index=True)
@@ -145,7 +145,7 @@ class BlobColumn:
             return self.primary_keys
         places.sort()
         kept = np.searchsorted(places, firsts).astype(np.int32)
-        return found.spread(lists(kept, names.take(primitive(places))))
+        return distinct.spread(lists(kept, names.take(primitive(places))))
 
     @cached_property
     def column_lists(self) -> pa.Array:
@@ -162,8 +162,8 @@ def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
         names, types, _ = _columns(items.at(np.flatnonzero(objects)))
         places = primitive(np.cumsum(objects) - 1, objects)
         return names.take(places), types.take(places), objects
-    found = values.documents(items.data, items.starts, items.starts + items.sizes, COLUMN)
-    return values.texts(found.value(0)), values.texts(found.value(1)), objects
+    documents = values.documents(items.data, items.starts, items.starts + items.sizes, COLUMN)
+    return values.texts(documents.value(0)), values.texts(documents.value(1)), objects
 
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import binary_of, plain_value, strings
 from sparkwire.core.json_columns import NULL, array_of, item_offsets, joined, object_of, string_of
 from sparkwire.core.json_values import Ranges, documents, last_places, numbered
@@ -90,16 +90,16 @@ def _object(key: str, tree: Tree, texts: Mapping[str, pa.Array], rows: int) -> p
     members = {
         name: texts[node] if isinstance(node, str) else _object(name, node, texts, rows) for name, node in tree.items()
     }
-    found = object_of(members, rows)
+    result = object_of(members, rows)
     if key in _ALWAYS or not all(member.null_count for member in members.values()):
-        return found
-    return pc.if_else(pc.equal(found, "{}"), None, found)
+        return result
+    return pc.if_else(pc.equal(result, "{}"), None, result)
 
 
 def _columns(columns: pa.Array) -> pa.Array:
     """A name, a type, both or none, in braces."""
-    found = object_of(dict(zip(("name", "type"), map(string_of, columns.flatten()), strict=True)), len(columns))
-    return pc.if_else(columns.is_valid(), found, None)
+    objects = object_of(dict(zip(("name", "type"), map(string_of, columns.flatten()), strict=True)), len(columns))
+    return pc.if_else(columns.is_valid(), objects, None)
 
 
 # -- plain fields
@@ -112,7 +112,7 @@ def _op_of(inputs: Mapping[str, pa.Array]) -> pa.Array:
     unknown = operation.filter(pc.and_(operation.is_valid(), place.is_null()))
     if len(unknown):
         *names, last = sorted(_OPS)
-        raise refusal(_NAME, f"operation {', '.join(names)} or {last} without op", repr(plain_value(unknown[0])))
+        raise argument_error(_NAME, f"operation {', '.join(names)} or {last} without op", repr(plain_value(unknown[0])))
     return pa.array(list(_OPS.values())).take(place)
 
 
@@ -142,7 +142,7 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
     if invalid.any():
         text = plain_value(texts[int(invalid.argmax())])
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-        raise refusal(_NAME, f"{field} as the text of a JSON object", repr(shown))
+        raise argument_error(_NAME, f"{field} as the text of a JSON object", repr(shown))
     return texts
 
 

@@ -93,14 +93,14 @@ def typed_rows(
         unexpected,
         from_codes(messages.errors[rows], ERRORS),
     ]
-    found = pa.RecordBatch.from_arrays(
+    batch = pa.RecordBatch.from_arrays(
         columns_out, schema=row_schema(columns, [] if others is None else others.schema.names)
     )
     if others is None:
-        return found
+        return batch
     kept = others.take(primitive(rows))
     return pa.RecordBatch.from_arrays(
-        [*kept.columns, *found.columns], schema=pa.schema([*others.schema, *found.schema])
+        [*kept.columns, *batch.columns], schema=pa.schema([*others.schema, *batch.schema])
     )
 
 

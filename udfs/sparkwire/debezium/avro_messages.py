@@ -97,8 +97,8 @@ def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> d
     if isinstance(schema, str):
         if schema in _PRIMITIVES:
             return {"type": _PRIMITIVES[schema]}
-        found: dict[str, Any] = named[schema if "." in schema or not namespace else f"{namespace}.{schema}"]
-        return found
+        schema_of_name: dict[str, Any] = named[schema if "." in schema or not namespace else f"{namespace}.{schema}"]
+        return schema_of_name
     kind = schema["type"]
     if not isinstance(kind, str):
         return connect_schema(kind, named, namespace)
@@ -112,10 +112,10 @@ def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> d
         return _record(schema, named, namespace)
     if meaning["name"] is None and "logicalType" in schema:
         meaning = _meaning_of(schema)
-    found = {"type": schema.get("connect.type") or _PRIMITIVES[kind]} | meaning
+    schema_of_name = {"type": schema.get("connect.type") or _PRIMITIVES[kind]} | meaning
     if kind in ("enum", "fixed"):
-        named[_full_name(schema, namespace)] = found
-    return found
+        named[_full_name(schema, namespace)] = schema_of_name
+    return schema_of_name
 
 
 def _full_name(schema: Mapping[str, Any], namespace: str) -> str:
@@ -127,9 +127,9 @@ def _record(schema: Mapping[str, Any], named: dict[str, Any], namespace: str) ->
     name = _full_name(schema, namespace)
     inner = name.rpartition(".")[0]
     fields = [connect_schema(field["type"], named, inner) | {"field": field["name"]} for field in schema["fields"]]
-    found = {"type": "struct", "fields": fields, "name": schema.get("connect.name") or name}
-    named[name] = found
-    return found
+    struct = {"type": "struct", "fields": fields, "name": schema.get("connect.name") or name}
+    named[name] = struct
+    return struct
 
 
 def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def avro_tables(texts: Iterable[str]) -> list[str]:
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
     """The columns of a table by the schemas of a registry, the oldest first; keys and other tables are skipped."""
-    found = []
+    columns = []
     for text in texts:
         schema = _schema(text)
         name, outer = (part[0].as_py() for part in name_parts(pa.array([schema.name], pa.string())))
@@ -186,5 +186,5 @@ def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
             continue
         inside = None if table is None else table.schema or table.database
         if table is None or (name == table.name and inside in (None, outer)):
-            found.append(columns_text(schema_types(schema.connect)))
-    return latest_columns(found)
+            columns.append(columns_text(schema_types(schema.connect)))
+    return latest_columns(columns)

@@ -164,7 +164,7 @@ def changes_of(
         before = _or_else(before, _key_images(keys, rows, types), dead[rows])
     operations = np.where(dead[rows], np.int8(DELETE), scan.operations[rows])
     unavailable = after.unavailable | (before.unavailable & ~bools_of(after.column.is_valid())[:, None])
-    found = [
+    arrays = [
         from_codes(operations, OPERATION_NAMES),
         _positions(scan, rows),
         _EVENT_TIME(scan).take(primitive(rows)),
@@ -178,7 +178,7 @@ def changes_of(
         unexpected_map([*after.unexpected, *_of_before(before, after)], len(rows)),
         _errors(messages, rows, dead[rows]),
     ]
-    return Changes(rows, pa.RecordBatch.from_arrays(found, schema=row_schema(columns)))
+    return Changes(rows, pa.RecordBatch.from_arrays(arrays, schema=row_schema(columns)))
 
 
 def _errors(messages: MessageSide, rows: Ints, dead: Bools) -> pa.Array:
@@ -187,21 +187,21 @@ def _errors(messages: MessageSide, rows: Ints, dead: Bools) -> pa.Array:
 
 
 def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
-    found = scan.value(fields[0])
+    texts = scan.value(fields[0])
     for field in fields[1:]:
-        found = found.unless(found.kinds <= 1, scan.value(field))
-    return values.texts(found.at(rows))
+        texts = texts.unless(texts.kinds <= 1, scan.value(field))
+    return values.texts(texts.at(rows))
 
 
 def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
     """What is unexpected in the before image, told from the same in the after image by its name."""
     both = bools_of(after.column.is_valid())
-    found = []
+    unexpected = []
     for entry in before.unexpected:
         beside = primitive(both[entry.rows])
         names = pc.if_else(beside, pc.binary_join_element_wise("before.", entry.names, ""), entry.names)
-        found.append(entry._replace(names=names))
-    return found
+        unexpected.append(entry._replace(names=names))
+    return unexpected
 
 
 # ---------------------------------------------------------------- keys and tombstones

@@ -26,9 +26,9 @@ _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 
 def read(items: Values, type: Type) -> Converted:
     """A column of the type's ``wire``; rejected is what is of another kind."""
-    found = _READERS[type.kind](items, type)
-    missing = ~bools_of(found.column.is_valid())
-    return Converted(found.column, found.invalid | (missing & (items.kinds > NULL)))
+    column = _READERS[type.kind](items, type)
+    missing = ~bools_of(column.column.is_valid())
+    return Converted(column.column, column.invalid | (missing & (items.kinds > NULL)))
 
 
 def _plain(column: pa.Array) -> Converted:
@@ -51,13 +51,13 @@ def _is_text(items: Values) -> Bools:
 
 def _float(items: Values, type: Type) -> Converted:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    found = pc.if_else(pc.is_finite(numbers), numbers, None)  # 1e400 is none that a DOUBLE holds
+    floats = pc.if_else(pc.is_finite(numbers), numbers, None)  # 1e400 is none that a DOUBLE holds
     is_text = _is_text(items)
     if is_text.any():
         words = values.texts(items.only(is_text))
         known = pc.is_in(words, pa.array(_WORDS))
-        found = pc.coalesce(found, pc.cast(pc.if_else(known, words, None), pa.float64()))
-    return _plain(found.cast(type.wire))
+        floats = pc.coalesce(floats, pc.cast(pc.if_else(known, words, None), pa.float64()))
+    return _plain(floats.cast(type.wire))
 
 
 def _boolean(items: Values, _: Type) -> Converted:
@@ -78,9 +78,9 @@ def _number(items: Values, _: Type) -> Converted:
 
 def _array(items: Values, type: Type) -> Converted:
     listed = values.items(items)
-    found = read(listed.whole(), type.inner[0])
-    invalid = _any_of(found.invalid, listed.firsts)
-    return Converted(lists(listed.firsts, found.column, (items.kinds == ARRAY) & ~invalid), invalid)
+    inner = read(listed.whole(), type.inner[0])
+    invalid = _any_of(inner.invalid, listed.firsts)
+    return Converted(lists(listed.firsts, inner.column, (items.kinds == ARRAY) & ~invalid), invalid)
 
 
 def _any_of(flags: Bools, firsts: npt.NDArray[np.int32]) -> Bools:
@@ -97,10 +97,10 @@ def _map(items: Values, type: Type) -> Converted:
     images = Images(items.only(items.kinds == OBJECT))
     kept = np.arange(len(images.rows)) if images.superseded is None else np.flatnonzero(~images.superseded)
     firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
-    found = read(images.listed.counted_values.at(kept), type.inner[1])
-    invalid = _any_of(found.invalid, firsts)
+    inner = read(images.listed.counted_values.at(kept), type.inner[1])
+    invalid = _any_of(inner.invalid, firsts)
     names = images.names.take(primitive(kept))
-    return Converted(maps(firsts, names, found.column, (items.kinds == OBJECT) & ~invalid), invalid)
+    return Converted(maps(firsts, names, inner.column, (items.kinds == OBJECT) & ~invalid), invalid)
 
 
 def _pairs(items: Values, type: Type) -> Converted:
@@ -110,22 +110,22 @@ def _pairs(items: Values, type: Type) -> Converted:
     both = values.items(pairs.only(is_pair)).whole()
     first = np.where(is_pair, 2 * (np.cumsum(is_pair) - 1), -1)
     keys = read(both.found_at(first), type.inner[0])
-    found = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
+    entries = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
-    invalid = _any_of(~is_pair | nameless | keys.invalid | found.invalid, listed.firsts)
+    invalid = _any_of(~is_pair | nameless | keys.invalid | entries.invalid, listed.firsts)
     kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is rejected
     firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
-    names, inner = (column.take(primitive(kept)) for column in (keys.column, found.column))
+    names, inner = (column.take(primitive(kept)) for column in (keys.column, entries.column))
     return Converted(maps(firsts, names, inner, (items.kinds == ARRAY) & ~invalid), invalid)
 
 
 def _struct(items: Values, type: Type) -> Converted:
     is_object = items.kinds == OBJECT
     begins = np.where(is_object, items.starts, 0)
-    found = values.documents(
+    documents = values.documents(
         items.data, begins, begins + np.where(is_object, items.sizes, 0), tree_of([(n,) for n in type.names]), True
     )
-    fields = [read(found.value(k).only(is_object), inner) for k, inner in enumerate(type.inner)]
+    fields = [read(documents.value(k).only(is_object), inner) for k, inner in enumerate(type.inner)]
     invalid = is_object & np.logical_or.reduce([field.invalid for field in fields])
     columns = dict(zip(type.names, (field.column for field in fields), strict=True))
     return Converted(struct(columns, is_object & ~invalid), invalid)

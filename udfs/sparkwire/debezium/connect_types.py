@@ -238,10 +238,10 @@ def type_of(text: str) -> Type:
         tokens.append((match[1].replace("``", "`") if match[1] else match[2] or "", match[3] or ""))
         position = match.end()
     reader = _Reader(text, tokens)
-    found = reader.type(_MOST_LEVELS)
+    type = reader.type(_MOST_LEVELS)
     if reader.place < len(tokens):
         raise ValueError(f"{text!r} is no type of a column: it continues after the type")
-    return found
+    return type
 
 
 class _Reader:
@@ -285,32 +285,32 @@ class _Reader:
 
     def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
         self.expect("<")
-        found: list[Type] = []
+        types: list[Type] = []
         while True:
             if names is not None:
                 names.append(self.word())
                 self.expect(":")
-            found.append(self.type(levels - 1))
+            types.append(self.type(levels - 1))
             if self.peek() != ",":
                 break
             self.place += 1
         self.expect(">")
-        if count is not None and len(found) != count:
+        if count is not None and len(types) != count:
             raise ValueError(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
-        return found
+        return types
 
     def arguments(self, count: int) -> list[int]:
         self.expect("(")
-        found = []
+        numbers = []
         for k in range(count):
             if k:
                 self.expect(",")
             word = self.word()
             if not word.removeprefix("-").isdecimal():
                 raise ValueError(f"{self.text!r} is no type of a column: {word!r} is no number")
-            found.append(int(word))
+            numbers.append(int(word))
         self.expect(")")
-        return found
+        return numbers
 
     def peek(self) -> str:
         return self.tokens[self.place][1] if self.place < len(self.tokens) else ""

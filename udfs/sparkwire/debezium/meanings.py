@@ -49,24 +49,24 @@ def meant(raw: pa.Array, type: Type) -> Converted:
     read = _READERS.get("number" if type.kind == "number" else type.logical)
     if read is None:
         return Converted(raw, np.zeros(len(raw), np.bool_))
-    found = read(raw, type)
-    return Converted(found, bools_of(pc.and_(raw.is_valid(), found.is_null())))
+    column = read(raw, type)
+    return Converted(column, bools_of(pc.and_(raw.is_valid(), column.is_null())))
 
 
 def _collection(raw: pa.Array, type: Type) -> Converted:
     if raw.offset:
         raw = pa.concat_arrays([raw])
     parts = [raw.keys, raw.items] if type.kind == "map" else [raw.values]
-    found = [meant(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
+    parts_read = [meant(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
     invalid = np.zeros(len(raw), np.bool_)
     offsets = np.asarray(raw.offsets)
-    items = np.logical_or.reduce([part.invalid for part in found])
+    items = np.logical_or.reduce([part.invalid for part in parts_read])
     if items.any():
         sums = np.concatenate(([0], np.cumsum(items)))
         invalid = sums[offsets[1:]] > sums[offsets[:-1]]
     valid = bools_of(raw.is_valid()) & ~invalid
     bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    children = [part.column for part in found]
+    children = [part.column for part in parts_read]
     if type.kind == "map":
         entry = type.arrow.field(0).type
         children = [pa.Array.from_buffers(entry, len(children[0]), [None], children=children)]
@@ -75,11 +75,11 @@ def _collection(raw: pa.Array, type: Type) -> Converted:
 
 
 def _struct(raw: pa.Array, type: Type) -> Converted:
-    found = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
+    fields = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
     there = bools_of(raw.is_valid())
-    invalid = there & np.logical_or.reduce([part.invalid for part in found])
+    invalid = there & np.logical_or.reduce([part.invalid for part in fields])
     return Converted(
-        struct(dict(zip(type.names, (part.column for part in found), strict=True)), there & ~invalid), invalid
+        struct(dict(zip(type.names, (part.column for part in fields), strict=True)), there & ~invalid), invalid
     )
 
 
@@ -132,8 +132,8 @@ def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
         return _in_range(texts.cast(type))
     cut = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
     distinct = cut.dictionary_encode()
-    found = [_one(text, type) for text in distinct.dictionary]
-    return _in_range(pa.concat_arrays([pa.nulls(0, type), *found]).take(distinct.indices))
+    parsed = [_one(text, type) for text in distinct.dictionary]
+    return _in_range(pa.concat_arrays([pa.nulls(0, type), *parsed]).take(distinct.indices))
 
 
 def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:

@@ -45,8 +45,8 @@ def _times(name: str, doc: str, of: str, answer: str, answer_ms: str) -> tuple[C
         return pc.coalesce(nanos, micros(*numbers["us"]), millis)
 
     def time_ms(messages: Messages) -> pa.Array:
-        found = [values.integers(messages.value(f"{of}ts_{unit}")) for unit in reversed(_UNITS)]
-        scaled = (primitive(n // per, valid) for (n, valid), per in zip(found, reversed(_UNITS.values()), strict=True))
+        times = [values.integers(messages.value(f"{of}ts_{unit}")) for unit in reversed(_UNITS)]
+        scaled = (primitive(n // per, valid) for (n, valid), per in zip(times, reversed(_UNITS.values()), strict=True))
         return pc.coalesce(*scaled)
 
     example = f"debezium_{name}(debezium) -> {answer}"
@@ -140,9 +140,9 @@ FIELDS += [
 )
 def columns(messages: Messages) -> pa.Array:
     """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema."""
-    found = messages.schemas
+    schemas = messages.schemas
     lists = pa.array([declared_columns(text) for text in messages.schema_texts], pa.list_(_NAMES))
-    return found.spread(lists)
+    return schemas.spread(lists)
 
 
 @FIELDS.column("STRING", "debezium_error(debezium) -> NULL")
@@ -165,20 +165,20 @@ def is_valid(messages: Messages) -> pa.Array:
 def _json(images: Images) -> pa.Array:
     objects = images.objects
     textual = (objects.kinds == STRING) | (objects.kinds == ESCAPED)
-    found = json_images.json_text(images)
-    return pc.coalesce(found, values.texts(objects.only(textual))) if textual.any() else found
+    texts = json_images.json_text(images)
+    return pc.coalesce(texts, values.texts(objects.only(textual))) if textual.any() else texts
 
 
 def _map(images: Images) -> pa.Array:
     objects = images.objects
-    found = json_images.text_map(images, lambda items, _: values.texts(items))
+    maps = json_images.text_map(images, lambda items, _: values.texts(items))
     textual = np.flatnonzero((objects.kinds == STRING) | (objects.kinds == ESCAPED))
     if not len(textual):
-        return found
+        return maps
     inner = json_images.text_map(_inside(objects.at(textual)), lambda items, _: values.texts(items))
-    places = np.arange(len(found))
-    places[textual] = len(found) + np.arange(len(textual))
-    return pa.concat_arrays([found, inner]).take(primitive(places))
+    places = np.arange(len(maps))
+    places[textual] = len(maps) + np.arange(len(textual))
+    return pa.concat_arrays([maps, inner]).take(primitive(places))
 
 
 def _inside(texts: Values) -> Images:

@@ -62,13 +62,13 @@ class Messages:
     def documents(self) -> Documents:
         """The fields of every payload, whether or not its schema is around it."""
         likely = self._looks_wrapped()
-        found = self._scan(WRAPPED if likely else PLAIN, slice(None))
-        other = np.flatnonzero(self._is_wrapped(found) != likely)
+        documents = self._scan(WRAPPED if likely else PLAIN, slice(None))
+        other = np.flatnonzero(self._is_wrapped(documents) != likely)
         if len(other):
             again = self._scan(PLAIN if likely else WRAPPED, other)
             for field in ("starts", "sizes", "kinds", "counts"):
-                getattr(found, field)[:, other] = getattr(again, field)
-        return found
+                getattr(documents, field)[:, other] = getattr(again, field)
+        return documents
 
     def _looks_wrapped(self) -> bool:
         """Whether the first message begins as one with its schema does: a guess that costs time where it is wrong."""
@@ -85,15 +85,15 @@ class Messages:
     def _scan(self, tree: Paths, rows: Ints | slice) -> Documents:
         return values.documents(self.source.data, self._begins[rows], self._ends[rows], tree, nulls=True)
 
-    def _is_wrapped(self, found: Documents) -> Bools:
+    def _is_wrapped(self, documents: Documents) -> Bools:
         """Which messages are an object of ``schema`` and ``payload``, as far as they can be read."""
-        schema, payload = (found.kinds[SLOTS[name]] for name in ("schema", "payload"))
-        described = (schema == OBJECT) & (found.kinds[SLOTS["schema.type"]] == STRING)
-        wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~found.intact)
-        unnamed = np.flatnonzero((schema == NULL) & ((payload == OBJECT) | (payload == NULL)) & found.intact)
+        schema, payload = (documents.kinds[SLOTS[name]] for name in ("schema", "payload"))
+        described = (schema == OBJECT) & (documents.kinds[SLOTS["schema.type"]] == STRING)
+        wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~documents.intact)
+        unnamed = np.flatnonzero((schema == NULL) & ((payload == OBJECT) | (payload == NULL)) & documents.intact)
         if len(unnamed):
             counts = values.roots(
-                self.source.data, self._begins[unnamed], self._ends[unnamed], found.intact[unnamed]
+                self.source.data, self._begins[unnamed], self._ends[unnamed], documents.intact[unnamed]
             ).counts
             wrapped[unnamed] = counts == 2  # two members of a table's row may have these names
         return wrapped
@@ -117,10 +117,10 @@ class Messages:
 
     def texts(self, *fields: str) -> pa.Array:
         """STRING: the first of the fields that a message has."""
-        found = self.value(fields[0])
+        text_values = self.value(fields[0])
         for field in fields[1:]:
-            found = found.unless(found.kinds <= NULL, self.value(field))
-        return values.texts(found)
+            text_values = text_values.unless(text_values.kinds <= NULL, self.value(field))
+        return values.texts(text_values)
 
     # ------------------------------------------------------------ what a message is
 

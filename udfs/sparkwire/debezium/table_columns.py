@@ -30,8 +30,8 @@ DECLARATION: Final = "columns STRING, recency BIGINT"
 @lru_cache(1024)
 def schema_types(text: str) -> Mapping[str, Type]:
     """The columns of a message's schema; those of a type that Connect has not are left out."""
-    found = ((field["field"], of_schema(field)) for field in row_fields(text) or ())
-    return MappingProxyType({name: type for name, type in found if type is not None})
+    columns = ((field["field"], of_schema(field)) for field in row_fields(text) or ())
+    return MappingProxyType({name: type for name, type in columns if type is not None})
 
 
 class Declared(NamedTuple):
@@ -78,10 +78,10 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
 
 
 def _first_of(given: tuple[Values, ...]) -> Values:
-    found = given[0]
+    first = given[0]
     for other in given[1:]:
-        found = found.unless(found.kinds <= NULL, other)
-    return found
+        first = first.unless(first.kinds <= NULL, other)
+    return first
 
 
 def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
@@ -115,8 +115,8 @@ def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
     times = _times(scan, rows)
     order = np.lexsort((times, codes))
     lasts = order[np.flatnonzero(np.diff(codes[order], append=-1))]
-    found = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[lasts].tolist()]
-    return pa.record_batch([pa.array(found, pa.string()), primitive(times[lasts])], names=["columns", "recency"])
+    declared = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[lasts].tolist()]
+    return pa.record_batch([pa.array(declared, pa.string()), primitive(times[lasts])], names=["columns", "recency"])
 
 
 def _times(scan: Messages, rows: Ints) -> Ints:
@@ -146,10 +146,10 @@ def latest_columns(texts: Iterable[str]) -> dict[str, str]:
 
 def typed(columns: Mapping[str, str]) -> dict[str, Type]:
     """The types of columns that are given as texts; ValueError where one is none: one sentence that names the column."""
-    found = {}
+    types = {}
     for name, text in columns.items():
         try:
-            found[name] = type_of(text)
+            types[name] = type_of(text)
         except ValueError as error:
             raise ValueError(f"column {name}: {error}") from None
-    return found
+    return types

@@ -103,17 +103,17 @@ class TypedImages(NamedTuple):
 
 def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versions) -> TypedImages:
     """The columns of a table out of its images."""
-    found: dict[str, pa.Array] = {}
+    images: dict[str, pa.Array] = {}
     unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
     unexpected = source.unknown()
     for k, (name, type) in enumerate(columns.items()):
         typed, unavailable[:, k], invalid = _column(source, name, type, versions)
-        found[name] = typed
+        images[name] = typed
         if invalid.any():
             rows = np.flatnonzero(invalid)
             texts = pa.array([_WORDS.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
             unexpected.append(MapEntries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
-    return TypedImages(struct(found, source.present), unavailable, unexpected)
+    return TypedImages(struct(images, source.present), unavailable, unexpected)
 
 
 def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tuple[pa.Array, Bools, Bools]:
@@ -231,13 +231,13 @@ class JsonRows:
 
     def _unavailable(self, value: Values, type: Type) -> Bools:
         texts = placeholder_texts(self.placeholder, type.kind)
-        found = np.zeros(len(value.kinds), np.bool_)
+        unavailable = np.zeros(len(value.kinds), np.bool_)
         if texts:
             likely = np.flatnonzero((value.kinds > NULL) & (value.sizes >= min(map(len, texts))))
             likely = likely[np.isin(value.sizes[likely], [size for text in texts for size in _sizes(text)])]
             if len(likely):
-                found[likely] = bools_of(pc.is_in(values.texts(value.at(likely)), pa.array(texts, pa.string())))
-        return found
+                unavailable[likely] = bools_of(pc.is_in(values.texts(value.at(likely)), pa.array(texts, pa.string())))
+        return unavailable
 
     def texts(self, name: str, rows: Ints) -> pa.Array:
         return values.texts(self.value(name, rows))

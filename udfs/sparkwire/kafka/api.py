@@ -116,7 +116,7 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     Returns
     -------
     Report
-        its ``findings``, in the order of partitions and files: what the broker would ``refuse``, take for a ``stray``,
+        its ``findings``, in the order of partitions and files: what the broker would ``reject``, take for a ``stray``,
         ``truncate``, ``delete``, ``rebuild``, ``restore`` or ``serve`` though it is wrong; printed, a line each
 
     Raises

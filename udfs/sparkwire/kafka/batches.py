@@ -22,9 +22,9 @@ _NO_SEQUENCE = -1
 class Batches(BatchHeaders):
     """The entries of a column of log bytes, and whether each is valid."""
 
-    def lists(self, found: pa.Array) -> pa.Array:
+    def lists(self, entries: pa.Array) -> pa.Array:
         ends = np.searchsorted(self.frames.row, np.arange(self.source.rows + 1)).astype(np.int32)
-        return lists(ends, found)
+        return lists(ends, entries)
 
 
 def nullable(column: Nullable) -> pa.Array:
@@ -165,6 +165,6 @@ def delete_horizon_ms(batches: Batches) -> pa.Array:
 @BATCHES.column("STRING")
 def error(batches: Batches) -> pa.Array:
     """Why the entry cannot be read; NULL for a valid one."""
-    found = batches.frames.error
-    unknown = (found == OK) & batches.codec.valid & (batches.known_codec < 0)
-    return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), found), ERRORS)
+    errors = batches.frames.error
+    unknown = (errors == OK) & batches.codec.valid & (batches.known_codec < 0)
+    return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), errors), ERRORS)

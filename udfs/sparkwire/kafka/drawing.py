@@ -103,8 +103,8 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
         raise ValueError(
             f"picture shows one partition: name topic and partition; {path} has {some or 'no batch of it'}"
         )
-    found = [batch for task in tasks for batch in kafka_log.read(query, task)]
-    table = pa.Table.from_batches(found, kafka_log.schema(query))
+    batches = [batch for task in tasks for batch in kafka_log.read(query, task)]
+    table = pa.Table.from_batches(batches, kafka_log.schema(query))
     name, number = names[0]
     return DrawnBatches(f"{name}-{number}", table, *_offsets(table))
 
@@ -137,10 +137,10 @@ class PictureColumns:
         width = self.end - self.begin
         from_begin = offsets - self.begin
         if width > np.iinfo(np.int64).max // self.count:  # the product has no 64 bits, and a column very many offsets
-            found = (from_begin / width * self.count).astype(np.int64)
+            columns = (from_begin / width * self.count).astype(np.int64)
         else:
-            found = from_begin * self.count // width
-        return np.clip(found, 0, self.count - 1)
+            columns = from_begin * self.count // width
+        return np.clip(columns, 0, self.count - 1)
 
     def drawn(self, offsets: Any) -> Any:
         """Where offsets are on the axis."""
@@ -148,12 +148,12 @@ class PictureColumns:
 
     def highest(self, kinds: Ints) -> Ints:
         """Of the batches in each column the highest kind; 0 if none exists."""
-        found = np.zeros(self.count, np.int64)
-        np.maximum.at(found, self._from, kinds)
+        heights = np.zeros(self.count, np.int64)
+        np.maximum.at(heights, self._from, kinds)
         for k in np.flatnonzero(self._to > self._from):
-            part = found[self._from[k] : self._to[k] + 1]
+            part = heights[self._from[k] : self._to[k] + 1]
             np.maximum(part, kinds[k], out=part)
-        return found
+        return heights
 
     def total(self, values: Ints) -> npt.NDArray[np.float64]:
         """The sum in each column; what reaches over several is shared among them."""
@@ -166,11 +166,11 @@ class PictureColumns:
     def missing(self, batches: DrawnBatches) -> Ints:
         """1 in the columns in which offsets are between two batches that neither has."""
         gaps = np.flatnonzero(batches.first[1:] - 1 > batches.last[:-1])
-        found = np.zeros(self.count, np.int64)
+        sums = np.zeros(self.count, np.int64)
         for k in gaps:
             begin, end = self.of(np.array([batches.last[k] + 1, batches.first[k + 1] - 1]))
-            found[begin : end + 1] = 1
-        return found
+            sums[begin : end + 1] = 1
+        return sums
 
 
 class Strip(NamedTuple):

@@ -101,10 +101,10 @@ def _locate_message(
         return OK
     if not READABLE[magic] >> codec & 1:
         return UNKNOWN_CODEC
-    found = content(data, out.first[i], frames.stop[i])
-    if not within(found.value, found.value_size, frames.stop[i]) or found.value_size < 0:
+    message = content(data, out.first[i], frames.stop[i])
+    if not within(message.value, message.value_size, frames.stop[i]) or message.value_size < 0:
         return BAD_RECORD
-    out.first[i] = found.value
-    out.last[i] = found.value + found.value_size
+    out.first[i] = message.value
+    out.last[i] = message.value + message.value_size
     out.codec[i] = codec
     return OK

@@ -43,8 +43,8 @@ class Entries(NamedTuple):
     """those of each file, from 0 on"""
     fields: EntryFields
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        return lists(self.ends, found)
+    def lists(self, entries: pa.Array) -> pa.Array:
+        return lists(self.ends, entries)
 
 
 def stored(name: str) -> Callable[[Entries], pa.Array]:

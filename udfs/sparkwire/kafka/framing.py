@@ -207,9 +207,9 @@ def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 @kernel
 def find_entry(
-    data: Bytes, pos: int, end: int, verify: bool, found: int, damaged: bool, sums: EntrySums
+    data: Bytes, pos: int, end: int, verify: bool, next_entry: int, damaged: bool, sums: EntrySums
 ) -> tuple[int, int, bool, int]:
-    """The entry at ``pos`` of the row that ends at ``end``: its error, its stop, whether it is whole, the new ``found``."""
+    """The entry at ``pos`` of the row that ends at ``end``: its error, its stop, whether it is whole, the new ``next_entry``."""
     error = frame_error(data, pos, end)
     whole = error == OK or error == BAD_MAGIC
     stop = entry_end(data, pos) if whole else end
@@ -220,19 +220,19 @@ def find_entry(
     if error != OK:
         follows = whole and stop < end and frame_error(data, stop, end) == OK
         if not (follows and crc_ok_in_row(data, stop, sums)):
-            if found <= pos:
-                found = next_valid(data, pos + 1, end, end, EVERYTHING, sums)
-            if not whole or found < stop or (found < end and not follows):
+            if next_entry <= pos:
+                next_entry = next_valid(data, pos + 1, end, end, EVERYTHING, sums)
+            if not whole or next_entry < stop or (next_entry < end and not follows):
                 whole = False
-                stop = found
-    return error, stop, whole, found
+                stop = next_entry
+    return error, stop, whole, next_entry
 
 
 @kernel
 def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
     """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then."""
     data, offsets, wrong_crc, progress, sums, given = framing
-    row, pos, found, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
+    row, pos, next_entry, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = offsets[row + 1]
@@ -259,7 +259,9 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
             row = offsets.size - 1
             break
         else:
-            error, stop, whole, found = find_entry(data, pos, end, wrong_crc != IGNORED, found, damaged == row, sums)
+            error, stop, whole, next_entry = find_entry(
+                data, pos, end, wrong_crc != IGNORED, next_entry, damaged == row, sums
+            )
             damaged = row if error != OK else damaged
             if error == CRC_MISMATCH and whole and wrong_crc == BELIEVED:
                 error = OK
@@ -271,5 +273,5 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
         out.error[count] = error
         count += 1
         pos = stop
-    progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED] = row, pos, found, damaged
+    progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED] = row, pos, next_entry, damaged
     return count

@@ -46,8 +46,8 @@ def _entries(text: bytes) -> Iterator[Entry]:
         return
     entries = lines[2:] if version == (_VERSION,) and count is not None and count[0] >= 0 else []
     for line in entries:
-        found = _numbers(_ENTRY, line)
-        yield (found[0], found[1]) if found else _CORRUPT
+        numbers = _numbers(_ENTRY, line)
+        yield (numbers[0], numbers[1]) if numbers else _CORRUPT
     if version != (_VERSION,) or count != (len(entries),):
         yield _CORRUPT
 
@@ -64,8 +64,8 @@ def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
 
 def entries_of(text: bytes) -> list[tuple[int, int]] | None:
     """The entries of a file, None where it is corrupt."""
-    found = [(epoch, offset) for epoch, offset in _entries(text) if epoch is not None and offset is not None]
-    return found if len(found) == len(list(_entries(text))) else None
+    entries = [(epoch, offset) for epoch, offset in _entries(text) if epoch is not None and offset is not None]
+    return entries if len(entries) == len(list(_entries(text))) else None
 
 
 def checkpoint(entries: Sequence[tuple[int, int]]) -> bytes:
@@ -78,9 +78,9 @@ class Epochs:
     """The entries of a column of files."""
 
     def __init__(self, text: pa.Array) -> None:
-        found = [list(_entries(one or b"")) for one in text.to_pylist()]
-        self._ends = np.cumsum([0, *map(len, found)]).astype(np.int32)
-        self._found = [entry for entries in found for entry in entries]
+        entry_lists = [list(_entries(one or b"")) for one in text.to_pylist()]
+        self._ends = np.cumsum([0, *map(len, entry_lists)]).astype(np.int32)
+        self._found = [entry for entries in entry_lists for entry in entries]
 
     def epoch(self) -> pa.Array:
         return pa.array([epoch for epoch, _ in self._found], pa.int32())
@@ -88,8 +88,8 @@ class Epochs:
     def start_offset(self) -> pa.Array:
         return pa.array([offset for _, offset in self._found], pa.int64())
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        return lists(self._ends, found)
+    def lists(self, entries: pa.Array) -> pa.Array:
+        return lists(self._ends, entries)
 
 
 COLUMNS: Final = (

@@ -61,7 +61,7 @@ def find_offsets(
     offsets: npt.NDArray[Any],
     targets: Ints,
     sums: EntrySums,
-    found: Ints,
+    offsets_of_rows: Ints,
     positions: npt.NDArray[np.int32],
 ) -> None:
     """The first readable entry of each row whose last offset is at least the target: that offset and its position, or -1."""
@@ -71,21 +71,21 @@ def find_offsets(
         begin_row(start, sums.message)
         begin_row(start, sums.batch)
         positions[row] = -1
-        found[row] = 0
+        offsets_of_rows[row] = 0
         while pos < end and positions[row] < 0:
             error, stop, whole, searched = find_entry(data, pos, end, False, searched, damaged, sums)
             damaged |= error != OK
             if whole and error != BAD_MAGIC and last_offset(data, pos) >= targets[row]:
-                found[row] = last_offset(data, pos)
+                offsets_of_rows[row] = last_offset(data, pos)
                 positions[row] = pos - start
             pos = stop
 
 
 def decode_search_offset(data: pa.Array, target: pa.Array) -> pa.Array:
     source = binary_of(data)
-    found, positions = empty(source.rows, np.int64), empty(source.rows, np.int32)
+    offsets, positions = empty(source.rows, np.int64), empty(source.rows, np.int32)
     targets = target.fill_null(0).to_numpy(zero_copy_only=False)
     sums = entry_sums(int(source.offsets[0]), source.longest)
-    find_offsets(source.data, source.offsets, targets, sums, found, positions)
+    find_offsets(source.data, source.offsets, targets, sums, offsets, positions)
     some = positions >= 0
-    return struct({"offset": primitive(found), "position": primitive(np.maximum(positions, 0))}, some)
+    return struct({"offset": primitive(offsets), "position": primitive(np.maximum(positions, 0))}, some)

@@ -75,23 +75,23 @@ def parse_log(
     data, most = source.data, _FEW_ENTRIES
     while room := min(framing.most_entries, most):
         entries, payloads = header_room(arrays(FrameBlock, room)), arrays(EntryPayloads, room)
-        block, first, found = Opened(entries, payloads, data), 0, 0
-        while found < room and framing.most_entries:
-            found, parsed, compressed = parse_plain(
-                framing, block, found, offsets, verify, selected, growing.columns, CACHEFUL, piece - growing.size
+        block, first, count = Opened(entries, payloads, data), 0, 0
+        while count < room and framing.most_entries:
+            count, parsed, compressed = parse_plain(
+                framing, block, count, offsets, verify, selected, growing.columns, CACHEFUL, piece - growing.size
             )
             if not compressed:
-                parse_records(data, block, parsed, found, verify, selected, growing)
+                parse_records(data, block, parsed, count, verify, selected, growing)
                 if growing.size < piece:
                     continue
-                parsed = found
+                parsed = count
             yield entries.part(first, parsed), payloads.rows[first:parsed]
-            first = found
+            first = count
             if compressed:
-                for opened in inflater.opened(source, entries.part(parsed, found), part(payloads, parsed, found)):
+                for opened in inflater.opened(source, entries.part(parsed, count), part(payloads, parsed, count)):
                     parse_records(data, opened, 0, len(opened.payloads.rows), verify, selected, growing)
                     yield opened.entries, opened.payloads.rows
-        yield entries.part(first, found), payloads.rows[first:found]
+        yield entries.part(first, count), payloads.rows[first:count]
         most = BLOCK_ENTRIES
 
 
@@ -99,7 +99,7 @@ def parse_log(
 def parse_plain(
     framing: Framing,
     block: Opened,
-    found: int,
+    count: int,
     offsets: OffsetRange,
     verify: bool,
     selected: SelectedColumns,
@@ -109,32 +109,32 @@ def parse_plain(
 ) -> tuple[int, int, bool]:
     """Find entries, about ``most`` bytes of them, and append their records, until one is compressed or there is no room.
 
-    Returns the number of entries in the block (it had ``found`` before), the end of the parsed ones, and whether a later one is
+    Returns the number of entries in the block (it had ``count`` before), the end of the parsed ones, and whether a later one is
     compressed.
     """
     entries, payloads, data = block
     first = framing.progress[POSITION]
-    parsed = found
+    parsed = count
     compressed = False
     budget = 1 + cacheful // _FIRST
     while framing.progress[POSITION] - first < most:
-        start = found
-        found = find_entries(framing, budget, entries.frames, start)
-        if found == start:
+        start = count
+        count = find_entries(framing, budget, entries.frames, start)
+        if count == start:
             break
-        read_headers(data, entries, start, found)
-        compressed |= locate(data, entries, offsets, payloads, start, found)
+        read_headers(data, entries, start, count)
+        compressed |= locate(data, entries, offsets, payloads, start, count)
         if compressed:
             if framing.progress[POSITION] - entries.frames.begin[parsed] >= _OPENED * cacheful:
                 break
-        elif not fits(block, start, found, selected, out):
+        elif not fits(block, start, count, selected, out):
             break
         else:
-            parsed = parse_entries(data, block, verify, selected, out, start, found)
-            if parsed < found:
+            parsed = parse_entries(data, block, verify, selected, out, start, count)
+            if parsed < count:
                 break
         budget = cacheful
-    return found, parsed, compressed
+    return count, parsed, compressed
 
 
 @kernel

@@ -56,10 +56,10 @@ def parse_batch(
     source: Bytes, pos: int, end: int, batch: BatchDefaults, selected: SelectedColumns, out: RecordColumns
 ) -> bool:
     """The records of a batch, up to the first that cannot be read: one row says so. Whether there was room for them."""
-    found = _parse_records(source, pos, end, batch, selected, out) if batch.record_count > 0 else _ALL
-    if found == _SOME:
+    record_count = _parse_records(source, pos, end, batch, selected, out) if batch.record_count > 0 else _ALL
+    if record_count == _SOME:
         append_row(0, NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
-    return found != _NO_ROOM
+    return record_count != _NO_ROOM
 
 
 @kernel

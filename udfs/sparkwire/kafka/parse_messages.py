@@ -54,21 +54,23 @@ def parse_message(
 ) -> None:
     """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
     present = record_columns.HAS_OFFSET | record_columns.HAS_TIME
-    found = content(source, pos, end)
-    has_key, has_value = within(found.key, found.key_size, end), within(found.value, found.value_size, end)
+    message = content(source, pos, end)
+    has_key, has_value = within(message.key, message.key_size, end), within(message.value, message.value_size, end)
     sought = selected.sought.active and crc_ok and has_key and has_value
-    if sought and not has_sought(source, found.key, found.key_size, found.value, found.value_size, selected.sought):
+    if sought and not has_sought(
+        source, message.key, message.key_size, message.value, message.value_size, selected.sought
+    ):
         return
-    if found.key_size >= 0 and has_key:
+    if message.key_size >= 0 and has_key:
         present |= record_columns.HAS_KEY
         if selected.key:
-            copy(out.key, out.used[record_columns.KEY_BYTES], source, found.key, found.key_size)
-            out.used[record_columns.KEY_BYTES] += found.key_size
-    if found.value_size >= 0 and has_value:
+            copy(out.key, out.used[record_columns.KEY_BYTES], source, message.key, message.key_size)
+            out.used[record_columns.KEY_BYTES] += message.key_size
+    if message.value_size >= 0 and has_value:
         present |= record_columns.HAS_VALUE
         if selected.value:
-            copy(out.value, out.used[record_columns.VALUE_BYTES], source, found.value, found.value_size)
-            out.used[record_columns.VALUE_BYTES] += found.value_size
+            copy(out.value, out.used[record_columns.VALUE_BYTES], source, message.value, message.value_size)
+            out.used[record_columns.VALUE_BYTES] += message.value_size
     error = OK if crc_ok else CRC_MISMATCH
     if crc_ok and not (has_key and has_value):
         error = BAD_RECORD

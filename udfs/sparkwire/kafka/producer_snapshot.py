@@ -92,8 +92,8 @@ class Producers:
         self.errors = np.repeat(verdicts, rows)
         self.fields = _read(source.data, starts, np.where(self.present, _ENTRY, 0))
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        return lists(self._ends, found)
+    def lists(self, entries: pa.Array) -> pa.Array:
+        return lists(self._ends, entries)
 
 
 def _stored(name: str) -> Callable[[Producers], pa.Array]:

@@ -97,25 +97,25 @@ def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: MessageFields,
         variant = _variant(data, start, size)
         _read_fields(data, start, size, variant, fields, row)
         known = variant != UNKNOWN and size >= _ATTRIBUTES_END
-        found = content(data, start, end) if known else Content(NOWHERE, int64(0), NOWHERE, int64(0))
-        verdict = _verdict(data, start, end, variant, fields.crc[row], found)
+        message = content(data, start, end) if known else Content(NOWHERE, int64(0), NOWHERE, int64(0))
+        verdict = _verdict(data, start, end, variant, fields.crc[row], message)
         attributes = fields.attributes[row]
         codec = attributes & CODEC_MASK
         if not known or not READABLE[variant] >> codec & 1:
             codec = int64(-1)
-        present = _present(size, variant, fields.timestamp[row], found, end)
+        present = _present(size, variant, fields.timestamp[row], message, end)
         if present & HAS_KEY:
-            keys += found.key_size
+            keys += message.key_size
         if present & HAS_VALUE:
-            values += found.value_size
+            values += message.value_size
         out.present[row] = present
         out.codec[row] = codec
         out.timestamp_type[row] = (1 if attributes & LOG_APPEND_TIME else 0) if known and variant == MAGIC_1 else -1
-        out.key[row] = found.key
-        out.key_size[row] = found.key_size
+        out.key[row] = message.key
+        out.key_size[row] = message.key_size
         out.key_ends[row + 1] = keys
-        out.value[row] = found.value
-        out.value_size[row] = found.value_size
+        out.value[row] = message.value
+        out.value_size[row] = message.value_size
         out.value_ends[row + 1] = values
         out.error[row] = UNKNOWN_CODEC if verdict.error == OK and codec < 0 else verdict.error
         out.crc_ok[row] = verdict.crc_ok
@@ -133,16 +133,16 @@ def _variant(data: Bytes, start: int, size: int) -> int:
 
 
 @kernel
-def _present(size: int, variant: int, timestamp: int, found: Content, end: int) -> int:
+def _present(size: int, variant: int, timestamp: int, message: Content, end: int) -> int:
     """Bits: what is not NULL."""
     present = (HAS_CRC if size >= COVERED else 0) | (HAS_MAGIC if size > MESSAGE_MAGIC else 0)
     if variant != UNKNOWN and size >= _ATTRIBUTES_END:
         present |= HAS_ATTRIBUTES
     if variant == MAGIC_1 and size >= _TIMESTAMP_END and timestamp != NO_TIMESTAMP:
         present |= HAS_TIME
-    present |= (HAS_KEY_SIZE if found.key != NOWHERE else 0) | (HAS_VALUE_SIZE if found.value != NOWHERE else 0)
-    present |= HAS_KEY if found.key_size >= 0 and within(found.key, found.key_size, end) else 0
-    present |= HAS_VALUE if found.value_size >= 0 and within(found.value, found.value_size, end) else 0
+    present |= (HAS_KEY_SIZE if message.key != NOWHERE else 0) | (HAS_VALUE_SIZE if message.value != NOWHERE else 0)
+    present |= HAS_KEY if message.key_size >= 0 and within(message.key, message.key_size, end) else 0
+    present |= HAS_VALUE if message.value_size >= 0 and within(message.value, message.value_size, end) else 0
     return present
 
 
@@ -156,7 +156,7 @@ def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
 
 
 @kernel
-def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, found: Content) -> Verdict:
+def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, message: Content) -> Verdict:
     """The checksum covers the message, or all bytes where they do not tell its end."""
     size = end - start
     if size < COVERED:
@@ -165,12 +165,12 @@ def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, found: C
     crc_ok = computed == crc
     if variant == UNKNOWN and size > MESSAGE_MAGIC:
         return Verdict(int64(BAD_MAGIC), int64(crc_ok), computed)
-    if not within(found.value, found.value_size, end):
+    if not within(message.value, message.value_size, end):
         # If the checksum covers just these bytes, none is missing: a size is wrong.
-        if crc_ok and found.key != NOWHERE:
+        if crc_ok and message.key != NOWHERE:
             return Verdict(int64(BAD_LENGTH), int64(1), computed)
         return Verdict(int64(TRUNCATED), int64(-1), computed)
-    last = found.value + max(found.value_size, 0)
+    last = message.value + max(message.value_size, 0)
     if not crc_ok and last < end:
         computed = int64(crc32(data, start + COVERED, last - start - COVERED))
         crc_ok = computed == crc

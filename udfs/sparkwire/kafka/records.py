@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.error_codes import ERRORS, refusal
+from sparkwire.base.error_codes import ERRORS, argument_error
 from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka import record_columns
@@ -91,8 +91,8 @@ class Records:
         ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(self._rows_of_entries, dtype=np.int32)])
         return ends[entries]
 
-    def lists(self, found: pa.Array) -> pa.Array:
-        return lists(self.ends, found)
+    def lists(self, entries: pa.Array) -> pa.Array:
+        return lists(self.ends, entries)
 
     @RECORDS_TABLE.column("BIGINT")
     def offset(self) -> pa.Array:
@@ -220,7 +220,7 @@ def scan_records(
     """
     for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_value_bytes", max_value_bytes)):
         if bound < 1:
-            raise refusal("kafka_records", f"{name} BIGINT of 1 or more", bound)
+            raise argument_error("kafka_records", f"{name} BIGINT of 1 or more", bound)
     source = binary_of(data)
     framing = framing_of(source, REPORTED if verify_crc else BELIEVED)
     # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.

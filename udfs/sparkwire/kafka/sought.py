@@ -54,14 +54,14 @@ class Search(NamedTuple):
 
     def mask(self, key: pa.Array, value: pa.Array) -> pa.Array:
         """Which of some records have it."""
-        found = pa.repeat(True, len(key))
+        matches = pa.repeat(True, len(key))
         if self.keys is not None and self.prefixes:
-            found = functools.reduce(pc.or_, (pc.starts_with(key, one) for one in self.keys))
+            matches = functools.reduce(pc.or_, (pc.starts_with(key, one) for one in self.keys))
         elif self.keys is not None:
-            found = pc.is_in(key, pa.array(self.keys, pa.binary()))
+            matches = pc.is_in(key, pa.array(self.keys, pa.binary()))
         if self.within:
-            found = pc.and_(found, pc.match_substring(value, self.within))
-        return pc.fill_null(found, False)
+            matches = pc.and_(matches, pc.match_substring(value, self.within))
+        return pc.fill_null(matches, False)
 
 
 def _bytes(content: bytes) -> Bytes:
@@ -75,14 +75,14 @@ ANYTHING: Final = Search().sought()
 def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, pattern: Sought) -> bool:
     """Whether a record has what is looked for; sizes are negative for null."""
     count = pattern.key_ends.size - 1
-    found = count == 0
+    matches = count == 0
     for k in range(count):
         first = pattern.key_ends[k]
         size = pattern.key_ends[k + 1] - first
         if key_size == size or (pattern.prefixes and key_size > size):
-            found |= same_bytes(data, key, pattern.keys, first, size)
+            matches |= same_bytes(data, key, pattern.keys, first, size)
     return bool(
-        found and (pattern.within_size == 0 or _holds(data, value, value_size, pattern.within, pattern.within_size))
+        matches and (pattern.within_size == 0 or _holds(data, value, value_size, pattern.within, pattern.within_size))
     )
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import refusal
+from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
 from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_bytes import (
@@ -51,7 +51,7 @@ def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None
     # Without a magic, a message has the one that can say what there is.
     magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
-        raise refusal("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
+        raise argument_error("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
     sizes = _MESSAGE_SIZES[magics] + np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
     _check_sizes("to_kafka_message", sizes)
     magic_bytes, times = magics.astype(np.int8), _numbers(stamps, NO_TIMESTAMP)
@@ -75,7 +75,7 @@ def encode_records(
     items = _records(records.flatten(), _numbers(base_offset, 0), ends)
     headed = (items.headers[ends[1:]] > items.headers[ends[:-1]]) & (magics < 2)
     if headed.any():
-        raise refusal(_NAME, "headers with magic 2 only", f"magic {magics[headed][0]}")
+        raise argument_error(_NAME, "headers with magic 2 only", f"magic {magics[headed][0]}")
     cuts, rows = _cut_by_offset(items.offset, ends, magics)
     sets = Sets(cuts[:-1], cuts[1:], magics[rows], numbers[rows], appended[rows], epochs[rows])
     if appended.any():
@@ -150,7 +150,7 @@ def _payloads(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) ->
 
 def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> RecordsToWrite:
     if items.null_count:
-        raise refusal(_NAME, "records that are not NULL", "NULL among them")
+        raise argument_error(_NAME, "records that are not NULL", "NULL among them")
     key, value, timestamp, headers, offset = items.flatten()
     offsets = _offsets(offset, base_offsets, ends)
     return records_of(offsets, _numbers(timestamp, NO_TIMESTAMP), key, value, headers)
@@ -162,7 +162,7 @@ def _offsets(offset: pa.Array, base_offsets: Ints, ends: Ints) -> Ints:
     counts = np.diff(ends)
     own = np.diff(known[ends])
     if ((own != 0) & (own != counts)).any():
-        raise refusal(_NAME, "an offset in each record or in none", "NULL among them")
+        raise argument_error(_NAME, "an offset in each record or in none", "NULL among them")
     numbered = own == 0
     offsets = np.where(np.repeat(numbered, counts), _numbered(base_offsets, ends, numbered), _numbers(offset, 0))
     _check_order(offsets, ends)
@@ -174,7 +174,9 @@ def _numbered(base_offsets: Ints, ends: Ints, rows: npt.NDArray[np.bool_]) -> In
     counts = np.diff(ends)
     beyond = rows & ((base_offsets < 0) | (base_offsets > LARGEST_OFFSET - counts))
     if beyond.any():
-        raise refusal(_NAME, "a base_offset of 0 or more that leaves room for the records", base_offsets[beyond][0])
+        raise argument_error(
+            _NAME, "a base_offset of 0 or more that leaves room for the records", base_offsets[beyond][0]
+        )
     return np.arange(ends[-1]) + np.repeat(base_offsets - ends[:-1], counts)
 
 
@@ -184,7 +186,7 @@ def _check_order(offsets: Ints, ends: Ints) -> None:
     wrong[1:] |= (offsets[1:] <= offsets[:-1]) & ~np.isin(np.arange(1, len(offsets)), ends)
     if wrong.any():
         at = int(wrong.argmax())
-        raise refusal(
+        raise argument_error(
             _NAME, "offsets of 0 or more that ascend", f"{offsets[at]}" + (f" after {offsets[at - 1]}" if at else "")
         )
 
@@ -196,7 +198,7 @@ def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, 
     """
     header_key, header_value = headers.flatten().flatten()
     if header_key.null_count:
-        raise refusal(_NAME, "headers with a key", "NULL")
+        raise argument_error(_NAME, "headers with a key", "NULL")
     ends = np.concatenate([[0], np.cumsum(_lengths(headers))])
     return RecordsToWrite(
         offsets, timestamps, spans_of(key), spans_of(value), ends, spans_of(header_key), spans_of(header_value)
@@ -224,14 +226,16 @@ def _codecs(compression: pa.Array, magics: npt.NDArray[np.int8]) -> npt.NDArray[
     known = pc.index_in(pc.ascii_lower(compression), pa.array(written))
     unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
     if len(unknown):
-        raise refusal(_NAME, f"compression {codecs.listed(written)}", repr(plain_value(unknown[0])))
+        raise argument_error(_NAME, f"compression {codecs.listed(written)}", repr(plain_value(unknown[0])))
     ids = np.array([codecs.BY_NAME[name].id for name in written], np.int8)
     numbers: npt.NDArray[np.int8] = ids[np.asarray(known.fill_null(written.index(codecs.BY_ID[NONE].name)))]
     for codec in codecs.CODECS:
         other = (numbers == codec.id) & ~np.isin(magics, codec.magics)
         if other.any():
             only = " and ".join(map(str, codec.magics))
-            raise refusal(_NAME, f"compression {codec.name} with magic {only} only", f"magic {magics[other].min()}")
+            raise argument_error(
+                _NAME, f"compression {codec.name} with magic {only} only", f"magic {magics[other].min()}"
+            )
     return numbers
 
 
@@ -240,10 +244,10 @@ def _log_append_time(timestamp_type: pa.Array | None, magics: npt.NDArray[np.int
     known = pc.index_in(given, pa.array(TIMESTAMP_TYPES))
     unknown = given.filter(pc.and_(given.is_valid(), known.is_null()))
     if len(unknown):
-        raise refusal(_NAME, f"timestamp_type {' or '.join(TIMESTAMP_TYPES)}", repr(plain_value(unknown[0])))
+        raise argument_error(_NAME, f"timestamp_type {' or '.join(TIMESTAMP_TYPES)}", repr(plain_value(unknown[0])))
     appended: npt.NDArray[np.bool_] = np.asarray(known.fill_null(0)) == 1
     if (appended & (magics == 0)).any():
-        raise refusal(_NAME, f"timestamp_type {TIMESTAMP_TYPES[1]} with magic 1 and 2 only", "magic 0")
+        raise argument_error(_NAME, f"timestamp_type {TIMESTAMP_TYPES[1]} with magic 1 and 2 only", "magic 0")
     return appended
 
 
@@ -254,11 +258,11 @@ def _or_null(column: pa.Array | None, rows: int) -> pa.Array:
 def _magics(magic: pa.Array) -> npt.NDArray[np.int8]:
     magics = _numbers(magic, 2)
     if ((magics < 0) | (magics > 2)).any():
-        raise refusal(_NAME, "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
+        raise argument_error(_NAME, "magic 0, 1 or 2", magics[(magics < 0) | (magics > 2)][0])
     return magics.astype(np.int8)
 
 
 def _check_sizes(function: str, sizes: Ints) -> None:
     largest = int(sizes.max(initial=0))
     if largest > _LARGEST:
-        raise refusal(function, f"up to {_LARGEST} bytes a row", f"{largest}")
+        raise argument_error(function, f"up to {_LARGEST} bytes a row", f"{largest}")

@@ -82,12 +82,12 @@ def kept() -> CachedKernels | None:
     if kernel_files.OFF:
         return None
     try:
-        found = [_kept(directory) for directory in _directories()]
+        counts = [_kept(directory) for directory in _directories()]
     except Exception as error:  # noqa: BLE001  # whatever numba has changed
         go_without("kernels are not cached", error)
         return None
-    full = [state for state in found if state.files]
-    writable = [state for state in found if state.writable]
+    full = [state for state in counts if state.files]
+    writable = [state for state in counts if state.writable]
     return next(iter(full + writable), None)
 
 
@@ -256,11 +256,11 @@ def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
 @functools.cache
 def _imported(source: bytes) -> tuple[str, ...]:
     """The modules of the package that a source may import; names that are none do no harm."""
-    found = list[str]()
+    imported = list[str]()
     for module, names in _IMPORT.findall(source):
-        found.append(module.decode())
-        found += [f"{module.decode()}.{name}" for name in re.findall(r"\w+", names.decode())]
-    return tuple(found)
+        imported.append(module.decode())
+        imported += [f"{module.decode()}.{name}" for name in re.findall(r"\w+", names.decode())]
+    return tuple(imported)
 
 
 @functools.cache

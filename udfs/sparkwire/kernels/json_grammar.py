@@ -265,16 +265,16 @@ def unescapes_to(data: Bytes, pos: int, end: int, keys: Bytes, at: int, size: in
         if pos >= end:
             return False
         escape = u8(data, pos) == BACKSLASH
-        found, pos = character_at(data, pos, end)
+        character, pos = character_at(data, pos, end)
         width = 1
-        if escape and found >= 0x80:
-            width = 2 if found < 0x800 else 3 if found < 0x10000 else 4
+        if escape and character >= 0x80:
+            width = 2 if character < 0x800 else 3 if character < 0x10000 else 4
         if same + width > size:
             return False
         for k in range(width):
-            byte = found
+            byte = character
             if width > 1:
-                byte = found >> (6 * (width - 1 - k))
+                byte = character >> (6 * (width - 1 - k))
                 byte = byte | ((0xF00 >> width) & 0xFF) if k == 0 else (byte & 0x3F) | 0x80
             if byte != keys[uint64(at + same + k)]:
                 return False

@@ -263,16 +263,16 @@ def find_last(
     asked: NDArray[np.int32],
     seen: Ints,
     place: Ints,
-    found: Ints,
+    places: Ints,
 ) -> None:
     """For each name requested in a row, the last place in that row's list of names, -1 if it is not there.
 
     Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and requests
-    ``asked[asked_firsts[i]:asked_lasts[i]]``, returned at the same places of ``found``. ``seen`` (-1 everywhere) and
+    ``asked[asked_firsts[i]:asked_lasts[i]]``, returned at the same places of ``places``. ``seen`` (-1 everywhere) and
     ``place`` are scratch with an item for each name: the work is linear, however often names repeat.
     """
     for row in range(firsts.size):
         for i in range(int64(firsts[row]), int64(lasts[row])):
             seen[names[i]], place[names[i]] = row, i
         for i in range(int64(asked_firsts[row]), int64(asked_lasts[row])):
-            found[i] = place[asked[i]] if seen[asked[i]] == row else NONE
+            places[i] = place[asked[i]] if seen[asked[i]] == row else NONE

@@ -73,7 +73,7 @@ class Scratch(NamedTuple):
     """What a scan remembers."""
 
     nest: Bytes
-    found: Ints
+    slots: Ints
     """start, size, kind and count by slot, of the document that is scanned; starts count from its begin"""
     marks: Ints
     """place, from the document's begin, and open node of each mark"""
@@ -121,9 +121,9 @@ def _ints(values: Sequence[int]) -> Ints:
 
 def scratch(tree: Paths, longest: int) -> Scratch:
     """Scratch for documents of up to so many bytes."""
-    found = np.zeros((4, tree.slots), np.int64)
-    found[_SIZE] = -1
-    return Scratch(np.empty(longest, np.uint8), found, np.empty((2, _MARKS), np.int64))
+    slots = np.zeros((4, tree.slots), np.int64)
+    slots[_SIZE] = -1
+    return Scratch(np.empty(longest, np.uint8), slots, np.empty((2, _MARKS), np.int64))
 
 
 @kernel
@@ -152,7 +152,7 @@ def scan_documents(
     valid
         whether the document is one JSON object and nothing else
     """
-    found = scratch.found
+    slots = scratch.slots
     last, size, marks = 0, 0, 0
     for row in range(intact.size):
         begin, end = int64(begins[row]), int64(ends[row])
@@ -164,12 +164,12 @@ def scan_documents(
         last, size = begin, end - begin
         for slot in range(kinds.shape[0]):
             s, r = uint64(slot), uint64(row)
-            kind = found[_KIND, s]
-            kinds[s, r], sizes[s, r] = kind, found[_SIZE, s]
+            kind = slots[_KIND, s]
+            kinds[s, r], sizes[s, r] = kind, slots[_SIZE, s]
             if kind != json_grammar.ABSENT:
-                starts[s, r] = begin + found[_START, s]
+                starts[s, r] = begin + slots[_START, s]
                 if kind >= json_grammar.OBJECT:
-                    counts[s, r] = found[_COUNT, s]
+                    counts[s, r] = slots[_COUNT, s]
 
 
 @kernel
@@ -207,14 +207,14 @@ def _scan(
     data: Bytes, begin: int, end: int, tree: Paths, nulls: bool, scratch: Scratch, marks: int
 ) -> tuple[bool, int]:
     """Whether the document is valid, and how many marks it has; of those of the document before the first ``marks`` hold."""
-    nodes, found = tree.nodes, scratch.found
+    nodes, slots = tree.nodes, scratch.slots
     node = 0  # the innermost open object, one of the tree
     if marks > 0:
         node = scratch.marks[1, uint64(marks - 1)]
-        _forget_after(found, scratch.marks[0, uint64(marks - 1)])
+        _forget_after(slots, scratch.marks[0, uint64(marks - 1)])
         pos = blank(data, begin + scratch.marks[0, uint64(marks - 1)], end)
     else:
-        _forget_after(found, 0)
+        _forget_after(slots, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
         if pos >= end or u8(data, pos) != json_grammar.LEFT_BRACE:
             return False, 0
@@ -240,7 +240,7 @@ def _scan(
         if child >= 0:
             likely = child + 1
             slot = nodes[uint64(child)].slot
-            if _forget(tree, child, found):
+            if _forget(tree, child, slots):
                 marks = 0
         pos = blank(data, pos + 1, end)
         if pos >= end or u8(data, pos) != json_grammar.COLON:
@@ -267,7 +267,7 @@ def _scan(
             if u8(data, pos) != json_grammar.RIGHT_BRACE:
                 node, likely = child, nodes[uint64(child)].first
                 if slot >= 0:
-                    found[_START, uint64(slot)] = start - begin
+                    slots[_START, uint64(slot)] = start - begin
                 continue
             pos += 1
             after, kind = pos, json_grammar.OBJECT
@@ -277,7 +277,7 @@ def _scan(
                 return False, marks
             after, kind = pos, json_grammar.OBJECT if c == json_grammar.LEFT_BRACE else json_grammar.ARRAY
             if slot >= 0:
-                found[_COUNT, uint64(slot)] = members
+                slots[_COUNT, uint64(slot)] = members
         else:
             after, kind = quick_number_end(data, pos, end)
             if after < 0:
@@ -287,7 +287,7 @@ def _scan(
             pos = after
         if slot >= 0 and (nulls or kind != json_grammar.NULL):
             s = uint64(slot)
-            found[_START, s], found[_SIZE, s], found[_KIND, s] = start - begin, after - start, kind
+            slots[_START, s], slots[_SIZE, s], slots[_KIND, s] = start - begin, after - start, kind
         while True:
             pos = blank(data, pos, end)
             if pos >= end:
@@ -303,7 +303,7 @@ def _scan(
             slot = nodes[uint64(node)].slot
             if slot >= 0:
                 s = uint64(slot)
-                found[_SIZE, s], found[_KIND, s] = pos - begin - found[_START, s], json_grammar.OBJECT
+                slots[_SIZE, s], slots[_KIND, s] = pos - begin - slots[_START, s], json_grammar.OBJECT
             node, likely = nodes[uint64(node)].parent, node + 1
         if marks < _MARKS:
             scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
@@ -312,22 +312,22 @@ def _scan(
 
 
 @kernel
-def _forget_after(found: Ints, place: int) -> None:
+def _forget_after(slots: Ints, place: int) -> None:
     """What ends after this place has not been found; where an object begins that is open there, is still known."""
-    for slot in range(found.shape[1]):
+    for slot in range(slots.shape[1]):
         s = uint64(slot)
-        if found[_START, s] + found[_SIZE, s] > place:
-            found[_SIZE, s], found[_KIND, s] = -1, json_grammar.ABSENT
+        if slots[_START, s] + slots[_SIZE, s] > place:
+            slots[_SIZE, s], slots[_KIND, s] = -1, json_grammar.ABSENT
 
 
 @kernel
-def _forget(tree: Paths, node: int, found: Ints) -> bool:
+def _forget(tree: Paths, node: int, slots: Ints) -> bool:
     """A key that comes again replaces all that was under it: whether there was something."""
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])
-        if found[_KIND, s] != json_grammar.ABSENT:
-            found[_SIZE, s], found[_KIND, s] = -1, json_grammar.ABSENT
+        if slots[_KIND, s] != json_grammar.ABSENT:
+            slots[_SIZE, s], slots[_KIND, s] = -1, json_grammar.ABSENT
             again = True
     return again
 

@@ -90,10 +90,10 @@ def rows(
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
-        found = payloads(columns)
-        fields, errors = read.rows(found)
+        messages = payloads(columns)
+        fields, errors = read.rows(messages)
         check(columns[0], errors)
-        return None, [*fields, *([ids_as_text(found.ids)] if id_columns else []), errors]
+        return None, [*fields, *([ids_as_text(messages.ids)] if id_columns else []), errors]
 
     return messages.map_rows(new_columns, take, keep_payload=keep_payload and not is_name_in(column, new_columns.names))
 
@@ -132,9 +132,9 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
     payloads = messages.payloads
 
     def take(columns: Arrays) -> Taken:
-        found = payloads(columns)
-        chosen_rows = pa.array(read.schemas.chosen(found.ids) >= 0)
-        fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in found)))
+        messages = payloads(columns)
+        chosen_rows = pa.array(read.schemas.chosen(messages.ids) >= 0)
+        fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in messages)))
         return chosen_rows, [*fields, errors]
 
     new_columns = _with_remarks(messages, read, [], [_ERROR])
@@ -148,11 +148,11 @@ def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
-        found = payloads(columns)
-        chosen_rows = pc.and_(pa.array(known.chosen(found.ids) < 0), columns[0].is_valid())
-        errors = pc.coalesce(found.errors, known.why_unknown(found.ids))
+        messages = payloads(columns)
+        chosen_rows = pc.and_(pa.array(known.chosen(messages.ids) < 0), columns[0].is_valid())
+        errors = pc.coalesce(messages.errors, known.why_unknown(messages.ids))
         check(columns[0], pc.if_else(chosen_rows, errors, None))
-        return chosen_rows, [ids_as_text(found.ids).filter(chosen_rows), errors.filter(chosen_rows)]
+        return chosen_rows, [ids_as_text(messages.ids).filter(chosen_rows), errors.filter(chosen_rows)]
 
     return messages.map_rows(new_columns, take, keep_payload=True)
 
@@ -182,9 +182,9 @@ def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
     """The data events whose schema is not known."""
 
     def take(columns: Arrays) -> Taken:
-        found = of_events(columns[0])
-        chosen_rows = pa.array((known.chosen(found.ids) < 0) & is_data(columns[0]))
-        errors = pc.coalesce(found.errors.filter(chosen_rows), pa.scalar(UNKNOWN_SCHEMA))
+        messages = of_events(columns[0])
+        chosen_rows = pa.array((known.chosen(messages.ids) < 0) & is_data(columns[0]))
+        errors = pc.coalesce(messages.errors.filter(chosen_rows), pa.scalar(UNKNOWN_SCHEMA))
         return chosen_rows, [*_described(columns[0].filter(chosen_rows)), errors]
 
     new_columns = from_arrow_schema(pa.schema([*_DESCRIPTION, _ERROR]))

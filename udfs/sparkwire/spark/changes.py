@@ -82,10 +82,10 @@ def _read(request: Request, reading: Reading) -> DataFrame:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             given = dict(zip(needed, batch.columns[:width], strict=True))
-            found = decode(given)
-            places = pa.array(found.rows)
+            changes = decode(given)
+            places = pa.array(changes.rows)
             beside = [column.take(places) for column in batch.columns[width:]]
-            yield pa.RecordBatch.from_arrays([*beside, *found.batch.columns], names=names)
+            yield pa.RecordBatch.from_arrays([*beside, *changes.batch.columns], names=names)
 
     inputs = [F.col(name).alias(f"needed_{k}") for k, name in enumerate(reading.needs.values())]
     inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
@@ -137,10 +137,10 @@ def _databus(request: Request) -> Reading:
 
 
 def _by_short_name(table: str, names: Sequence[str]) -> str:
-    found = [name for name in names if name.rpartition(".")[2] == table]
-    if len(found) != 1:
+    matches = [name for name in names if name.rpartition(".")[2] == table]
+    if len(matches) != 1:
         raise unknown_table(table, sorted(names), "the schemas")
-    return found[0]
+    return matches[0]
 
 
 def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
@@ -203,8 +203,8 @@ def _distinct_keys(
             yield pa.record_batch([pa.array([list(one) for one in texts], pa.list_(pa.string()))], names=["keys"])
 
     some = request.df.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(columns)))
-    found = some.mapInArrow(read, "keys ARRAY<STRING>").distinct().limit(2).collect()
-    return list(found[0][0]) if len(found) == 1 else None
+    rows = some.mapInArrow(read, "keys ARRAY<STRING>").distinct().limit(2).collect()
+    return list(rows[0][0]) if len(rows) == 1 else None
 
 
 # ---------------------------------------------------------------- Debezium

@@ -108,12 +108,12 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
         return list(known)
     if changes.isStreaming:
         raise ValueError(f"the key of the table is not known before the stream is read: {give}")
-    found = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
-    if not found:
+    key_lists = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
+    if not key_lists:
         raise ValueError(f"no message tells the primary key of the table: {give}")
-    if len(found) > 1:
-        raise ValueError(f"messages tell different primary keys, {found[0]} and {found[1]}: {give}")
-    return found[0]
+    if len(key_lists) > 1:
+        raise ValueError(f"messages tell different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
+    return key_lists[0]
 
 
 def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) -> DataFrame:
@@ -317,7 +317,7 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     }
     known = {name: F.when(~from_before[name], one["value"]) for name, one in told_of.items()}
     values = [known.get(name, F.col("row")[place]).alias(place) for name, place in places.items()]
-    found = seen.where(needed | F.col("gone")).select(
+    result = seen.where(needed | F.col("gone")).select(
         *keys,
         *("at", "live", "time", F.struct(*values).alias("row")),
         *(F.col("table").alias(name) for name in ("first_table", "last_table")),
@@ -327,7 +327,7 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
         _names_where(from_before).alias("missing"),
     )
     complete = F.size("missing") == 0
-    columns, names = table.columns, found.columns
+    columns, names = table.columns, result.columns
 
     def go_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)
@@ -335,8 +335,8 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
             yield from settle(pa.Table.from_batches(some), columns).to_batches()
 
     # Changes of keys are few; one task follows them.
-    moved = found.where(F.col("departure").isNotNull() | ~complete).repartition(1).mapInArrow(go_on, found.schema)
-    both = found.where(F.col("wanted") & complete).unionByName(moved.where(~complete))
+    moved = result.where(F.col("departure").isNotNull() | ~complete).repartition(1).mapInArrow(go_on, result.schema)
+    both = result.where(F.col("wanted") & complete).unionByName(moved.where(~complete))
     return both.select(*names[: names.index("wanted")])
 
 

@@ -80,12 +80,14 @@ def _check_count(name: str, count: int) -> None:
 def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:
     """``stream, partition, event`` and the columns that order a stream, renamed, with those names."""
     if "event" not in df.columns or not isinstance(df.schema["event"].dataType, BinaryType):
-        raise TypeError(f"{function} takes a DataFrame with a BINARY column event, got {_told(df)}")
+        raise TypeError(f"{function} takes a DataFrame with a BINARY column event, got {_described(df)}")
     if df.isStreaming:
         raise ValueError(f"{function} takes a batch: for a stream call it in foreachBatch")
     columns = [name for name in _ORDER if name in df.columns] if order is None else list(order)
     if not columns:
-        raise ValueError(f"{function} takes order: the columns that order a stream's events, got none in {_told(df)}")
+        raise ValueError(
+            f"{function} takes order: the columns that order a stream's events, got none in {_described(df)}"
+        )
     by = [f"order_{k}" for k in range(len(columns))]
     stream = F.col("stream").cast("string") if "stream" in df.columns else F.lit(None).cast("string")
     chosen = [F.col(column).alias(name) for column, name in zip(columns, by, strict=True)]
@@ -93,7 +95,7 @@ def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[
     return df.select(stream.alias("stream"), partition, "event", *chosen), by
 
 
-def _told(df: DataFrame) -> str:
+def _described(df: DataFrame) -> str:
     return f"({', '.join(f'{field.name} {field.dataType.simpleString().upper()}' for field in df.schema)})"
 
 

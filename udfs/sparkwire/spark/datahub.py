@@ -70,7 +70,7 @@ def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:
         return (declarations(batch.column(0), source) for batch in batches)
 
     lists = blobs.mapInArrow(read, _DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
-    found = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
-    if not found:
+    declared = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
+    if not declared:
         raise no_columns(table, blobs, "datahub")
-    return found
+    return declared

@@ -46,10 +46,10 @@ def rows(
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            messages, *found = batch.columns
-            keys, topics = (None if place is None else found[place] for place in (key, topic))
+            messages, *columns = batch.columns
+            keys, topics = (None if place is None else columns[place] for place in (key, topic))
             changes = change_rows(messages, source, given, keys=keys, topics=topics, placeholder=placeholder)
-            taken = [whole.take(primitive(changes.rows)) for whole in found]
+            taken = [whole.take(primitive(changes.rows)) for whole in columns]
             yield pa.RecordBatch.from_arrays([*taken, *changes.batch.columns], names=[*kept.names, *own.names])
 
     messages = F.col(column).alias("messages")
@@ -91,7 +91,7 @@ def _declared(df: DataFrame, column: str, source: Table, table: str) -> dict[str
     lists = (
         df.select(F.col(column)).mapInArrow(read, DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
     )
-    found = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
-    if not found:
+    declared = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
+    if not declared:
         raise no_columns(table, df.select(F.col(column)), "debezium")
-    return found
+    return declared

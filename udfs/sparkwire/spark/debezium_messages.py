@@ -40,10 +40,10 @@ class AvroMessages:
         if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
             raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
         texts = self._payloads.schemas().texts
-        found = avro_columns(texts, table_of(table))
-        if not found:
+        columns = avro_columns(texts, table_of(table))
+        if not columns:
             raise unknown_table(table, avro_tables(texts), "the registry's schemas")
-        return found
+        return columns
 
     @property
     def read(self) -> Read:

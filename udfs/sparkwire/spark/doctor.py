@@ -43,6 +43,6 @@ def _executors(spark: SparkSession) -> list[Examined]:
             yield pa.record_batch([pa.array([json.dumps(examine()._asdict())])], names=["examined"])
 
     rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(look, "examined STRING").collect()
-    found = [examined(json.loads(row["examined"])) for row in rows]
-    slowest_first = sorted(found, key=lambda one: -sum(one.trips.values()))
+    executors = [examined(json.loads(row["examined"])) for row in rows]
+    slowest_first = sorted(executors, key=lambda one: -sum(one.trips.values()))
     return list({one.host: one for one in reversed(slowest_first)}.values())

@@ -95,7 +95,7 @@ class Cluster:
         if logs is None:
             return self._table("segments", [])
         first = F.min(F.coalesce("base_offset", "last_offset"))
-        found = (
+        tables = (
             logs.where("topic IS NOT NULL")
             .groupBy("topic", "partition", "tier", "file")
             .agg(
@@ -106,7 +106,7 @@ class Cluster:
                 F.timestamp_millis(F.max("max_timestamp_ms")).alias("last_timestamp"),
             )
         )
-        return _commented("segments", found)
+        return _commented("segments", tables)
 
     @cached_property
     def groups(self) -> DataFrame:
@@ -121,12 +121,12 @@ class Cluster:
         committed_at = F.timestamp_millis("commit_timestamp_ms")
         behind = F.greatest(F.col("end_offset") - F.col("committed_offset"), F.lit(0))
         lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest passes over NULL
-        found = (
+        tables = (
             last.withColumnRenamed("offset", "committed_offset")
             .join(ends, ["topic", "partition"], "left")
             .select(*keys, "committed_offset", "end_offset", lag.alias("lag"), committed_at.alias("committed_at"))
         )
-        return _commented("groups", found)
+        return _commented("groups", tables)
 
     @cached_property
     def transactions(self) -> DataFrame:
@@ -183,7 +183,7 @@ class Cluster:
         by_file: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             by_file.setdefault(row["file"], []).append(row)
-        found: tuple[int, list[MetadataChange]] = 0, []
+        snapshot: tuple[int, list[MetadataChange]] = 0, []
         for file, records in by_file.items():
             name = _SNAPSHOT.search(file)
             types = [row["type"] for row in records]
@@ -193,9 +193,9 @@ class Cluster:
             header: dict[str, int] = next(
                 (json.loads(row["value"]) for row in records if row["type"] == "SnapshotHeaderRecord"), {}
             )
-            if self._is_before(end, header.get("lastContainedLogTimestamp", 0)) and end >= found[0]:
-                found = end, [change for row in records for change in _change(row)]
-        return found
+            if self._is_before(end, header.get("lastContainedLogTimestamp", 0)) and end >= snapshot[0]:
+                snapshot = end, [change for row in records for change in _change(row)]
+        return snapshot
 
     def _is_before(self, end: int, timestamp: int) -> bool:
         if self._at is None:
@@ -258,10 +258,10 @@ class Cluster:
         return self._spark.createDataFrame(values, TABLES[name].ddl())
 
 
-def _commented(name: str, found: DataFrame) -> DataFrame:
+def _commented(name: str, table: DataFrame) -> DataFrame:
     """The columns of a table, with their comments."""
     columns = TABLES[name].columns
-    return found.select(*(F.col(one.name).alias(one.name, metadata={"comment": one.doc}) for one in columns))
+    return table.select(*(F.col(one.name).alias(one.name, metadata={"comment": one.doc}) for one in columns))
 
 
 def _asked(at: int | datetime | None) -> int | datetime | None:

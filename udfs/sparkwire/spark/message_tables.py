@@ -32,8 +32,8 @@ def message_tables(
             yield pa.RecordBatch.from_arrays(parts, names=list(_PARTS))
 
     named = messages.select(*(F.col(name).alias(f"c{k}") for k, name in enumerate(messages.columns)))
-    found = named.mapInArrow(read, _TYPES).where("`table` <> ''").distinct().collect()
-    return sorted(table_name(*row) for row in found)
+    rows = named.mapInArrow(read, _TYPES).where("`table` <> ''").distinct().collect()
+    return sorted(table_name(*row) for row in rows)
 
 
 def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:

@@ -166,17 +166,17 @@ class PayloadColumn(NamedTuple):
 
     def _ids_of_data(self) -> list[Hashable]:
         distinct = self._distinct_prefixes() if self._has_plain_prefix else self._distinct_ids()
-        found = [as_id(key) for key in distinct if key is not None]
-        check_number(found)
-        return sorted(found, key=lambda key: (str(type(key)), key))
+        ids = [as_id(key) for key in distinct if key is not None]
+        check_number(ids)
+        return sorted(ids, key=lambda key: (str(type(key)), key))
 
     def _distinct_prefixes(self) -> list[Any]:
         """The ids in Confluent's wire format headers, which the JVM finds out."""
         prefix = F.substring(F.col(self.column), 1, _PREFIX).alias("prefix")
         some = self.df.select(prefix).where(F.substring("prefix", 1, 1) == F.lit(bytes(1))).distinct()
         prefixes = [bytes(row[0]) for row in some.limit(MOST_IDS + 1).collect()]
-        found: list[Any] = self.payloads([pa.array(prefixes, pa.binary())]).ids.to_pylist()
-        return found
+        ids: list[Any] = self.payloads([pa.array(prefixes, pa.binary())]).ids.to_pylist()
+        return ids
 
     def _distinct_ids(self) -> list[Any]:
         payloads = self.payloads

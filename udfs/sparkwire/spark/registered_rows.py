@@ -102,16 +102,16 @@ def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader])
     handed = [(pa.array(one.ids, pa.string()), one.data) for one in others]
 
     def take(columns: Arrays) -> Taken:
-        found = payloads(columns)
-        ids, data = ids_as_text(found.ids), []
+        parsed = payloads(columns)
+        ids, data = ids_as_text(parsed.ids), []
         for known, data_of in handed:
             those = pc.is_in(ids, known)
-            given = found._replace(values=pc.if_else(those, found.values, None))
+            given = parsed._replace(values=pc.if_else(those, parsed.values, None))
             data.append(data_of(given))
             unread = pc.and_(given.values.is_valid(), data[-1].is_null())
-            errors = pc.coalesce(found.errors, pc.if_else(unread, ERRORS[BAD_FIELD], None))
-            found = found._replace(values=pc.if_else(those, None, found.values), errors=errors)
-        fields, errors = avro.rows(found)
+            errors = pc.coalesce(parsed.errors, pc.if_else(unread, ERRORS[BAD_FIELD], None))
+            parsed = parsed._replace(values=pc.if_else(those, None, parsed.values), errors=errors)
+        fields, errors = avro.rows(parsed)
         check(columns[0], errors)
         return None, [*fields, *data, ids, errors]
 
@@ -120,12 +120,12 @@ def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader])
 
 def _joined(fields: Iterable[_Field]) -> list[_Field]:
     """One column for fields of the same name and type, whichever type of schema they are of."""
-    found: dict[tuple[str, str], _Field] = {}
+    joined: dict[tuple[str, str], _Field] = {}
     for field in fields:
         key = field.name, field.type.simpleString()
-        value = F.coalesce(found[key].value, field.value) if key in found else field.value
-        found[key] = field._replace(value=value)
-    return list(found.values())
+        value = F.coalesce(joined[key].value, field.value) if key in joined else field.value
+        joined[key] = field._replace(value=value)
+    return list(joined.values())
 
 
 def _of_type(registered: Mapping[Hashable, Registered], type: str) -> dict[Hashable, Registered]:
@@ -173,9 +173,9 @@ def _protobuf_reader(
     paths = {str(key): [path for path, named in file.names.items() if named == name] for key, file in files.items()}
 
     def data(payloads: Payloads) -> pa.Array:
-        found, data = protobuf.without_paths(payloads.values)
+        names, data = protobuf.without_paths(payloads.values)
         ids = ids_as_text(payloads.ids).to_pylist()
-        of_name = [path in paths.get(id, ()) for id, path in zip(ids, found.to_pylist(), strict=True)]
+        of_name = [path in paths.get(id, ()) for id, path in zip(ids, names.to_pylist(), strict=True)]
         return pc.if_else(pa.array(of_name, pa.bool_()), data, None)
 
     def read(data: Column) -> Column:

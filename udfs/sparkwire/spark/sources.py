@@ -87,12 +87,12 @@ class _Pushed:
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Sequence[Any]) -> Sequence[Any]:
-        found = []
+        supported = []
         for one in filters:
             operator = _OPERATORS.get(type(one).__name__)
             if operator is not None and len(one.attribute) == 1:
-                found.append((one.attribute[0], operator, one.value))
-        self.reader.query = self.reader.files.with_filters(self.reader.query, found)
+                supported.append((one.attribute[0], operator, one.value))
+        self.reader.query = self.reader.files.with_filters(self.reader.query, supported)
         return filters  # all of them: what is left of them is for Spark
 
 
@@ -124,7 +124,7 @@ class FileSource(DataSource):  # type: ignore[misc]
                 f"use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
             )
         query = self.files.query(self.options)
-        self.files.found(query)
+        self.files.input_files(query)
         freeze_gc()
         return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query), self.files.marks(query))
 

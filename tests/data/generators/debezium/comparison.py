@@ -56,7 +56,7 @@ def _by_topic(files: Files, variant: str) -> dict[str, list[Any]]:
     """
     schemas = {int(id): json.loads(text) for id, text in json.loads(files["schemas.json"]).items()}
     parsed = {id: fastavro.parse_schema(schema) for id, schema in schemas.items()}
-    found: dict[str, list[Any]] = defaultdict(list)
+    by_name: dict[str, list[Any]] = defaultdict(list)
     for line in map(json.loads, files[f"messages.{variant}.jsonl"].splitlines()):
         topic = line["topic"]
         if "heartbeat" in topic:
@@ -71,8 +71,8 @@ def _by_topic(files: Files, variant: str) -> dict[str, list[Any]]:
             key, value = (side.get("payload", side) if side else side for side in (key, value))
         if topic == _TRANSACTIONS:
             key = None
-        found[topic].append([key, _without_time(value), headers])
-    return found
+        by_name[topic].append([key, _without_time(value), headers])
+    return by_name
 
 
 def _content(text: str | None, variant: str, schemas: Mapping[int, Any], parsed: Mapping[int, Any]) -> Any:
@@ -112,6 +112,6 @@ def _is_of_time(name: str, item: Any, among: Mapping[str, Any]) -> bool:
 
 def _truth(lines: bytes) -> list[Any]:
     """A point's lines, without offsets, which signals move, and without rows of signals but the scenario's own."""
-    found = list(map(json.loads, lines.splitlines()))
-    rows: Iterable[Any] = (line for line in found if not line.get("table", "").endswith(".dbz_signal"))
+    document = list(map(json.loads, lines.splitlines()))
+    rows: Iterable[Any] = (line for line in document if not line.get("table", "").endswith(".dbz_signal"))
     return [{name: value for name, value in line.items() if name != "next_offsets"} for line in rows]

@@ -48,8 +48,8 @@ class Messages:
 
     def value(self, line: dict[str, Any]) -> dict[str, Any]:
         """Of a variant in JSON."""
-        found: dict[str, Any] = json.loads(base64.b64decode(line["value_b64"] or "bnVsbA==")) or {}
-        return found
+        document: dict[str, Any] = json.loads(base64.b64decode(line["value_b64"] or "bnVsbA==")) or {}
+        return document
 
     def next_offsets(self) -> dict[str, int]:
         return {line["topic"]: line["offset"] + 1 for line in self.look()}

@@ -32,11 +32,11 @@ FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'app'::regnamespace ORDER
 
 def tables(database: Postgres) -> list[dict[str, Any]]:
     """Lines of JSON as the golden data have them: each table, then its rows."""
-    found = [json.loads(line) for line in database.run(_AS_GOLDEN + _TABLES)]
-    lines = database.run(_AS_GOLDEN + "\n".join(map(_select, found)))
+    document = [json.loads(line) for line in database.run(_AS_GOLDEN + _TABLES)]
+    lines = database.run(_AS_GOLDEN + "\n".join(map(_select, document)))
     rows = [json.loads(line) for line in lines]
     said: list[dict[str, Any]] = []
-    for table in found:
+    for table in document:
         own = [row for name, row in rows if name == table["table"]]
         topic = f"shop.{table['table']}"
         said.append({"kind": "table", **table, "topic": topic, "rows": len(own)})

@@ -54,7 +54,7 @@ _OWN: dict[str, dict[str, str]] = {
 
 def settings(connector: str, port: int) -> Mapping[str, str]:
     """The properties of a connector to the database of the scenario."""
-    found = {
+    by_name = {
         "topic.prefix": "shop",
         "database.port": str(port),
         "database.dbname": "shoppg",
@@ -67,5 +67,5 @@ def settings(connector: str, port: int) -> Mapping[str, str]:
         "variants": ",".join(VARIANTS[connector]),
     } | _OWN[connector]
     for variant, own in VARIANTS[connector].items():
-        found |= {f"variant.{variant}.{name}": value for name, value in own.items()}
-    return found
+        by_name |= {f"variant.{variant}.{name}": value for name, value in own.items()}
+    return by_name

@@ -92,21 +92,21 @@ class Folder:
     @_permitted
     def sizes(self, name: str = "") -> dict[str, int]:
         """The files in a directory, each with its size [bytes]."""
-        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
-        return {info.base_name: info.size for info in found if info.type == fs.FileType.File}
+        entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
+        return {info.base_name: info.size for info in entries if info.type == fs.FileType.File}
 
     @_permitted
     def folders(self, name: str = "") -> list[str]:
         """The directories in a directory, none where it is not there."""
-        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
+        entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
+        return sorted(info.base_name for info in entries if info.type == fs.FileType.Directory)
 
     @_permitted
     def tree(self, name: str = "") -> list[str]:
         """The files in a directory and below, by their names in this one."""
         top = self.full("").rstrip("/") + "/"
-        found = self._opened[0].get_file_info(fs.FileSelector(self.full(name), recursive=True, allow_not_found=True))
-        return sorted(info.path.removeprefix(top) for info in found if info.type == fs.FileType.File)
+        entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), recursive=True, allow_not_found=True))
+        return sorted(info.path.removeprefix(top) for info in entries if info.type == fs.FileType.File)
 
     def has(self, name: str) -> bool:
         """Whether a file or a directory is there."""
@@ -244,10 +244,10 @@ class Folder:
             return
         try:
             with os.scandir(self.full(name)) as entries:
-                found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+                names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         except FileNotFoundError:
             return
-        for one, is_folder in found:
+        for one, is_folder in names:
             (self.remove_tree if is_folder else self.remove)(f"{name}/{one}")
         with suppress(FileNotFoundError):
             os.rmdir(self.full(name))  # noqa: PTH106

@@ -146,7 +146,7 @@ class Follower(ABC, Generic[Log, Offset]):
     def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
         """The offsets of a checkpoint; ValueError where it is none of this source."""
         if not isinstance(checkpoint, dict) or "version" not in checkpoint:
-            self._refuse(checkpoint)
+            self._reject(checkpoint)
         version, logs = checkpoint["version"], checkpoint.get("logs")
         if version != VERSION:
             raise ValueError(
@@ -154,16 +154,16 @@ class Follower(ABC, Generic[Log, Offset]):
                 "continue with the version that wrote it, or a newer one"
             )
         if not isinstance(logs, dict):
-            self._refuse(checkpoint)
+            self._reject(checkpoint)
         offsets = {}
         for name, kept in logs.items():
             try:
                 offsets[name] = self.offset_from(kept)
             except (TypeError, ValueError, KeyError, AttributeError):
-                self._refuse({name: kept})
+                self._reject({name: kept})
         return offsets
 
-    def _refuse(self, kept: Any) -> NoReturn:
+    def _reject(self, kept: Any) -> NoReturn:
         raise ValueError(
             f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
             "it is of another source or was edited. Start the query with a new checkpointLocation"

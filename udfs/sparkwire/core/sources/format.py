@@ -25,7 +25,7 @@ class Files(Protocol):
     def query(self, given: Mapping[str, str], /) -> Any:
         """Raises ValueError where an option is unknown or wrong."""
 
-    def found(self, query: Any, /) -> Sequence[Any]:
+    def input_files(self, query: Any, /) -> Sequence[Any]:
         """The files; raises FileNotFoundError if none exists."""
 
     def types(self, query: Any, /) -> Mapping[str, pa.DataType]:

@@ -44,15 +44,15 @@ class Glob:
         return end in now
 
     def _taken_up(self, states: Iterable[int]) -> set[int]:
-        found: set[int] = set()
+        reached: set[int] = set()
         waiting = list(states)
         while waiting:
             k = waiting.pop()
-            if k not in found:
-                found.add(k)
+            if k not in reached:
+                reached.add(k)
                 if k < len(self._states) and self._states[k].character is None:
                     waiting += self._states[k].following
-        return found
+        return reached
 
 
 def _literal(text: str) -> list[_State]:

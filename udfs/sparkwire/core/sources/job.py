@@ -57,7 +57,7 @@ def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | 
             _log.warning("%s", line)
         seen = None
         if replaces and folder.is_local:
-            seen = {name: found for name in folder.folders() if name != SIDE and (found := folder.version(name))}
+            seen = {name: version for name in folder.folders() if name != SIDE and (version := folder.version(name))}
         save(
             folder, JobState(job, owner or this_process(), datetime.now(UTC).isoformat(timespec="seconds"), data, seen)
         )
@@ -200,17 +200,17 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
 def unfinished(folder: Folder) -> list[str]:
     """Of each job whose versions are taking their places now, or were when it died, what is to be done about it."""
     with folder.quiet() as is_quiet:
-        return [_told(folder, state, _is_idle(state, is_quiet)) for state in _deciding(folder)]
+        return [_described(folder, state, _is_idle(state, is_quiet)) for state in _deciding(folder)]
 
 
 def check_unfinished(folder: Folder) -> None:
     """UnfinishedWriteError where a job was interrupted while versions took their places; one that is at work is waited for."""
     deadline = time.monotonic() + _PATIENCE
-    while found := _deciding(folder):
+    while unfinished := _deciding(folder):
         with folder.quiet() as is_quiet:
             idle = [state for state in _deciding(folder) if _is_idle(state, is_quiet)]
         if idle or time.monotonic() > deadline:
-            raise UnfinishedWriteError(_told(folder, (idle or found)[0], bool(idle)))
+            raise UnfinishedWriteError(_described(folder, (idle or unfinished)[0], bool(idle)))
         time.sleep(_PAUSE)
 
 
@@ -224,7 +224,7 @@ def _deciding(folder: Folder) -> list[JobState]:
     return [state for state in states if state is not None and state.plan is not None]
 
 
-def _told(folder: Folder, state: JobState, is_idle: bool) -> str:
+def _described(folder: Folder, state: JobState, is_idle: bool) -> str:
     plan = state.decided
     names = sorted({*plan.swaps, *(name.partition("/")[0] for name in plan.moves.values())})
     how = "was interrupted" if is_idle else "is at work, or was interrupted,"

@@ -63,12 +63,12 @@ def one_path(value: str) -> tuple[str, ...]:
 def some_paths(value: str) -> tuple[str, ...]:
     """A JSON array, as Spark passes what `load` was given."""
     try:
-        found = json.loads(value)
+        paths = json.loads(value)
     except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(path, str) for path in found):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise ValueError('a JSON array of paths (["/a", "/b"])')
-    return tuple(found)
+    return tuple(paths)
 
 
 def boolean(value: str) -> bool:
@@ -82,18 +82,18 @@ def choice(*allowed: str) -> Parse:
     by_word = {word.lower(): word for word in allowed}
 
     def parse(value: str) -> str:
-        found = by_word.get(value.strip().lower())
-        if found is None:
+        choice = by_word.get(value.strip().lower())
+        if choice is None:
             raise ValueError(" or ".join(allowed))
-        return found
+        return choice
 
     return parse
 
 
 def size(value: str) -> int:
     """Bytes: a number of 1 or more, or one with k, m, g or t."""
-    found = _SIZE.match(value.strip())
-    number = int(found.group(1)) << _POWERS[found.group(2).lower()] if found else 0
+    match = _SIZE.match(value.strip())
+    number = int(match.group(1)) << _POWERS[match.group(2).lower()] if match else 0
     if not 0 < number < 2**63:
         raise ValueError("a size of 1 byte or more (134217728, 128m, 1g)")
     return number
@@ -138,10 +138,10 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
     for name in wanted:
         if name.lower() not in by_name:
             raise ValueError(f"{source} has no column {name!r}: it has {', '.join(names)}")
-    found = tuple(by_name[name.lower()] for name in wanted)
-    if len(set(found)) < len(found):
+    columns = tuple(by_name[name.lower()] for name in wanted)
+    if len(set(columns)) < len(columns):
         raise ValueError(f"{source} takes each of columns once, got {value!r}")
-    return found
+    return columns
 
 
 def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:

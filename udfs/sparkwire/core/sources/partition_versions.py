@@ -87,8 +87,8 @@ def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | No
     """The files of records that a partition has, with their sizes; None where it is not there."""
     if partition and not folder.has(partition):
         return None
-    found = folder.sizes(partition).items()
-    return {name: size for name, size in found if size and name.endswith(data) and not name.startswith(".")}
+    sizes = folder.sizes(partition).items()
+    return {name: size for name, size in sizes if size and name.endswith(data) and not name.startswith(".")}
 
 
 def carry_out(folder: Folder, state: JobState) -> None:

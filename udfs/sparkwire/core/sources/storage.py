@@ -189,12 +189,12 @@ def place_of(path: str) -> PathParts:
         raise ValueError(f"path {path!r} has a NUL character, which no file's name has")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
-    elif found := _DBFS.match(path):
-        path = _mounted(path[found.end() :])
+    elif match := _DBFS.match(path):
+        path = _mounted(path[match.end() :])
     scheme = _SCHEME.match(path)
     if scheme is None:
         return PathParts("", os.path.abspath(path), "")  # noqa: PTH100  pathlib keeps `..`
-    query = "" if (found := _OPTIONS.search(path)) is None else found.group()
+    query = "" if (match := _OPTIONS.search(path)) is None else match.group()
     host, _, rest = path[scheme.end() : len(path) - len(query)].partition("/")
     name = scheme.group().removesuffix("://").lower()
     if name in ("wasb", "wasbs"):
@@ -276,7 +276,7 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
         there = place._replace(path=decoded) if _exists(place, decoded) else place
     folders: dict[str, tuple[int, int]] = {}
     if is_glob(there.path) and not _exists(there, there.path):
-        files = [file for found in sorted(_matches(place)) for file in _below(place, found, needed, folders)]
+        files = [file for path in sorted(_matches(place)) for file in _below(place, path, needed, folders)]
         if not files:
             raise FileNotFoundError(
                 f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}"
@@ -290,13 +290,13 @@ def children_below(file: File, folder: str, begins: str) -> list[File]:
     """The files of those directories in a folder beside a file whose names begin so, and below them."""
     place = file.place
     names = _names(place, folder, lambda name: name.startswith(begins))
-    return [found for name in names for found in _below(place, f"{folder}/{name}", _is_user_file, {})]
+    return [child for name in names for child in _below(place, f"{folder}/{name}", _is_user_file, {})]
 
 
 def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
     """The files at a path and below; ``folders`` gets the directories that were listed."""
-    found = _local_below if not place.root else _stored_below
-    yield from found(place, path, needed, folders)
+    below = _local_below if not place.root else _stored_below
+    yield from below(place, path, needed, folders)
 
 
 def _no_path(shown: str) -> FileNotFoundError:
@@ -314,14 +314,14 @@ def _stored_below(place: PathParts, path: str, _: Needed, __: dict[str, tuple[in
         return
     infos = _guarded(place, path, lambda: system.get_file_info(fs.FileSelector(inner, recursive=True)))
     before = len(inner.rstrip("/"))
-    for found in sorted(infos, key=lambda one: str(one.path)):
-        below = found.path[before:]
-        if found.type != fs.FileType.File:
+    for entry in sorted(infos, key=lambda one: str(one.path)):
+        below = entry.path[before:]
+        if entry.type != fs.FileType.File:
             continue
         if "//" in below:
             _LOG.warning("%s%s is skipped: pyarrow.fs opens no key with two slashes in a row", shown, below)
         else:
-            yield _stored(place, f"{path.rstrip('/')}{below}", found)
+            yield _stored(place, f"{path.rstrip('/')}{below}", entry)
 
 
 def _stored(place: PathParts, path: str, info: Any) -> File:
@@ -335,16 +335,16 @@ def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str,
     if info is None:
         raise _no_path(shown)
     if stat.S_ISDIR(info.st_mode):
-        found = _guarded(place, path, lambda: _tree(path, needed, folders))
+        files = _guarded(place, path, lambda: _tree(path, needed, folders))
     else:
         above = path.rpartition("/")[0] or "/"
         folders[above] = _guarded(place, path, lambda: _folder_state(above))
-        found = [(path, _guarded(place, path, lambda: _look(path)))]
-    for name, info in sorted(found, key=lambda one: one[0]):
+        files = [(path, _guarded(place, path, lambda: _look(path)))]
+    for name, info in sorted(files, key=lambda one: one[0]):
         if info is not None and stat.S_ISREG(info.st_mode):
-            its = _state(info)
-            seconds = its.modified / 1e9 if its.modified > 0 else None
-            yield File("", name, "", its.size, seconds, state=its)
+            state = _state(info)
+            seconds = state.modified / 1e9 if state.modified > 0 else None
+            yield File("", name, "", state.size, seconds, state=state)
 
 
 def _look(path: str) -> os.stat_result | None:
@@ -405,14 +405,14 @@ def _matches(place: PathParts) -> Iterator[str]:
     """The files and directories that a glob names, level by level, so that no more is listed than it needs."""
     for pattern in _without_slashes_in_braces(place.path):
         first, *parts = pattern.split("/")
-        found = [first]
+        paths = [first]
         for part in parts:
             if is_glob(part):
                 fits = _fitting(part)
-                found = [f"{folder}/{name}" for folder in found for name in _names(place, folder, fits)]
+                paths = [f"{folder}/{name}" for folder in paths for name in _names(place, folder, fits)]
             else:
-                found = [f"{folder}/{part}" for folder in found]
-        yield from (path for path in found if _exists(place, path))
+                paths = [f"{folder}/{part}" for folder in paths]
+        yield from (path for path in paths if _exists(place, path))
 
 
 def _fitting(part: str) -> Callable[[str], bool]:
@@ -428,9 +428,9 @@ def _without_slashes_in_braces(path: str) -> list[str]:
         if len(patterns) > _MOST_PATTERNS:
             raise ValueError(f"path {path} has more than {_MOST_PATTERNS} alternatives with slashes: name fewer")
         patterns = [
-            pattern if found is None else f"{pattern[: found.start()]}{choice}{pattern[found.end() :]}"
-            for pattern, found in zip(patterns, braces, strict=True)
-            for choice in ([""] if found is None else found.group(1).split(","))
+            pattern if brace is None else f"{pattern[: brace.start()]}{choice}{pattern[brace.end() :]}"
+            for pattern, brace in zip(patterns, braces, strict=True)
+            for choice in ([""] if brace is None else brace.group(1).split(","))
         ]
     return patterns
 

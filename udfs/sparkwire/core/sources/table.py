@@ -91,7 +91,7 @@ def found_at(
     OSError if the path does not exist, or you may not read it. ValueError if it has no files of this format, or an interrupted
     job has left it unfinished.
     """
-    found: dict[str, Found] = {}
+    by_path: dict[str, Found] = {}
     for path in paths:
         place = place_of(path)
         files, single = _listed(path, place, needed)
@@ -99,24 +99,24 @@ def found_at(
         new = chosen(files, single, place.path)
         if not new:
             raise ValueError(nothing.format(path=path, files=len(files)))
-        found |= new
-    return list(found.values())
+        by_path |= new
+    return list(by_path.values())
 
 
 def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[File], bool]:
     """The files at a path while no job was replacing them."""
     for _ in range(_TRIED):
         try:
-            found = listed(path) if needed is None else listed(path, needed)
+            files = listed(path) if needed is None else listed(path, needed)
         except FileNotFoundError:
             for top in _above(place.path):
                 check_unfinished(Folder(f"{place.root}{top}{place.query}"))
             raise
-        for top in _tops(place, found.files):
+        for top in _tops(place, files.files):
             check_unfinished(Folder(f"{place.root}{top}{place.query}"))
-        if found.is_current():  # no job has been at work, and done, between the two
+        if files.is_current():  # no job has been at work, and done, between the two
             break
-    return found.files, found.single
+    return files.files, files.single
 
 
 def _above(path: str) -> list[str]:
@@ -128,12 +128,12 @@ def _above(path: str) -> list[str]:
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
     """The directories that these files may have been written to as partitions, or streams."""
-    found = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
+    tops = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
     if not place.root:
         folders = {file.folder for file in files if f"/{SIDE}/" not in file.path}
-        return found | folders | {folder.rpartition("/")[0] or "/" for folder in folders}
+        return tops | folders | {folder.rpartition("/")[0] or "/" for folder in folders}
     above = place.path.rpartition("/")[0]
-    return found | ({above} if above.strip("/") and not is_glob(above) else set())
+    return tops | ({above} if above.strip("/") and not is_glob(above) else set())
 
 
 def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,7 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
                 yield batch
 
 
-def refuse(file: File, position: int, error: str, what: str) -> NoReturn:
+def reject(file: File, position: int, error: str, what: str) -> NoReturn:
     """What mode FAILFAST does about corruption in a file of ``what``."""
     if error == ERRORS[WRONG_FORMAT]:
         raise CorruptDataError(

@@ -169,11 +169,11 @@ class Page:
 
     def values(self, field: str) -> list[Any]:
         """A field of `dbus_event` of every event, as Python values."""
-        found = self._values.get(field)
-        if found is None:
-            found = FORMAT.by_name[f"dbus_{field}"].decode(self.events).to_pylist()
-            self._values[field] = found
-        return found
+        column = self._values.get(field)
+        if column is None:
+            column = FORMAT.by_name[f"dbus_{field}"].decode(self.events).to_pylist()
+            self._values[field] = column
+        return column
 
     def typed(self, row: int) -> Any:
         """The payload of a data event by its schema; all events of that schema are decoded at once.
@@ -185,12 +185,12 @@ class Page:
         if text is None:
             name = "none" if id is None else id.hex()
             raise LookupError(f"unknown schema id {name}: pass sources= with its schema")
-        found = self._typed.get(id)
-        if found is None:
+        decoded = self._typed.get(id)
+        if decoded is None:
             rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]
             payloads = FORMAT.by_name["dbus_value"].decode(self.events.take(pa.array(rows)))
-            found = self._typed[id] = dict(zip(rows, records(payloads, text), strict=True))
-        return found[row]
+            decoded = self._typed[id] = dict(zip(rows, records(payloads, text), strict=True))
+        return decoded[row]
 
     @cached_property
     def _typed(self) -> dict[bytes, dict[int, Any]]:

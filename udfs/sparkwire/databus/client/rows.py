@@ -67,11 +67,11 @@ class Recorder(Consumer):
 def readable(page: Page) -> Page:
     """Without control events at which a client fails: checkpoints of a bootstrap, errors that say nothing."""
     control = np.flatnonzero((page.kinds == CHECKPOINT) | (page.kinds == ERROR))
-    refused = [row for row in control.tolist() if not _is_readable(page, row)]
-    if not refused:
+    rejected = [row for row in control.tolist() if not _is_readable(page, row)]
+    if not rejected:
         return page
     kept = np.ones(page.rows, np.bool_)
-    kept[refused] = False
+    kept[rejected] = False
     return Page(page.events.filter(pa.array(kept)))
 
 

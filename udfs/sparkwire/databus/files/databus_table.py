@@ -123,7 +123,7 @@ def find(paths: Sequence[str]) -> list[File]:
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 
-def found(query: EventsQuery) -> list[File]:
+def input_files(query: EventsQuery) -> list[File]:
     """The files of a query; errors as `find`."""
     return find(query.paths)
 
@@ -144,7 +144,7 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
 
 def streams(query: EventsQuery) -> list[tuple[str, list[File]]]:
     """The streams of a query, each with its files in order."""
-    files = found(query)
+    files = input_files(query)
     if not query.by_directory:
         return [(file.name, [file]) for file in files]
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]
@@ -210,41 +210,43 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
             parts.append(FilePart(file, stream, start, TO_THE_END, previous, window, UNENDED))
             position = start
             while len((rows := events.rows(position, source.size, previous)).kinds):
-                found = windows_of(rows, window, None)
-                _join(parts, waiting, window, found)
-                for at, opened, before in _cuts(rows, found, window, previous, parts[-1].start, max_bytes):
+                windows = windows_of(rows, window, None)
+                _join(parts, waiting, window, windows)
+                for at, opened, before in _cuts(rows, windows, window, previous, parts[-1].start, max_bytes):
                     if not file.compressed:
                         parts[-1] = parts[-1]._replace(stop=at)
                         parts.append(FilePart(file, stream, at, TO_THE_END, before, opened, UNENDED))
-                window, position, previous = found.after, rows.stop, rows.previous
+                window, position, previous = windows.after, rows.stop, rows.previous
         previous = NO_VARIANT
         if not window.empty:
             waiting.append(len(parts) - 1)
     return parts
 
 
-def _join(parts: list[FilePart], waiting: list[int], window: Open, found: Windows) -> None:
+def _join(parts: list[FilePart], waiting: list[int], window: Open, windows: Windows) -> None:
     """Tell parts at whose end ``window`` was open what has become of it."""
-    its = np.flatnonzero(found.number == window.number)
-    if len(its) and not window.empty:
+    rows_of_window = np.flatnonzero(windows.number == window.number)
+    if len(rows_of_window) and not window.empty:
         for k in waiting:
-            parts[k] = parts[k]._replace(beyond=Ending(int(found.start_scn[its[0]]), int(found.scn[its[0]])))
-    if found.after.number != window.number or found.after.empty:
+            parts[k] = parts[k]._replace(
+                beyond=Ending(int(windows.start_scn[rows_of_window[0]]), int(windows.scn[rows_of_window[0]]))
+            )
+    if windows.after.number != window.number or windows.after.empty:
         waiting.clear()
 
 
 def _cuts(
-    rows: EventRows, found: Windows, window: Open, previous: int, start: int, max_bytes: int
+    rows: EventRows, windows: Windows, window: Open, previous: int, start: int, max_bytes: int
 ) -> Iterator[tuple[int, Open, int]]:
     """Where to cut after ``start``: the place, its window, and the variant of the event before."""
-    for k in np.flatnonzero(found.begins).tolist():
+    for k in np.flatnonzero(windows.begins).tolist():
         at = rows.position + int(rows.ends[k])
         if at - start < max_bytes or (k and rows.kinds[k - 1] != END):
             continue
         if k:
             first = int(rows.ends[k - 1])
             previous = int(stream_variant(rows.data, first, int(rows.ends[k]) - first, NO_VARIANT))
-        yield at, Open(int(found.number[k])), previous
+        yield at, Open(int(windows.number[k])), previous
         start = at
 
 

@@ -16,7 +16,7 @@ from sparkwire.core.builders import columns_of
 from sparkwire.core.column import from_codes, gather, primitive
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
-from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, reject
 from sparkwire.databus.event_fields import FIELDS, status_codes
 from sparkwire.databus.files.events import DATA, SKIPPED, EventFile, EventRows
 from sparkwire.databus.files.events_query import EventsQuery
@@ -157,9 +157,9 @@ class _Reader:
         is_one_event = events.header.fields["length"][0] == size
         if not is_last or (errors[0] != BAD_MAGIC and (is_one_event or events.checked.checks[0][0] == 1)):
             return errors
-        found = errors.copy()
-        found[0] = WRONG_FORMAT
-        return found
+        result = errors.copy()
+        result[0] = WRONG_FORMAT
+        return result
 
     def _own(
         self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8]
@@ -197,9 +197,11 @@ class _Reader:
             kept &= ~is_data | selected
         if query.start is not None and windows is not None:
             scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
-            its = scn == query.start.scn
+            is_start = scn == query.start.scn
             kept &= (scn >= query.start.scn) | (scn == NO_SCN)
-            kept &= ~its if query.start.skipped < 0 else ~(its & is_data & (windows.rank < query.start.skipped))
+            kept &= (
+                ~is_start if query.start.skipped < 0 else ~(is_start & is_data & (windows.rank < query.start.skipped))
+            )
         if self.part.scns is not None and windows is not None:
             after, until = self.part.scns
             kept &= (windows.scn > after) & (windows.scn <= until)
@@ -209,4 +211,4 @@ class _Reader:
         wrong = np.flatnonzero((errors != OK) & kept)
         if len(wrong):
             position = rows.position + int(rows.ends[wrong[0]])
-            refuse(self.part.file, position, ERRORS[errors[wrong[0]]], "file of Databus events")
+            reject(self.part.file, position, ERRORS[errors[wrong[0]]], "file of Databus events")

@@ -110,17 +110,17 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[FilePart]:
         at, scns = begin or FRONT, None
         try:
-            found = standing(log, at)
+            at_end = standing(log, at)
             standing(log, end)
-            spans = list(_spans(log, found, end))
+            spans = list(_spans(log, at_end, end))
         except Lost as lost:
             report_loss(name, _named(at), lost, self.query.fail_on_data_loss)
-            found, scns = after_loss(log, at), (at.scn, end.scn)
-            spans = list(_spans(log, found, None))
+            at_end, scns = after_loss(log, at), (at.scn, end.scn)
+            spans = list(_spans(log, at_end, None))
         if not spans:
             return []
         file = spans[0][0]
-        first = Begin(at.window, found.previous if plain_name(file) == found.file else NO_VARIANT)
+        first = Begin(at.window, at_end.previous if plain_name(file) == at_end.file else NO_VARIANT)
         files = [UnreadFile(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
         # A stream that is a file has the name that the file has now.
         stream = name if self.query.by_directory else file.name
@@ -130,7 +130,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
         begins = {plain_name(one.file): one.begin for one in files}
         return [
-            self._guarded(part, guard._replace(leads=part.start == begins[plain_name(part.file)]), found, end)
+            self._guarded(part, guard._replace(leads=part.start == begins[plain_name(part.file)]), at_end, end)
             for part in parts
         ]
 
@@ -182,8 +182,10 @@ def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
     """The files that have not been read to their end, that which is at hand first."""
     rest = [file for file in files if not _is_as_read(file, at)]
     read = {one.name: one.size for one in at.read}
-    found = [UnreadFile(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest]
-    return sorted(found, key=lambda one: plain_name(one.file) != at.file)
+    unread_files = [
+        UnreadFile(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest
+    ]
+    return sorted(unread_files, key=lambda one: plain_name(one.file) != at.file)
 
 
 def _is_as_read(file: File, at: EventOffset) -> bool:
@@ -234,10 +236,10 @@ def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
     read = tuple(one for one in at.read if _changed(files, one) is None)
     front = FRONT._replace(window=at.window, scn=at.scn, read=read)
     begin = front
-    for found in _boundaries(unread(files, front), front):
-        if found.scn > at.scn:
+    for boundary in _boundaries(unread(files, front), front):
+        if boundary.scn > at.scn:
             break
-        begin = found
+        begin = boundary
     return _found_again(files, front, begin)._replace(window=at.window, scn=at.scn)
 
 
@@ -265,27 +267,29 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
 
 def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
     """The first place between two windows at least ``budget`` bytes after ``start``, else the last."""
-    found, rest = start, unread(files, start)
+    last, rest = start, unread(files, start)
     sizes = accumulate((one.file.size - one.begin for one in rest), initial=0)
     before = {plain_name(one.file): size - one.begin for one, size in zip(rest, sizes)}  # noqa: B905
-    for found in _boundaries(rest, start):
-        if before[found.file] + found.position >= budget:
+    for last in _boundaries(rest, start):
+        if before[last.file] + last.position >= budget:
             break
-    return _found_again(files, start, found)
+    return _found_again(files, start, last)
 
 
-def _found_again(files: Sequence[File], start: EventOffset, found: EventOffset) -> EventOffset:
+def _found_again(files: Sequence[File], start: EventOffset, boundary: EventOffset) -> EventOffset:
     """A place after ``start``, and what it is found again by."""
-    if found is start:
+    if boundary is start:
         return start
     rest = unread(files, start)
     names = [plain_name(one.file) for one in rest]
-    at = names.index(found.file)
+    at = names.index(boundary.file)
     with OpenFile(rest[at].file) as source:
         passed = {one.name: one for one in start.read} | {one.name: one for one in map(_read, rest[:at])}
         there = {_key(file) for file in files} - {_key(rest[at].file)}
         read = tuple(one for name, one in sorted(passed.items()) if name in there)
-        return found._replace(tail=tail_of(source, found.position), waits=found.position < source.size, read=read)
+        return boundary._replace(
+            tail=tail_of(source, boundary.position), waits=boundary.position < source.size, read=read
+        )
 
 
 def _read(one: UnreadFile) -> ReadFile:

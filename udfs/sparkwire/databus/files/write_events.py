@@ -124,9 +124,9 @@ def write_rows(
                     staging.lock(stream)
                     streams[stream] = _StreamWriter(write, staging, stream, task)
                 streams[stream].add(events)
-        found = [staged for writer in streams.values() for staged in writer.close()]
+        staged_files = [staged for writer in streams.values() for staged in writer.close()]
         staging.finish()
-        return found
+        return staged_files
     except BaseException:
         staging.discard()
         raise
@@ -198,7 +198,7 @@ class _StreamWriter:
             if marks.any():
                 at = int(marks.argmax())
                 reason = f" ({ERRORS[int(events.errors[at])]})" if wrong[at] else ""
-                self._refuse(int(events.header.fields["sequence"][at]), f"the event {what}{reason}")
+                self._reject(int(events.header.fields["sequence"][at]), f"the event {what}{reason}")
 
     def _append(self, data: Any, is_end: bool) -> None:
         if self._output is None:
@@ -218,7 +218,7 @@ class _StreamWriter:
 
     def close(self) -> list[StagedEvents]:
         if not self._ended and self._write.whole_windows:
-            self._refuse(
+            self._reject(
                 self._last,
                 "its window has no end of period in this task: a window's rows have to be in one task, in their order; "
                 "wholeWindows => false writes it as it is",
@@ -226,7 +226,7 @@ class _StreamWriter:
         self._end_file()
         return self._done
 
-    def _refuse(self, sequence: int, what: str) -> NoReturn:
+    def _reject(self, sequence: int, what: str) -> NoReturn:
         raise ValueError(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}")
 
 
@@ -239,13 +239,13 @@ def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: O
     streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
 
     def changes() -> list[Change]:
-        found = []
+        result = []
         for name, some in streams.items():
             there = [file for file in folder.names(name) if not file.startswith((".", "_"))]
             names = _names_after(None if write.overwrite else max(there, default=None), len(some))
             placed = dict(zip((one.file for one in some), names, strict=True))
-            found.append(Change(name, placed, there if write.overwrite else ()))
-        return found
+            result.append(Change(name, placed, there if write.overwrite else ()))
+        return result
 
     jobs.commit(folder, job, changes, once)
 
@@ -255,8 +255,8 @@ def _names_after(last: str | None, count: int) -> list[str]:
     if last is None:
         prefix, first = "", 0
     else:
-        found = _NUMBERED.fullmatch(last)
-        prefix, first = (found[1], int(found[2]) + 1) if found else (f"{last}.", 0)
+        match = _NUMBERED.fullmatch(last)
+        prefix, first = (match[1], int(match[2]) + 1) if match else (f"{last}.", 0)
         if first + count > 10**_DIGITS:
             prefix, first = f"{last}.", 0
     names = [f"{prefix}{first + k:0{_DIGITS}}{_SUFFIX}" for k in range(count)]

@@ -171,13 +171,13 @@ def _texts(
     """The messages from ``starts`` on where ``read``; to ``errors`` goes what is wrong with them."""
     reader, ends = _reader(), spans.starts + spans.sizes
     which = np.where(read, reader.which(np.where(read, parts, 0), numbers, versions), -1)
-    found = reader.read(spans.data, starts, ends, which)
-    found.errors[read & (which < 0)] = BAD_MAGIC
-    texts = [None if tree is None else _text(tree) for tree in found.trees]
+    messages = reader.read(spans.data, starts, ends, which)
+    messages.errors[read & (which < 0)] = BAD_MAGIC
+    texts = [None if tree is None else _text(tree) for tree in messages.trees]
     for row, text in enumerate(texts):
         if text is not None and len(text) > MOST_COPIED:
-            found.errors[row], texts[row] = TOO_LARGE, None
-    return MessageTexts(pa.array(texts, pa.string()), np.where(errors != OK, errors, found.errors))
+            messages.errors[row], texts[row] = TOO_LARGE, None
+    return MessageTexts(pa.array(texts, pa.string()), np.where(errors != OK, errors, messages.errors))
 
 
 def _text(tree: Any) -> bytes:

@@ -83,12 +83,12 @@ class MessageReader:
     def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> ReadMessages:
         """Read the messages ``data[start:end]``, each by its version; one whose version is -1 has no error and nothing else."""
         view = data.data
-        found = ReadMessages([None] * len(which), [_NOTHING] * len(which), np.full(len(which), OK, np.int8))
+        messages = ReadMessages([None] * len(which), [_NOTHING] * len(which), np.full(len(which), OK, np.int8))
         for row in np.flatnonzero(which >= 0).tolist():
             cursor = Cursor(view, int(starts[row]), int(ends[row]))
-            found.trees[row], found.errors[row] = self._versions[which[row]].read(cursor)
-            found.kept[row] = cursor.kept
-        return found
+            messages.trees[row], messages.errors[row] = self._versions[which[row]].read(cursor)
+            messages.kept[row] = cursor.kept
+        return messages
 
 
 class RecordKind(NamedTuple):
@@ -102,11 +102,11 @@ class Side(NamedTuple):
     """The keys of a column of records, or their values."""
 
     reader: MessageReader
-    found: ReadMessages
+    messages: ReadMessages
 
     def kept(self, path: str) -> list[Any]:
         """What a field is in each message, None where it is not there."""
-        return [kept.values.get(path) for kept in self.found.kept]
+        return [kept.values.get(path) for kept in self.messages.kept]
 
     @classmethod
     def of(
@@ -115,10 +115,10 @@ class Side(NamedTuple):
         """Where ``read``, the messages of these numbers and versions."""
         there = read & (spans.sizes >= VERSION_SIZE)
         which = np.where(there, reader.which(0, numbers, versions), -1)
-        found = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
-        found.errors[there & (which < 0)] = BAD_MAGIC
-        found.errors[read & (spans.sizes >= 0) & (spans.sizes < VERSION_SIZE)] = TRUNCATED
-        return cls(reader, found)
+        messages = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
+        messages.errors[there & (which < 0)] = BAD_MAGIC
+        messages.errors[read & (spans.sizes >= 0) & (spans.sizes < VERSION_SIZE)] = TRUNCATED
+        return cls(reader, messages)
 
 
 class InternalRecords:
@@ -160,8 +160,8 @@ class InternalRecords:
 
     def items(self, path: str, text_name: str, number_name: str) -> pa.Array:
         """ARRAY<STRUCT> of the items of the values: each number of an array and the text above it."""
-        items = [item for kept in self._value.found.kept for item in kept.items]
-        ends = np.cumsum([0, *(len(kept.items) for kept in self._value.found.kept)]).astype(np.int32)
+        items = [item for kept in self._value.messages.kept for item in kept.items]
+        ends = np.cumsum([0, *(len(kept.items) for kept in self._value.messages.kept)]).astype(np.int32)
         texts = text(pa.array([item for item, _ in items], pa.binary()))
         rows = struct({text_name: texts, number_name: pa.array([number for _, number in items], pa.int32())})
         return lists(ends, rows, np.array([count is not None for count in self.kept(path)], np.bool_))
@@ -172,7 +172,7 @@ class InternalRecords:
 
     def errors(self) -> npt.NDArray[np.int8]:
         """The key's, else the value's."""
-        return np.where(self._key.found.errors != OK, self._key.found.errors, self._value.found.errors)
+        return np.where(self._key.messages.errors != OK, self._key.messages.errors, self._value.messages.errors)
 
     def error(self) -> pa.Array:
         return from_codes(self.errors(), ERRORS)

@@ -113,10 +113,10 @@ class MessageVersion:
         def read(cursor: Cursor) -> dict[str, Any] | None:
             if nullable and _INT8.unpack_from(cursor.data, cursor.take(1))[0] <= 0:
                 return None
-            found = {name: value(cursor) for name, value in plain}
+            values = {name: value(cursor) for name, value in plain}
             if flexible:
-                _read_tags(cursor, tagged, found)
-            return found
+                _read_tags(cursor, tagged, values)
+            return values
 
         return read
 
@@ -134,12 +134,12 @@ class MessageVersion:
                 return None
             if kept:
                 cursor.kept.values[path] = count
-            found = []
+            structures = []
             for _ in range(count):
-                found.append(item(cursor))
+                structures.append(item(cursor))
                 if emits:
-                    _emit(cursor, emitted, found[-1])
-            return found
+                    _emit(cursor, emitted, structures[-1])
+            return structures
 
         return read
 
@@ -203,7 +203,7 @@ def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) ->
     return read
 
 
-def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], found: dict[str, Any]) -> None:
+def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> None:
     """Those that are known, and after the others; each has the size that it says."""
     for _ in range(cursor.varint()):
         tag, size = cursor.varint(), cursor.varint()
@@ -212,7 +212,7 @@ def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], found: di
         end = cursor.pos + size
         if tag in tagged:
             name, value = tagged[tag]
-            found[name] = value(cursor)
+            values[name] = value(cursor)
             if cursor.pos != end:
                 raise Wrong(BAD_LENGTH)
         else:

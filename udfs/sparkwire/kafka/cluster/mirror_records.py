@@ -74,21 +74,21 @@ def read(kind: int, key: bytes | None, value: bytes | None) -> Mapping[str, Any]
     if key is None:
         return None
     of = _KINDS[kind]
-    found: dict[str, Any] = {"type": of.name, "version": None, "value": None}
+    record: dict[str, Any] = {"type": of.name, "version": None, "value": None}
     tree, key_error = of.key.read(_cursor(key))
-    found["key"] = _text(tree)
+    record["key"] = _text(tree)
     error = int(OK)
     if value is not None:
         cursor = _cursor(value)
         if of.version is not None:
             header, error = of.version.read(cursor)
-            found["version"] = header["version"] if header else None
-            error = BAD_MAGIC if found["version"] else error
+            record["version"] = header["version"] if header else None
+            error = BAD_MAGIC if record["version"] else error
         if error == OK:
             tree, error = of.value.read(cursor)
-            found["value"] = _text(tree)
+            record["value"] = _text(tree)
     wrong = error if key_error == OK else key_error
-    return found | {"error": None if wrong == OK else ERRORS[wrong]}
+    return record | {"error": None if wrong == OK else ERRORS[wrong]}
 
 
 def _cursor(data: bytes) -> Cursor:

@@ -73,7 +73,7 @@ class TransactionRecords(InternalRecords):
     def errors(self) -> npt.NDArray[np.int8]:
         # What is after the state is after its error.
         *_, unknown = self._states()
-        return np.where((self._key.found.errors == OK) & unknown, np.int8(BAD_FIELD), super().errors())
+        return np.where((self._key.messages.errors == OK) & unknown, np.int8(BAD_FIELD), super().errors())
 
 
 COLUMNS: Final[tuple[Column[Any], ...]] = (

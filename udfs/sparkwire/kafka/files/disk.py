@@ -47,7 +47,7 @@ def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool)
         if partition is not None:
             by_partition.setdefault(partition, []).append(copy)
     unfinished: dict[str, frozenset[str]] = {}
-    found: list[Segment] = []
+    joined: list[Segment] = []
     for _, log in groupby(local, key=lambda segment: segment.log):
         on_disk = list(log)
         folder = on_disk[0].file.folder.rpartition("/")[0]
@@ -56,9 +56,9 @@ def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool)
             unfinished[folder] = frozenset(_unfinished(on_disk[0].file, folder))
         disk = _disk(on_disk[0], unfinished.get(folder, frozenset()))
         moved = remote.segments_of(copies, keys, by_names, disk)
-        found += moved or remote.missing(on_disk[0], keys, disk)
-        found += on_disk
-    return found
+        joined += moved or remote.missing(on_disk[0], keys, disk)
+        joined += on_disk
+    return joined
 
 
 def _topic_id(segment: Segment) -> str:
@@ -91,8 +91,8 @@ def _states(segment: Segment) -> Iterator[tuple[str, int]]:
         for piece in pieces(Log(source), 0, source.size, decoder):
             values = columns_of(piece.scan, _COLUMNS)["value"]
             topics = pa.repeat(_STATES, len(values))
-            found = decode_internal_record(topics, pa.nulls(len(values), pa.binary()), values)
-            for text in found.field("value").drop_null().to_pylist():
+            states = decode_internal_record(topics, pa.nulls(len(values), pa.binary()), values)
+            for text in states.field("value").drop_null().to_pylist():
                 record = json.loads(text)
                 if "remoteLogSegmentState" in record:
                     yield record["remoteLogSegmentId"]["id"], record["remoteLogSegmentState"]

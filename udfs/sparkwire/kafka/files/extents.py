@@ -47,8 +47,8 @@ class Extent(NamedTuple):
 
 def checkpointed(text: bytes) -> dict[str, int]:
     """The offset of each partition in a checkpoint file of a log directory; lines that say nothing are left out."""
-    found = _LINE.findall(text.decode("utf-8", "replace"))
-    return {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in found}
+    lines = _LINE.findall(text.decode("utf-8", "replace"))
+    return {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in lines}
 
 
 def extent_of(segments: Sequence[Segment]) -> Extent:

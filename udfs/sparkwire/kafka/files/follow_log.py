@@ -75,10 +75,10 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
     def logs(self) -> Mapping[str, Sequence[Segment]]:
-        its = self.query
-        found = find(its.paths, its.remote_path, its.encryption_keys, by_names=False, replicas=its.replicas)
-        name = _partition if its.replicas == LONGEST else _name
-        return {name: list(some) for name, some in groupby(found, key=name)}
+        query = self.query
+        segments = find(query.paths, query.remote_path, query.encryption_keys, by_names=False, replicas=query.replicas)
+        name = _partition if query.replicas == LONGEST else _name
+        return {name: list(some) for name, some in groupby(segments, key=name)}
 
     def size(self, part: SegmentPart) -> int:
         return part.segment.file.size
@@ -114,7 +114,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     def _readable(self, name: str, partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
         end = end_of(partition, at, begin)
         if self.query.committed:
-            first_open = self._followed(name, partition, end).found().first_open
+            first_open = self._followed(name, partition, end).transactions().first_open
             if first_open is not None and first_open < end.next:
                 if begin is not None and first_open <= begin.next:
                     return begin
@@ -152,9 +152,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             for k, start, stop in _spans(partition, from_, to):
                 entry, position = None, partition.seeker(k).log.source.size
                 if stop - start > share and not log[k].file.compressed:
-                    found = cuts(partition.seeker(k), start, stop, share)
-                    if found:
-                        entry, position = found[0].before, found[0].position
+                    places = cuts(partition.seeker(k), start, stop, share)
+                    if places:
+                        entry, position = places[0].before, places[0].position
                 share -= stop - start
                 if entry is None and share <= 0 and k < to.segment:
                     entry = partition.seeker(k).last()
@@ -177,14 +177,14 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             try:
                 from_, to = _both(partition, begin, end)
                 check_segments(partition, from_, to)
-                found = list(self._planned(name, partition, from_, to, begin, end))
+                planned = list(self._planned(name, partition, from_, to, begin, end))
             except Lost as lost:
                 report_loss(name, f"offset {first}", lost, self.query.fail_on_data_loss)
-                found = list(partition.parts(first, end.next, NOT_TRANSACTED, part_bytes(self.query)))
+                planned = list(partition.parts(first, end.next, NOT_TRANSACTED, part_bytes(self.query)))
             if self.query.committed:
-                aborted = self._followed(name, partition, end_of(partition, None, None)).found().aborted
-                found = [part._replace(aborted=aborted) for part in found]
-            return found
+                aborted = self._followed(name, partition, end_of(partition, None, None)).transactions().aborted
+                planned = [part._replace(aborted=aborted) for part in planned]
+            return planned
 
     def _planned(
         self,
@@ -201,11 +201,11 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         least = max(first if named or begin is None else FIRST, self.query.starting_offset or FIRST)
         for k, start, stop in _spans(partition, from_, to):
             segment, seeker = partition.segments[k], partition.seeker(k)
-            found = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.query))
-            positions = [start, *(cut.position for cut in found), stop]
+            places = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.query))
+            positions = [start, *(cut.position for cut in places), stop]
             following = None if k == to.segment else _end_offset(partition, k)
             after = end.next if k == to.segment else partition.before(k, following or 0)
-            offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in found), after]
+            offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in places), after]
             known = [entry_at(seeker.log, position) for position in positions]
             known[0] = known[0] or _in_segment(from_.last, k)
             known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
@@ -261,8 +261,8 @@ def _first(begin: LogOffset | None, end: LogOffset) -> int:
 def _after(partition: OpenPartition, k: int, entry: FoundEntry, position: int) -> LogOffset:
     """After an entry of segment ``k``, and what of it is before ``position``."""
     file = partition.segments[k].file.basename
-    found = entry_id(partition.seeker(k).log, entry.position)
-    last = None if found is None else LastEntry(file, entry.position, found)
+    identity = entry_id(partition.seeker(k).log, entry.position)
+    last = None if identity is None else LastEntry(file, entry.position, identity)
     return LogOffset(entry.last + 1, file, position, last)
 
 
@@ -282,8 +282,8 @@ def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
 def _last_of(partition: OpenPartition, k: int, start: int) -> Expected | None:
     """The last entry of a segment that another one follows; None where it begins before ``start``."""
     last = partition.seeker(k).last()
-    found = None if last is None else entry_at(partition.seeker(k).log, last.position)
-    return found if found is not None and found.position >= start else None
+    entry = None if last is None else entry_at(partition.seeker(k).log, last.position)
+    return entry if entry is not None and entry.position >= start else None
 
 
 def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
@@ -316,9 +316,9 @@ def standing(partition: OpenPartition, at: LogOffset) -> Standing:
     last, log = (k, Expected(position, at.last.id)), partition.seeker(k).log
     ends, following = end_of_entry(log, position)
     if at.file != at.last.file:
-        its = segment_named(partition, at.file)
-        if its is not None and its > k:
-            return Standing(its, min(at.position, partition.seeker(its).log.source.size), last)
+        segment = segment_named(partition, at.file)
+        if segment is not None and segment > k:
+            return Standing(segment, min(at.position, partition.seeker(segment).log.source.size), last)
         if k + 1 < len(partition.segments):
             raise Lost(f"{at.file} is gone")
         if following != at.next:
@@ -380,8 +380,8 @@ def _at_offset(partition: OpenPartition, at: LogOffset) -> Standing:
         raise Lost(f"another record batch is at offset {at.last.id.offset} now")
     k = begins.segment
     entry = partition.seeker(k).find_offset(at.next)
-    found = (_end_offset(partition, k) or 0) if entry is None else entry.first
-    if found != at.next and at.next != partition.segments[k].base_offset and at.next >= cleaned:
+    offset = (_end_offset(partition, k) or 0) if entry is None else entry.first
+    if offset != at.next and at.next != partition.segments[k].base_offset and at.next >= cleaned:
         raise Lost(f"no record batch begins with that offset in {partition.segments[k].file.basename} now")
     return begins
 
@@ -423,18 +423,18 @@ def first_uncleaned(segment: Segment) -> int:
 def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
     """After the last valid entry; ``begin``: what has been given up to ``at``."""
     final = len(partition.segments) - 1
-    found, k = None, final + 1
-    while found is None and k > (at.segment if at else 0):
+    last, k = None, final + 1
+    while last is None and k > (at.segment if at else 0):
         k -= 1
         floor = at.position if at is not None and k == at.segment else partition.seeker(k).near_the_end(0)
-        found = last_entry(partition.seeker(k).log, floor)
+        last = last_entry(partition.seeker(k).log, floor)
     file = partition.segments[final].file
     ends = at.position if at is not None and at.segment == final else 0
-    if found is not None and k == final:
-        ends = found.position + found.size
+    if last is not None and k == final:
+        ends = last.position + last.size
     position = _given_until(file, partition.seeker(final).log.source, ends)
-    if found is not None:
-        after = _after(partition, k, found, 0)
+    if last is not None:
+        after = _after(partition, k, last, 0)
         # An empty segment tells by its name what comes next.
         following = max(after.next, partition.segments[final].base_offset or 0)
         return after._replace(next=following, file=file.basename, position=position)
@@ -459,12 +459,12 @@ def before_offset(partition: OpenPartition, offset: int) -> LogOffset:
     k = _holding(partition, offset)
     entry = partition.seeker(k).find_offset(offset)
     position = 0 if entry is None else entry.after
-    its = k
+    at = k
     before = partition.seeker(k).last_before(position)
-    while before is None and its > 0:
-        its -= 1
-        before = partition.seeker(its).last()
+    while before is None and at > 0:
+        at -= 1
+        before = partition.seeker(at).last()
     file = partition.segments[k].file.basename
     if before is None:
         return LogOffset(offset, file, position)
-    return _after(partition, its, before, 0)._replace(next=offset, file=file, position=position)
+    return _after(partition, at, before, 0)._replace(next=offset, file=file, position=position)

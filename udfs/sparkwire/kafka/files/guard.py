@@ -51,8 +51,8 @@ def end_of_entry(log: Log, position: int) -> tuple[int, int]:
 
 def entry_at(log: Log, position: int) -> Expected | None:
     """The entry that is framed at a position."""
-    found = entry_id(log, position)
-    return None if found is None else Expected(position, found)
+    entry = entry_id(log, position)
+    return None if entry is None else Expected(position, entry)
 
 
 def entry_id(log: Log, position: int) -> EntryId | None:

@@ -113,7 +113,7 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         # The latest is believed when the next agrees.
         believed = count if why == _DONE else count - 1
         if believed > 0 and (why != _MORE or count == ROOM):
-            yield _found(headers, believed)
+            yield _batches_of(headers, believed)
             headers = _rest(headers, believed, count)
             count -= believed
         position = after
@@ -122,9 +122,9 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         if why == _DOUBT:
             at = int(headers.positions[0]) if count else position
             count, last = 0, _UNKNOWN
-            for found in batch_pieces(log, at, min(stop, at + NEAR)):
-                position = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
-                yield found
+            for piece in batch_pieces(log, at, min(stop, at + NEAR)):
+                position = int(piece.positions[-1] + piece.scan.frames.stop[-1] - piece.scan.frames.begin[-1])
+                yield piece
         window = NEAR
     if joined:
         check_joined(log, position, stop)
@@ -145,7 +145,7 @@ def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:
     return np.frombuffer(b"".join(headers), np.uint8)
 
 
-def _found(headers: _Headers, count: int) -> FoundBatches:
+def _batches_of(headers: _Headers, count: int) -> FoundBatches:
     begin = np.arange(count, dtype=np.int64) * BATCH_SIZE
     positions = headers.positions[:count].copy()
     reach = np.empty(count, np.int32)

@@ -172,12 +172,12 @@ def find(
     `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
-    found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT, is_partition))
-    whole = with_bucket(found, remote_path, keys, by_names) if remote_path else found
+    segments_found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT, is_partition))
+    whole = with_bucket(segments_found, remote_path, keys, by_names) if remote_path else segments_found
     return chosen_replicas(whole, replicas)
 
 
-def found(query: LogQuery) -> list[Segment]:
+def input_files(query: LogQuery) -> list[Segment]:
     """The segments of a query; errors as `find`."""
     return find(query.paths, query.remote_path, query.encryption_keys, replicas=query.replicas)
 
@@ -190,8 +190,8 @@ _NO_SEGMENT = (
 
 def _segments(keys: Keys, by_names: bool, files: list[File], single: bool, below: str) -> dict[str, Segment]:
     in_tier = not single and is_bucket(files)
-    found = bucket_segments(in_bucket(files), keys, by_names) if in_tier else segments(files, single, below)
-    return {segment.file.name: segment for segment in found}
+    segments_found = bucket_segments(in_bucket(files), keys, by_names) if in_tier else segments(files, single, below)
+    return {segment.file.name: segment for segment in segments_found}
 
 
 def types(query: LogQuery) -> dict[str, pa.DataType]:
@@ -223,14 +223,14 @@ def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
 
 def _planned(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
     bounds = LogBounds(query.starting_offset, query.ending_offset, query.starting_timestamp, query.ending_timestamp)
-    its = query.filtered
+    filtered = query.filtered
     chosen = [
         segment
-        for segment in found(query)
-        if (its.topics is None or segment.topic in its.topics)
-        and (its.partitions is None or segment.partition in its.partitions)
+        for segment in input_files(query)
+        if (filtered.topics is None or segment.topic in filtered.topics)
+        and (filtered.partitions is None or segment.partition in filtered.partitions)
     ]
-    wanted = SelectedRows(its.first_offset, its.end_offset, its.first_timestamp)
+    wanted = SelectedRows(filtered.first_offset, filtered.end_offset, filtered.first_timestamp)
     transacted = Transacted(query.committed, HIDDEN in query.columns)
     return tasks(parts(chosen, bounds, wanted, transacted, query.verify, part_bytes(query)), query.max_split_bytes)
 
@@ -242,23 +242,25 @@ def part_bytes(query: LogQuery) -> int:
 
 def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
     """The query with filters of which all have to hold; rows that do not hold may still be given."""
-    its = query.filtered
+    filtered = query.filtered
     for column, operator, *values in options.not_null(comparisons):
         if column == "offset":
             first, end = options.bounds_of(operator, *values)
-            its = its._replace(first_offset=max(its.first_offset, first), end_offset=min(its.end_offset, end))
+            filtered = filtered._replace(
+                first_offset=max(filtered.first_offset, first), end_offset=min(filtered.end_offset, end)
+            )
         elif column in ("timestamp", "timestamp_ms"):
             # Not the end: a younger record may come before an older one.
             first, _ = options.bounds_of(operator, *map(options.floor_millis, values))
             if first > FIRST:
-                its = its._replace(first_timestamp=max(its.first_timestamp or FIRST, first))
+                filtered = filtered._replace(first_timestamp=max(filtered.first_timestamp or FIRST, first))
         elif column == "topic" and operator in ("=", "in"):
-            its = its._replace(topics=options.within(its.topics, values))
+            filtered = filtered._replace(topics=options.within(filtered.topics, values))
         elif column == "partition" and operator in ("=", "in"):
-            its = its._replace(partitions=options.within(its.partitions, values))
+            filtered = filtered._replace(partitions=options.within(filtered.partitions, values))
         elif column == "key" and operator in ("=", "in") and query.search.keys is None and len(values) <= _MOST_KEYS:
             query = query._replace(search=query.search._replace(keys=tuple(map(bytes, values))))
-    return query._replace(filtered=its)
+    return query._replace(filtered=filtered)
 
 
 def read(query: LogQuery, task: Sequence[SegmentPart]) -> Iterator[pa.RecordBatch]:

@@ -91,14 +91,14 @@ def frame_corrupt(
     left: int,
     bounds: tuple[int, int],
     verify: bool,
-    found: int,
+    next_entry: int,
     sums: EntrySums,
     out: FrameBlock,
 ) -> tuple[int, int, bool]:
     """Find the entries from ``first`` on that begin before ``stop``, as long as ``data`` decides them.
 
     ``left`` bytes of the file are from the beginning of ``data`` on. ``bounds``: where in ``data`` nothing can be looked for any
-    more, and `SEARCHED`. ``found``: the first valid entry after ``first``, -1 where it is not known.
+    more, and `SEARCHED`. ``next_entry``: the first valid entry after ``first``, -1 where it is not known.
 
     Returns the number of entries, the first valid entry after them if the caller looks for it, and whether it is needed to
     continue.
@@ -132,13 +132,13 @@ def frame_corrupt(
                     break
                 valid = crc_ok_in_row(data, after, sums)
             if not valid:
-                if found <= pos:
-                    found = next_valid(data, pos + 1, limit, left, largest, sums)
-                    if found == limit and limit < left:
+                if next_entry <= pos:
+                    next_entry = next_valid(data, pos + 1, limit, left, largest, sums)
+                    if next_entry == limit and limit < left:
                         return count, int64(-1), True
-                if not whole or found < after or (found < left and not follows):
+                if not whole or next_entry < after or (next_entry < left and not follows):
                     whole = False
-                    after = found
+                    after = next_entry
             if error == CRC_MISMATCH and whole and not verify and after <= data.size:
                 error = OK
         out.row[count] = count
@@ -149,7 +149,7 @@ def frame_corrupt(
         out.error[count] = error
         count += 1
         pos = after
-    return count, found, False
+    return count, next_entry, False
 
 
 class Log:
@@ -225,15 +225,15 @@ class Log:
 
     def corrupt(self, position: int, stop: int) -> Block:
         """The entries from ``position`` on, of which the first cannot be read; some of them, one at least."""
-        since, found = self._found
-        found = found if since <= position + 1 <= found else -1
+        since, next_entry = self._found
+        next_entry = next_entry if since <= position + 1 <= next_entry else -1
         while True:
             window = self._around(position)
             data = self.source.view(window.position, window.size)
             final = window.position + window.size == self.source.size
             bounds = (window.size if final else max(0, window.size - SEARCHED), SEARCHED)
             frames = arrays(FrameBlock, min(_FRAMES, max(1, stop - position)))
-            known = found - window.position if found >= 0 else -1
+            known = next_entry - window.position if next_entry >= 0 else -1
             count, following, missing = frame_corrupt(
                 data, position - window.position, stop - window.position, self.source.size - window.position, bounds,
                 self.verify, known, window.sums, frames,
@@ -243,9 +243,9 @@ class Log:
                 if following >= 0:
                     self._found = window.position + int(block.frames.begin[-1]) + 1, window.position + int(following)
                 return block
-            if not missing or found >= 0:
+            if not missing or next_entry >= 0:
                 return self._alone(position)
-            found = self.search(position + 1)
+            next_entry = self.search(position + 1)
 
     def _around(self, position: int) -> _Window:
         """A window in which ``position`` has what comes after it: the one at hand if it will do."""
@@ -265,9 +265,9 @@ class Log:
         stop = position + int(entry_end(header, 0)) if whole else self.source.size
         follows = whole and stop < self.source.size and self._frame(stop) == OK
         if not (follows and self.is_valid(stop)):
-            found = self.search(position + 1)
-            if not whole or found < stop or (found < self.source.size and not follows):
-                whole, stop = False, found
+            next_entry = self.search(position + 1)
+            if not whole or next_entry < stop or (next_entry < self.source.size and not follows):
+                whole, stop = False, next_entry
         error = CRC_MISMATCH if error == OK else error
         if error == CRC_MISMATCH and whole and not self.verify and self._is_credible(position, stop - position):
             header, error = self.source.view(position, stop - position), OK
@@ -279,9 +279,9 @@ class Log:
 
     def search(self, position: int) -> int:
         """The first place from ``position`` on at which a valid entry is; the end of the file if there is none."""
-        since, found = self._found
-        if since <= position <= found:
-            return found
+        since, next_entry = self._found
+        if since <= position <= next_entry:
+            return next_entry
         at = position
         while at < self.source.size:
             window = self._around(at)

@@ -13,7 +13,7 @@ from sparkwire.base.error_codes import ERRORS, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, refuse
+from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, reject
 from sparkwire.errors import CorruptDataError
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.entry_payloads import OffsetRange
@@ -79,15 +79,15 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
         holes = losses.Holes(log, part) if _selects_losses(query) else None
-        for found in (batch_pieces if checked else header_pieces)(log, part.start, stop, part.joined):
-            columns = columns_of(found.scan, table)
+        for piece in (batch_pieces if checked else header_pieces)(log, part.start, stop, part.joined):
+            columns = columns_of(piece.scan, table)
             if holes is not None:
-                end = int(found.positions[-1] + found.scan.frames.stop[-1] - found.scan.frames.begin[-1])
-                columns |= holes.of_batches(found.scan, end, columns["error"])
+                end = int(piece.positions[-1] + piece.scan.frames.stop[-1] - piece.scan.frames.begin[-1])
+                columns |= holes.of_batches(piece.scan, end, columns["error"])
             if HIDDEN in needed:
                 columns[HIDDEN] = _hidden(part, _first_offset(columns), _is_aborted_batch(part, columns))
-            columns["position"] = primitive(found.positions)
-            if "error" in columns and is_wrong_format(source, int(found.positions[0]), found.scan.frames):
+            columns["position"] = primitive(piece.positions)
+            if "error" in columns and is_wrong_format(source, int(piece.positions[0]), piece.scan.frames):
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             if "record_count" in needed:  # what is no whole batch announces what is not there
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
@@ -123,7 +123,7 @@ def _finished(
     if query.mode == FAILFAST:
         at = pc.index(pc.is_valid(columns["error"]), True).as_py()
         if at >= 0:
-            _refuse(part, columns["position"][at].as_py(), columns["error"][at].as_py())
+            _reject(part, columns["position"][at].as_py(), columns["error"][at].as_py())
     segment = part.segment
     tier = "local" if segment.remote is None else "remote"
     values = {"topic": segment.topic, "partition": segment.partition, "file": segment.file.name, TIER: tier}
@@ -132,10 +132,10 @@ def _finished(
     return pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
 
 
-def _refuse(part: SegmentPart, position: int, error: str) -> NoReturn:
+def _reject(part: SegmentPart, position: int, error: str) -> NoReturn:
     remote = part.segment.remote
     if remote is None or not remote.lost:
-        refuse(part.segment.file, position, error, "Kafka log")
+        reject(part.segment.file, position, error, "Kafka log")
     first = part.segment.base_offset
     offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
     raise CorruptDataError(

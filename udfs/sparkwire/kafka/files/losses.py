@@ -101,9 +101,9 @@ class Holes:
         """The offset of the first valid entry from a position on, or of the segment that follows."""
         if self._after is None or not self._after[0] <= position or (self._after[1] or _NONE).position < position:
             self._after = position, first_entry(self._log, position, FIRST)
-        found = self._after[1]
-        if found is not None:
-            return np.int64(found.first)
+        first = self._after[1]
+        if first is not None:
+            return np.int64(first.first)
         return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
 
     def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:

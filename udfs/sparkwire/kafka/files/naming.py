@@ -102,19 +102,19 @@ def segments(files: list[File], single: bool, below: str) -> list[Segment]:
     """
     if single:
         return [_segment(files[0])]
-    found = [_segment(file) for file in files if _SEGMENT.match(file.basename) and not _left_out(file, below)]
-    if not found:
+    by_name = [_segment(file) for file in files if _SEGMENT.match(file.basename) and not _left_out(file, below)]
+    if not by_name:
         return in_order(_segment(file) for file in files if _SNAPSHOT.match(file.basename))
-    plain = {segment.file.path for segment in found if not segment.file.compressed}
-    once = [s for s in found if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
+    plain = {segment.file.path for segment in by_name if not segment.file.compressed}
+    once = [s for s in by_name if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
     # Of copies that a directory has under several names, the longest.
     longest = {(s.log, s.base_offset): s for s in sorted(once, key=lambda s: (s.file.size, s.file.path))}
     return in_order(longest.values())
 
 
-def in_order(found: Iterable[Segment]) -> list[Segment]:
+def in_order(segments: Iterable[Segment]) -> list[Segment]:
     """By partition, each partition's by their offsets."""
-    return sorted(found, key=lambda segment: (segment.log, segment.base_offset or 0, segment.file.path))
+    return sorted(segments, key=lambda segment: (segment.log, segment.base_offset or 0, segment.file.path))
 
 
 def _left_out(file: File, below: str) -> bool:
@@ -129,16 +129,16 @@ def _segment(file: File) -> Segment:
 
 def base_offset_of(file: str) -> int | None:
     """The offset in a segment's name; None where it has none."""
-    found = _SEGMENT.match(file)
-    return int(found.group(1)) if found else None
+    match = _SEGMENT.match(file)
+    return int(match.group(1)) if match else None
 
 
 def partition_of(folder: str, with_ids: bool = False) -> tuple[str | None, int | None]:
     """Topic and partition of a directory's name; None where it has none. ``with_ids``: its segments have ids in their names."""
-    found = (_WITH_ID.match(folder) if with_ids else None) or _PARTITION.match(folder)
-    if found is None or int(found.group(2)) > _INT32_MAX:
+    match = (_WITH_ID.match(folder) if with_ids else None) or _PARTITION.match(folder)
+    if match is None or int(match.group(2)) > _INT32_MAX:
         return None, None
-    return found.group(1), int(found.group(2))
+    return match.group(1), int(match.group(2))
 
 
 def is_partition(folder: str) -> bool:

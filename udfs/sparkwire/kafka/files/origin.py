@@ -48,7 +48,7 @@ def parsed(metadata: Mapping[bytes, bytes] | None) -> Origin | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
-        return Origin(tuple(found.pop("paths")), **found)
+        document = json.loads(text)
+        return Origin(tuple(document.pop("paths")), **document)
     except (ValueError, TypeError, KeyError, AttributeError):  # another's metadata
         return None

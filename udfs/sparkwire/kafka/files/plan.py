@@ -109,18 +109,18 @@ def parts(
 
     ValueError where the start is beyond the end of every partition.
     """
-    found: list[SegmentPart] = []
+    result: list[SegmentPart] = []
     beyond: list[Reach] = []
     for _, log in groupby(segments, key=lambda segment: segment.log):
         partition = OpenPartition(list(log), verify)
         try:
-            found += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
+            result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
         except remote.Undecided:
             partition = OpenPartition(remote.replan(partition.segments), verify)
-            found += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
-    if beyond and not found and len({segment.log for segment in segments}) == len(beyond):
+            result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
+    if beyond and not result and len({segment.log for segment in segments}) == len(beyond):
         raise ValueError(_beyond(bounds, beyond))
-    return found
+    return result
 
 
 def _parts_of(
@@ -201,19 +201,19 @@ class OpenPartition:
         first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
         if bounds.first_timestamp is not None:
-            found = self.offset_of(bounds.first_timestamp, first)
-            if found is None:
+            offset = self.offset_of(bounds.first_timestamp, first)
+            if offset is None:
                 return None, end
-            first = max(first, found)
+            first = max(first, offset)
         if bounds.end_timestamp is not None:
-            found = self.offset_of(bounds.end_timestamp, FIRST)
-            end = end if found is None else min(end, found)
+            offset = self.offset_of(bounds.end_timestamp, FIRST)
+            end = end if offset is None else min(end, offset)
         return (None if bounds.first_offset is not None and self._is_beyond(first) else first), end
 
     def _least(self) -> int:
         """The first offset that the partition may have."""
-        its = self.segments[0].remote
-        return FIRST if its is None else its.begins
+        remote = self.segments[0].remote
+        return FIRST if remote is None else remote.begins
 
     def _is_beyond(self, offset: int) -> bool:
         """Whether the partition ends before ``offset``, so that not even the next record will have it."""
@@ -304,7 +304,7 @@ class OpenPartition:
                 tracker.follow(Log(source), 0, source.size, self.before(k))
             else:
                 tracker.believe(aborted, opened)
-        return tracker.found()
+        return tracker.transactions()
 
     def _open_after(self, k: int) -> dict[int, int] | None:
         """Where the transactions begin that are open after a segment; None where no snapshot tells."""
@@ -385,10 +385,10 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
     partition = OpenPartition([current], verify)
     try:
         with partition.opened:
-            found = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
+            parts = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
     except FileNotFoundError:
         return []
-    return [one._replace(aborted=part.aborted, following=part.following) for one in found]
+    return [one._replace(aborted=part.aborted, following=part.following) for one in parts]
 
 
 def is_named(segment: Segment) -> bool:
@@ -406,17 +406,17 @@ def parts_with_manifest(part: SegmentPart, verify: bool, max_bytes: int) -> list
     end = part.end_offset if part.following is None else min(part.end_offset, part.following)
     partition = OpenPartition(segments, verify)
     with partition.opened:
-        found = list(partition.parts(first, end, NOT_TRANSACTED, max_bytes))
+        parts = list(partition.parts(first, end, NOT_TRANSACTED, max_bytes))
     return [
         one._replace(
             aborted=part.aborted,
             first_open=part.first_open,
             following=one.following or part.following,
         )
-        for one in found
+        for one in parts
     ]
 
 
-def tasks(found: Sequence[SegmentPart], max_bytes: int) -> list[tuple[SegmentPart, ...]]:
+def tasks(parts: Sequence[SegmentPart], max_bytes: int) -> list[tuple[SegmentPart, ...]]:
     """Parts put together into tasks."""
-    return packed(found, [part.stop - part.start + FILE_COST for part in found], max_bytes)
+    return packed(parts, [part.stop - part.start + FILE_COST for part in parts], max_bytes)

@@ -77,10 +77,10 @@ class LogOf(NamedTuple):
 
 def bucket_segments(copies: Iterable[Copy], keys: Keys, by_names: bool) -> list[Segment]:
     """The log of each partition, as the bucket alone tells."""
-    found = []
+    segments = []
     for _, partition in groupby(copies, key=lambda copy: copy.folder):
-        found += segments_of(list(partition), keys, by_names)
-    return found
+        segments += segments_of(list(partition), keys, by_names)
+    return segments
 
 
 def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk | None = None) -> list[Segment]:
@@ -132,15 +132,15 @@ def loaded(copy: Copy) -> Manifest | str:
         return f"its {LOG} is not there"
     if copy.manifest is None:
         return "its manifest is not there: its upload was not finished, or it is lost"
-    found = _loaded(copy.manifest, copy.log.size)
-    if isinstance(found, str):
-        return found
+    manifest = _loaded(copy.manifest, copy.log.size)
+    if isinstance(manifest, str):
+        return manifest
     place = topic_id_of(copy)
-    if found.id != copy.id or (place is not None and place != (found.topic_id, found.partition)):
+    if manifest.id != copy.id or (place is not None and place != (manifest.topic_id, manifest.partition)):
         return "its manifest is that of another segment"
-    if not found.chunks.size:
+    if not manifest.chunks.size:
         return f"its {LOG} is empty"
-    return found._replace(first=copy.base)
+    return manifest._replace(first=copy.base)
 
 
 @lru_cache(_REMEMBERED)
@@ -169,9 +169,9 @@ def _of_plain_copy(copy: Copy) -> Manifest | str:
         for (epoch, start), end in zip(lineage, ends, strict=True)
         if end > copy.base and start <= last.last
     )
-    found = topic_id_of(copy)
+    topic_id = topic_id_of(copy)
     return Manifest(
-        topic or "", found[0] if found else "", partition or 0, copy.id, copy.base, last.last, last.max_timestamp, epochs,
+        topic or "", topic_id[0] if topic_id else "", partition or 0, copy.id, copy.base, last.last, last.max_timestamp, epochs,
         plain_chunks(log.size), {}, None, True,
     )  # fmt: skip
 
@@ -200,11 +200,11 @@ def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineag
     begins: dict[int, int] = {}
     for epoch, first in sorted(entry for _, manifest in known for entry in manifest.epochs):
         begins.setdefault(epoch, first)
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for epoch, first in sorted(begins.items(), reverse=True):
-        if not found or first < found[-1][1]:
-            found.append((epoch, first))
-    return tuple(reversed(found))
+        if not joined or first < joined[-1][1]:
+            joined.append((epoch, first))
+    return tuple(reversed(joined))
 
 
 def _plain_lineage(copy: Copy) -> Lineage:
@@ -239,9 +239,11 @@ def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> li
     following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         manifests = list(pool.map(lambda copy: believed(copy, keys, following.get(copy.base)), copies))
-    known = [(copy, found) for copy, found in zip(copies, manifests, strict=True) if not isinstance(found, str)]
+    known = [(copy, either) for copy, either in zip(copies, manifests, strict=True) if not isinstance(either, str)]
     unread = [
-        Unread(copy, copy.base, found) for copy, found in zip(copies, manifests, strict=True) if isinstance(found, str)
+        Unread(copy, copy.base, either)
+        for copy, either in zip(copies, manifests, strict=True)
+        if isinstance(either, str)
     ]
     unread += [
         Unread(copy, manifest.last + 1, f"its {LOG} is shorter than its manifest says")
@@ -331,17 +333,21 @@ def hole(log: LogOf, first: int, end: int | None, unread: Sequence[Unread]) -> S
 
 def believed(copy: Copy, keys: Keys, following: int | None) -> Manifest | str:
     """A segment's manifest, its end as its bytes have it where the segment ``following`` does not begin there."""
-    found = loaded(copy)
-    if isinstance(found, str) or found.is_plain_copy or (found.last + 1 == following and found.chunks.is_whole):
-        return found
-    segment = _alone(copy, found, keys)
+    manifest = loaded(copy)
+    if (
+        isinstance(manifest, str)
+        or manifest.is_plain_copy
+        or (manifest.last + 1 == following and manifest.chunks.is_whole)
+    ):
+        return manifest
+    segment = _alone(copy, manifest, keys)
     with OpenFile(segment.file) as source:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
     if last is not None:
-        return found._replace(last=last.last)
-    if found.first <= found.last and (following is None or found.last < following):
-        return found
-    return found if following is None else found._replace(last=following - 1)
+        return manifest._replace(last=last.last)
+    if manifest.first <= manifest.last and (following is None or manifest.last < following):
+        return manifest
+    return manifest if following is None else manifest._replace(last=following - 1)
 
 
 def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest:
@@ -392,9 +398,9 @@ def with_manifest(segment: Segment, following: int | None) -> Segment:
 
 def replan(log: Sequence[Segment]) -> list[Segment]:
     """The log of a partition, some of whose segments are in a bucket, as all manifests there tell."""
-    its, local = log[0].remote, [segment for segment in log if segment.remote is None]
-    if its is None:
+    remote, local = log[0].remote, [segment for segment in log if segment.remote is None]
+    if remote is None:
         return list(log)
     file = log[0].file
     files = listed_at(PathParts(file.root, file.folder, file.query)).files
-    return segments_of(in_bucket(files), its.keys, False, its.disk) + local
+    return segments_of(in_bucket(files), remote.keys, False, remote.disk) + local

@@ -85,13 +85,13 @@ def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63))
 
 def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> FoundEntry | None:
     """The last entry from ``position`` on that begins before ``stop``."""
-    found = None
+    last = None
     for block in log.blocks(position, min(stop, log.source.size)):
         valid = np.flatnonzero(block.frames.error == OK)
         if len(valid):
-            found = entry_of(block, int(valid[-1]), position)
-            position = found.position + found.size
-    return found
+            last = entry_of(block, int(valid[-1]), position)
+            position = last.position + last.size
+    return last
 
 
 def entry_of(block: Block, at: int, after: int = 0) -> FoundEntry:

@@ -33,16 +33,16 @@ def cuts(seeker: Seeker, start: int, stop: int, size: int) -> list[CutPlace]:
 
     ``start`` is the position of an entry.
     """
-    found: list[CutPlace] = []
+    places: list[CutPlace] = []
     position = start
     while stop - position > size:
         nominal = position + size
         cut = _cut(seeker.log, _before(seeker, position, nominal - LEAD), nominal, stop, position)
         if cut is None:
             break
-        found.append(cut)
+        places.append(cut)
         position = cut.position
-    return found
+    return places
 
 
 def _before(seeker: Seeker, floor: int, position: int) -> int:

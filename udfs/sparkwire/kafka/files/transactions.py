@@ -101,9 +101,9 @@ class Tracker:
         ``before``: the offset from which on another segment is the log.
         """
         for block in log.blocks(position, stop):
-            found = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
-            count = int(transactional(block.data, block.frames, found))
-            for producer, first, last, marker in zip(*found[:, :count].tolist(), strict=True):
+            ends = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
+            count = int(transactional(block.data, block.frames, ends))
+            for producer, first, last, marker in zip(*ends[:, :count].tolist(), strict=True):
                 if first >= before:
                     continue
                 if marker == DATA:
@@ -120,7 +120,7 @@ class Tracker:
         self._aborted += aborted
         self._opened = dict(opened)
 
-    def found(self) -> PartitionTransactions:
+    def transactions(self) -> PartitionTransactions:
         return PartitionTransactions(tuple(self._aborted), min(self._opened.values(), default=None))
 
 

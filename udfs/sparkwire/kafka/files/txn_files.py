@@ -47,10 +47,10 @@ def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
     """What an entry, whose first offset is ``first``, says of its producer; None of one of magic 0 or 1."""
     if data[MAGIC] != 2:
         return None
-    found = np.empty((4, 1), np.int64)
+    columns = np.empty((4, 1), np.int64)
     frames = next(frame_blocks(framing_of_row(data, THE_END)))
-    if transactional(data, frames, found):
-        return LoggedBatch(int(found[0, 0]), first, int(found[3, 0]))
+    if transactional(data, frames, columns):
+        return LoggedBatch(int(columns[0, 0]), first, int(columns[3, 0]))
     producer = BATCH["producer_id"]
     return LoggedBatch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)
 
@@ -61,25 +61,25 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
     # To look up more than the segment has is to read it.
     if not raw or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
         return None
-    found = _aborted(raw, segment.base_offset or 0, end)
-    agrees = found is not None and all(
+    aborted = _aborted(raw, segment.base_offset or 0, end)
+    agrees = aborted is not None and all(
         batch_at(one.last) == LoggedBatch(one.producer_id, one.last, ABORT)
         and (one.first < log_start or batch_at(one.first) == LoggedBatch(one.producer_id, one.first, DATA))
-        for one in found
+        for one in aborted
     )
-    return found if agrees else None
+    return aborted if agrees else None
 
 
 def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
     """The same of one in a bucket, whose index was written with it, and not if there was none; None where it cannot be read."""
     assert segment.remote is not None
     assert segment.remote.manifest is not None
-    its = segment.remote.manifest
-    if not its.is_plain_copy and its.indexes.get(TRANSACTIONS) is None:
+    manifest = segment.remote.manifest
+    if not manifest.is_plain_copy and manifest.indexes.get(TRANSACTIONS) is None:
         return []
     raw = beside(segment, ".txnindex")
     if not raw:
-        return [] if its.is_plain_copy else None
+        return [] if manifest.is_plain_copy else None
     return _aborted(raw, segment.base_offset or 0, end)
 
 
@@ -102,14 +102,14 @@ def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int
         return None
     fields = producers.fields
     ids, last = fields["producer_id"], fields["last_offset"]
-    found = _opened(producers)
+    opened = _opened(producers)
     started = all(
-        first < log_start or batch_at(first) == LoggedBatch(producer, first, DATA) for producer, first in found.items()
+        first < log_start or batch_at(first) == LoggedBatch(producer, first, DATA) for producer, first in opened.items()
     )
     newest = [k for k in np.argsort(last)[::-1][:_NEWEST].tolist() if last[k] >= log_start]
     known = [batch_at(int(last[k])) for k in newest]
     written = [one is not None and one.producer_id == ids[k] for one, k in zip(known, newest, strict=True)]
-    return found if started and written and all(written) else None
+    return opened if started and written and all(written) else None
 
 
 def open_after_remote(segment: Segment) -> dict[int, int] | None:

@@ -53,17 +53,17 @@ class ChunkLayer:
         """What chunk ``k`` is; zeros where that is not known any more."""
         chunks = self.chunks
         size = min(chunks.original, chunks.size - k * chunks.original)
-        found: bytes | None = data
+        content: bytes | None = data
         if self.encryption is not None:
-            found = self.keys.decrypt(data, *self.encryption)
-        if chunks.compressed and found is not None:
+            content = self.keys.decrypt(data, *self.encryption)
+        if chunks.compressed and content is not None:
             try:
-                found = pa.Codec("zstd").decompress(found, size, asbytes=True)
+                content = pa.Codec("zstd").decompress(content, size, asbytes=True)
             except (OSError, ValueError):
-                found = None
-        if found is None or len(found) > size or (chunks.compressed and len(found) < size):
+                content = None
+        if content is None or len(content) > size or (chunks.compressed and len(content) < size):
             return bytes(size)
-        return found.ljust(size, b"\0")
+        return content.ljust(size, b"\0")
 
 
 class ChunkInput:
@@ -117,6 +117,6 @@ class ChunkInput:
         stop = min(within, max(first + 1, least, min(stop, most)))
         data: Any = self._raw.read_at(int(ends[stop - 1]) - start, start)
         borders = [0, *(int(end) - start for end in ends[first:stop])]
-        found = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]
-        self._layer.kept = dict(enumerate(found, first))
-        return found
+        chunks = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]
+        self._layer.kept = dict(enumerate(chunks, first))
+        return chunks

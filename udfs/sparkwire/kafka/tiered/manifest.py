@@ -113,8 +113,8 @@ def _manifest(tree: Mapping[str, Any], stored: int) -> Manifest:
 
 
 def _epochs(given: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
-    found = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in given.items())
-    epochs = tuple(sorted(found))
+    pairs = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in given.items())
+    epochs = tuple(sorted(pairs))
     if not epochs:
         raise NotBelieved("it has no leader epoch")
     return epochs

@@ -68,7 +68,7 @@ def check(path: str, clean: bool | None) -> Report:
         if not (name or is_partition) or name in _OTHER_FOLDERS:
             continue
         shown = name or folder.shown("").rpartition("/")[2]
-        its = PartitionLoader(
+        loader = PartitionLoader(
             folder,
             name,
             shown,
@@ -77,20 +77,20 @@ def check(path: str, clean: bool | None) -> Report:
             Checkpoints(0 if believed else points.get(shown, 0), starts.get(shown, 0), shown in compacted),
             cluster,
         )
-        findings += its.findings()
-        partitions += its.partition()
+        findings += loader.findings()
+        partitions += loader.partition()
     return Report(folder.shown(""), believed, partitions, findings)
 
 
 def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
     """What is wrong beside the partitions."""
     if is_locked(folder):
-        yield Finding("", ".lock", "refuse", "a broker is running on this directory")
+        yield Finding("", ".lock", "reject", "a broker is running on this directory")
     for what in unfinished(folder):
         yield Finding(SIDE, "", "serve", what)
     for name in sorted({file.partition("/")[0] for file in files if "/" in file} - set(_OTHER_FOLDERS)):
         if partition_of(name) == (None, None):
-            yield Finding(name, "", "refuse", "a directory here is named <topic>-<partition>")
+            yield Finding(name, "", "reject", "a directory here is named <topic>-<partition>")
 
 
 def _checkpoint(folder: Folder, name: str) -> dict[str, int]:

@@ -57,7 +57,7 @@ def _records(path: str) -> list[_Record] | None:
         tasks = kafka_log.plan(query)
     except (FileNotFoundError, ValueError):  # there is no such file
         return None
-    found = []
+    records = []
     for task in tasks:
         for batch in kafka_log.read(query, task):
             file, offset, key, value, corrupt = (batch.column(k) for k in range(5))
@@ -65,8 +65,8 @@ def _records(path: str) -> list[_Record] | None:
             types, values, errors = (decoded.field(name) for name in ("type", "value", "error"))
             columns = (one.to_pylist() for one in (file, offset, types, values, errors, corrupt))
             for name, at, type, text, wrong, broken in zip(*columns, strict=True):
-                found.append(_Record(name, -1 if at is None else at, type, text, wrong is None and broken is None))
-    return found
+                records.append(_Record(name, -1 if at is None else at, type, text, wrong is None and broken is None))
+    return records
 
 
 def _changes(records: list[_Record]) -> Iterator[MetadataChange]:

@@ -48,12 +48,12 @@ class LogEnds:
         if source is None:
             return {}
         try:
-            found = find(source.paths, source.remote_path, source.encryption_keys)
+            segments = find(source.paths, source.remote_path, source.encryption_keys)
         except FileNotFoundError:
             if self._write.is_source_named:
                 raise
             return {}
-        named = [segment for segment in found if segment.topic is not None and segment.partition is not None]
+        named = [segment for segment in segments if segment.topic is not None and segment.partition is not None]
         return {
             f"{topic}-{partition}": list(some)
             for (topic, partition), some in groupby(
@@ -186,7 +186,7 @@ def with_ends(
 
     ``after``: where the log ends that they are appended to, and the leader epoch there; None where they are all of it.
     """
-    found = list(staged)
+    files = list(staged)
     epoch = write.leader_epoch if write.leader_epoch is not None else _last_epoch(staged, bounds, after)
 
     def empty(base: int, last: int | None, epoch: int) -> StagedSegment:
@@ -195,18 +195,18 @@ def with_ends(
     if after is not None:
         begin = after[0]
     else:
-        first = found[0].first if found else bounds.end
+        first = files[0].first if files else bounds.end
         begin = first if bounds.start is None else min(first, bounds.start)
-        reached = found[0].last if found else bounds.end - 1
+        reached = files[0].last if files else bounds.end - 1
         if begin < first and reached - begin > LARGEST_DELTA:  # which no segment of that name can have
-            found.insert(0, empty(begin, begin, found[0].epochs[0][0] if found and found[0].epochs else epoch))
-    end = found[-1].last + 1 if found else begin
+            files.insert(0, empty(begin, begin, files[0].epochs[0][0] if files and files[0].epochs else epoch))
+    end = files[-1].last + 1 if files else begin
     if end < bounds.end:
         last = bounds.end - 1
-        found.append(empty(end if last - end <= LARGEST_DELTA else last, last, epoch))
-    elif not found and after is None:
-        found.append(empty(begin, None, epoch))
-    return found
+        files.append(empty(end if last - end <= LARGEST_DELTA else last, last, epoch))
+    elif not files and after is None:
+        files.append(empty(begin, None, epoch))
+    return files
 
 
 def _last_epoch(staged: Sequence[StagedSegment], bounds: Bounds, after: tuple[int, int] | None) -> int:

@@ -35,7 +35,7 @@ from sparkwire.kafka.write.segment_scan import INDEX_INTERVAL, Scan, has_bad_ind
 from sparkwire.kafka.write.write_log import EPOCHS, METADATA
 from sparkwire.kafka.write.write_options import is_topic
 
-Action = Literal["refuse", "stray", "truncate", "delete", "rebuild", "restore", "serve"]
+Action = Literal["reject", "stray", "truncate", "delete", "rebuild", "restore", "serve"]
 
 _SWAP: Final = ".swap"
 _INDEXES: Final = {".index": OFFSET_INDEX.size, ".timeindex": TIME_INDEX.size}
@@ -53,7 +53,7 @@ class Finding(NamedTuple):
     """the directory; empty for what is beside the partitions"""
     file: str
     action: Action
-    """``refuse`` to start, take for a ``stray`` and rename, ``truncate``, ``delete``, ``rebuild``, ``restore`` under its name,
+    """``reject`` to start, take for a ``stray`` and rename, ``truncate``, ``delete``, ``rebuild``, ``restore`` under its name,
     ``serve`` though wrong"""
     why: str
 
@@ -90,7 +90,7 @@ class _Loaded(NamedTuple):
 
     log: str
     base: int
-    found: Scan
+    scan: Scan
     end: int
     """what is left of it [bytes]"""
     next: int
@@ -141,7 +141,7 @@ class PartitionLoader:
             return
         topic, _ = partition_of(self._shown)
         if topic is not None and not is_topic(topic):
-            yield self._finding("", "refuse", "Kafka takes no topic of this name")
+            yield self._finding("", "reject", "Kafka takes no topic of this name")
         yield from self._metadata(topic)
         yield from self._temporary()
         yield from self._orphans()
@@ -155,14 +155,14 @@ class PartitionLoader:
 
     def _metadata(self, topic: str | None) -> Iterator[Finding]:
         text = self._read(METADATA)
-        found = None if text is None else _METADATA.fullmatch(text)
+        match = None if text is None else _METADATA.fullmatch(text)
         if text is None:
             yield self._finding(
                 METADATA, "stray", "without the id of its topic a broker takes the directory for a stray"
             )
-        elif not found:
-            yield self._finding(METADATA, "refuse", "it has to say 'version: 0' and 'topic_id: <id>', a line each")
-        elif self._cluster is not None and self._cluster.topics.get(found[1].decode()) != topic:
+        elif not match:
+            yield self._finding(METADATA, "reject", "it has to say 'version: 0' and 'topic_id: <id>', a line each")
+        elif self._cluster is not None and self._cluster.topics.get(match[1].decode()) != topic:
             known = next((id for id, name in self._cluster.topics.items() if name == topic), None)
             has = "has no such topic" if known is None else f"knows topic {topic} by the id {known}"
             yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
@@ -217,8 +217,8 @@ class PartitionLoader:
         begin = base_offset_of(log)
         if begin is None or not log.endswith(".log"):
             return
-        found = self._scan(swap)
-        end = max(begin, found.framed + 1)
+        scan = self._scan(swap)
+        end = max(begin, scan.framed + 1)
         for file in [
             file for file in self._stored if begin <= (-1 if _offset(file) is None else _offset(file) or 0) < end
         ]:
@@ -240,59 +240,59 @@ class PartitionLoader:
         bases = [base_offset_of(log) or 0 for log in logs]
         unflushed = max((k for k, base in enumerate(bases) if base <= self._at.recovery_point), default=0)
         for k, (log, base) in enumerate(zip(logs, bases, strict=True)):
-            found = self._scan(log)
-            at_once = yield from self._indexes(log, found)
+            scan = self._scan(log)
+            at_once = yield from self._indexes(log, scan)
             looked_at = at_once or not (self._clean or k < unflushed)
-            end = found.end
-            if looked_at and overflows(found, base):
+            end = scan.end
+            if looked_at and overflows(scan, base):
                 yield self._finding(
-                    log, "refuse", f"it has offsets from {found.smallest} to {found.largest}, and begins at {base}"
+                    log, "reject", f"it has offsets from {scan.smallest} to {scan.largest}, and begins at {base}"
                 )
-            elif looked_at and found.back is not None and self._refuses(log, base, interval):
+            elif looked_at and scan.back is not None and self._rejects(log, base, interval):
                 if at_once:
-                    yield self._finding(log, "refuse", f"offsets go back at byte {found.back}: no index can be built")
+                    yield self._finding(log, "reject", f"offsets go back at byte {scan.back}: no index can be built")
                 else:
                     yield self._finding(
                         log,
                         "truncate",
-                        f"offsets go back at byte {found.back}: it is emptied, as no index can be built",
+                        f"offsets go back at byte {scan.back}: it is emptied, as no index can be built",
                     )
                     end = 0
-            elif found.back is not None:
+            elif scan.back is not None:
                 but = "; a broker with a smaller index.interval.bytes empties it" * (
-                    looked_at and self._refuses(log, base, 0)
+                    looked_at and self._rejects(log, base, 0)
                 )
-                yield self._finding(log, "serve", f"offsets go back at byte {found.back}{but}")
-            elif found.first is not None and found.smallest < base:
-                yield self._finding(log, "serve", f"it has offsets from {found.first} on, and begins at {base}")
-            if end == found.end and found.end < found.size:
-                what = f"there is no valid batch ({found.error})"
+                yield self._finding(log, "serve", f"offsets go back at byte {scan.back}{but}")
+            elif scan.first is not None and scan.smallest < base:
+                yield self._finding(log, "serve", f"it has offsets from {scan.first} on, and begins at {base}")
+            if end == scan.end and scan.end < scan.size:
+                what = f"there is no valid batch ({scan.error})"
                 if looked_at:
-                    yield self._finding(log, "truncate", f"at byte {found.end} of {found.size} {what}")
-                elif found.stops and log == logs[-1]:
-                    yield self._finding(log, "refuse", f"at byte {found.end} {what}, where a broker looks for its end")
+                    yield self._finding(log, "truncate", f"at byte {scan.end} of {scan.size} {what}")
+                elif scan.stops and log == logs[-1]:
+                    yield self._finding(log, "reject", f"at byte {scan.end} {what}, where a broker looks for its end")
                 else:
-                    yield self._finding(log, "serve", f"at byte {found.end} {what}, and nobody looks")
-            last = self._next(log, base, found) if not looked_at else found.last + 1 if end else base
-            self._loaded.append(_Loaded(log, base, found, end if looked_at else found.size, max(base, last)))
-            if looked_at and end < found.size and not at_once:
+                    yield self._finding(log, "serve", f"at byte {scan.end} {what}, and nobody looks")
+            last = self._next(log, base, scan) if not looked_at else scan.last + 1 if end else base
+            self._loaded.append(_Loaded(log, base, scan, end if looked_at else scan.size, max(base, last)))
+            if looked_at and end < scan.size and not at_once:
                 for after in logs[k + 1 :]:
                     yield self._finding(after, "delete", f"it comes after {log}, which is truncated")
                     self._forget(after)
                 return
 
-    def _next(self, log: str, base: int, found: Scan) -> int:
+    def _next(self, log: str, base: int, scan: Scan) -> int:
         """The offset after the last one of a segment at which nobody looks: from where its index ends on, if that is there."""
         index = self._read(f"{log.removesuffix('.log')}.index") or b""
         at = len(index) // OFFSET_INDEX.size * OFFSET_INDEX.size
         relative = OFFSET_INDEX["relative_offset"].read(index[at - OFFSET_INDEX.size : at]) if at else 0
-        return found.framed + 1 if found.framed >= base + relative else base
+        return scan.framed + 1 if scan.framed >= base + relative else base
 
-    def _refuses(self, log: str, base: int, interval: int) -> bool:
+    def _rejects(self, log: str, base: int, interval: int) -> bool:
         with OpenFile(self._file(log)) as source:
             return has_bad_indexes(source, base, interval)
 
-    def _indexes(self, log: str, found: Scan) -> Generator[Finding, None, bool]:
+    def _indexes(self, log: str, scan: Scan) -> Generator[Finding, None, bool]:
         """What is wrong with the indexes of a segment; whether they are built again before anything else."""
         stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
         at_once = f"{stem}.index" not in self._stored
@@ -313,7 +313,7 @@ class PartitionLoader:
                 yield self._finding(file, action, f"its {len(data)} bytes are not entries of {width} each")
             elif len(entries) and int(entries[-1, -1 if width == TIME_INDEX.size else 0]) < 0:
                 yield self._finding(file, action, f"its last entry is below offset {base}")
-            elif len(entries) and not found.size:
+            elif len(entries) and not scan.size:
                 yield self._finding(file, action, "it has entries, and its segment has none")
         file = f"{stem}.txnindex"
         data = self._read(file) or b""
@@ -343,7 +343,7 @@ class PartitionLoader:
                 yield self._finding(one.log, "delete", why)
         if end < start:
             gone, self._loaded = self._loaded, []
-            self._loaded.append(_Loaded(f"{start:020}.log", start, gone[0].found, 0, start))
+            self._loaded.append(_Loaded(f"{start:020}.log", start, gone[0].scan, 0, start))
             return
         self._loaded = [
             one
@@ -357,7 +357,7 @@ class PartitionLoader:
         if self._at.is_compacted:
             return
         for before, after in zip(self._loaded, self._loaded[1:], strict=False):
-            if before.found.end < before.found.size or BATCH_SIZE in (before.found.size, after.found.size):
+            if before.scan.end < before.scan.size or BATCH_SIZE in (before.scan.size, after.scan.size):
                 continue  # which is said of it; or an empty batch holds the start or the end of the log
             if before.next < after.base:
                 yield self._finding(
@@ -372,10 +372,10 @@ class PartitionLoader:
 
     def _snapshots(self) -> Iterator[Finding]:
         bases = {f"{one.base:020}{_SNAPSHOT}" for one in self._loaded}
-        found = [file for file in self._stored if file.endswith(_SNAPSHOT)]
-        strays = [file for file in found if file not in bases]
+        files = [file for file in self._stored if file.endswith(_SNAPSHOT)]
+        strays = [file for file in files if file not in bases]
         kept = [file for file in strays[-1:] if not bases or file > max(bases)]
-        for file in found:
+        for file in files:
             if file in strays and file not in kept:
                 yield self._finding(file, "delete", "no segment begins there")
             elif (Producers(pa.array([self._read(file)], pa.binary())).errors != OK).any():
@@ -387,7 +387,7 @@ class PartitionLoader:
             return
         entries = entries_of(text)
         if entries is None:
-            yield self._finding(EPOCHS, "refuse", "it is corrupt; without it a broker starts")
+            yield self._finding(EPOCHS, "reject", "it is corrupt; without it a broker starts")
             return
         kept: list[tuple[int, int]] = []
         for epoch, offset in entries:
@@ -437,5 +437,5 @@ def _entries(data: bytes, width: int) -> npt.NDArray[np.int32]:
 
 def _offset(file: str) -> int | None:
     """The offset with which a file's name begins."""
-    found = re.match(r"\d{20}(?=\.)", file)
-    return int(found.group()) if found else None
+    match = re.match(r"\d{20}(?=\.)", file)
+    return int(match.group()) if match else None

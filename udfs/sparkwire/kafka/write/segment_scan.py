@@ -132,8 +132,8 @@ def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
     """Whether offsets go back so that no index of the segment can be built."""
     indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
     latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0
-    for found, _ in _valid(source):
-        columns = (column.tolist() for column in found[:4])
+    for entry, _ in _valid(source):
+        columns = (column.tolist() for column in entry[:4])
         for position, _first, offset, time in zip(*columns, strict=True):
             if time > latest:
                 latest, at_latest = time, offset
@@ -148,9 +148,9 @@ def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
     return bool(times and at_latest < timed[1])
 
 
-def overflows(found: Scan, base: int) -> bool:
+def overflows(scan: Scan, base: int) -> bool:
     """Whether the segment has an offset that no index of its name can have."""
-    return found.largest >= 0 and not base <= found.smallest <= found.largest <= base + LARGEST_DELTA
+    return scan.largest >= 0 and not base <= scan.smallest <= scan.largest <= base + LARGEST_DELTA
 
 
 _LEAST: Final = 14

@@ -98,12 +98,12 @@ class PartitionWriter:
         if (offsets <= before).any():
             at = int((offsets <= before).argmax())
             if offsets[at] == before[at]:
-                self._refuse(
+                self._reject(
                     int(offsets[at]),
                     f"it comes after {before[at]}, a row with the same offset: a partition has each once, so read one replica of "
                     "it, or drop what is there twice",
                 )
-            self._refuse(
+            self._reject(
                 int(offsets[at]),
                 f"it comes after {before[at]}: rows of a partition have to come in the order of their offsets; "
                 "sparkwire.kafka.write sees to it",
@@ -162,7 +162,7 @@ class PartitionWriter:
         sizes = np.diff(places)
         if sizes.max(initial=0) > self._write.max_message_bytes:
             at = int((sizes > self._write.max_message_bytes).argmax())
-            self._refuse(
+            self._reject(
                 int(batches.first[at]),
                 f"its batch has {sizes[at]} bytes, and a broker takes {self._write.max_message_bytes} (maxMessageBytes, the "
                 "topic's max.message.bytes)",
@@ -187,7 +187,7 @@ class PartitionWriter:
             self._done.append(self._segment.close())
             self._segment = None
 
-    def _refuse(self, offset: int, what: str) -> NoReturn:
+    def _reject(self, offset: int, what: str) -> NoReturn:
         topic, partition, _ = self._names
         raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
 

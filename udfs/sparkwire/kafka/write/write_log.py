@@ -101,9 +101,9 @@ def write_rows(
             for topic, partition, rows in by_partition(rows_of(write, batch)):
                 writers.of(topic, partition).add(rows)
             writers.encode()
-        found = writers.close()
+        staged = writers.close()
         staging.finish()
-        return found
+        return staged
     except BaseException:
         staging.discard()
         raise
@@ -154,13 +154,13 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     text = folder.read(joined(partition, EPOCHS))
     if text is None:
         return []
-    found = entries_of(text)
-    if found is None:
+    epochs = entries_of(text)
+    if epochs is None:
         raise ValueError(
             f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would reject it: delete it, or write with "
             "mode overwrite"
         )
-    return found
+    return epochs
 
 
 def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Once | None = None) -> None:
@@ -183,9 +183,9 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
         for name in without_rows:
             staging.lock(name)
         names = {**partitions, **dict.fromkeys(without_rows, ())}
-        found = [_change(write, folder, job, name, some, ends, staging) for name, some in names.items()]
+        result = [_change(write, folder, job, name, some, ends, staging) for name, some in names.items()]
         staging.finish()
-        return found
+        return result
 
     jobs.commit(folder, job, changes, once)
 
@@ -349,16 +349,16 @@ def _without_gaps(folder: Folder, staged: Sequence[StagedSegment], end: int | No
 
     Tiered storage looks an offset up by these names: in a gap between two segments it would find nothing, and wait.
     """
-    found = []
+    result = []
     for one in staged:
         gap = 0 if end is None else max(0, one.first - end)
         if gap and one.last - one.first + gap <= LARGEST_DELTA:
             for suffix, layout in INDEXES.items():
                 _shift_index(folder, one.files[suffix], layout, gap)
             one = one._replace(first=one.first - gap)
-        found.append(one)
+        result.append(one)
         end = one.last + 1
-    return found
+    return result
 
 
 def _shift_index(folder: Folder, name: str, layout: np.dtype[Any], by: int) -> None:

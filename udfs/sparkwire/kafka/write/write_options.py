@@ -37,10 +37,10 @@ def _topic(value: str) -> str:
 
 
 def _segment_size(value: str) -> int:
-    found = options.size(value)
-    if found > LARGEST_DELTA:
+    size = options.size(value)
+    if size > LARGEST_DELTA:
         raise ValueError(f"a size of up to {LARGEST_DELTA} bytes, which is what an index can point into")
-    return found
+    return size
 
 
 def _number(least: int, most: int) -> options.Parse:
@@ -57,13 +57,13 @@ def _offsets(value: str) -> dict[str, int]:
     """An offset of every partition, under the name ``""``, or one by partition, as Spark's Kafka source takes them."""
     what = f'an offset from 0 to {LARGEST_END}, or {{"topic": {{"0": offset}}}} by partition'
     try:
-        found = json.loads(value)
+        document = json.loads(value)
     except (ValueError, RecursionError):
         raise ValueError(what) from None
-    by_name = {"": found}
-    if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()):
+    by_name = {"": document}
+    if isinstance(document, dict) and all(isinstance(one, dict) for one in document.values()):
         by_name = {
-            f"{topic}-{partition}": offset for topic, some in found.items() for partition, offset in some.items()
+            f"{topic}-{partition}": offset for topic, some in document.items() for partition, offset in some.items()
         }
     for offset in by_name.values():
         if not isinstance(offset, int) or isinstance(offset, bool) or not 0 <= offset <= LARGEST_END:
@@ -197,9 +197,9 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
     read = next(
         (
-            found
+            log_ends
             for name in origin.MARKED
-            if name in names and (found := origin.parsed(schema.field(names.index(name)).metadata))
+            if name in names and (log_ends := origin.parsed(schema.field(names.index(name)).metadata))
         ),
         None,
     )

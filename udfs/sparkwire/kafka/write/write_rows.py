@@ -108,8 +108,8 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
         numbers = rows.column(name)
         if numbers.null_count:
             _reject_first(rows, numbers.is_null(), f"{name} is NULL")
-        found = pc.min_max(numbers)
-        if rows.num_rows and (found["min"].as_py() < least or found["max"].as_py() > most):
+        extremes = pc.min_max(numbers)
+        if rows.num_rows and (extremes["min"].as_py() < least or extremes["max"].as_py() > most):
             wrong = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
             _reject_first(rows, wrong, f"{name} has to be from {least} to {most}")
     for name in ("timestamp", "timestamp_ms"):
