@@ -154,8 +154,24 @@ def test_a_type_is_its_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("ARRAY<STRING>", "array<string>"),
+        ("bigint", "int64"),
+        ("Map<string, INT>", "map<string,int32>"),
+        ("STRUCT<a: INT, `b c` Array<date>>", "struct<a:int32,`b c`:array<Date>>"),
+        ("decimal(10,2)", "DECIMAL(10,2)"),
+        ("io.debezium.time.Date", "Date"),
+    ],
+)
+def test_words_of_sql_are_types_in_any_case(text: str, same: str) -> None:
+    assert type_of(text) == type_of(same)
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        ("timestamp", "'timestamp' does not say how the value is written: give Timestamp, MicroTimestamp, "),
         ("TIMESTAMP", "'TIMESTAMP' does not say how the value is written: give Timestamp, MicroTimestamp, "),
         ("uint8", "'uint8' is no type of a column: give one of int8, "),
         ("Decimal(1)", "'Decimal(1)' is no type of a column: ',' is missing"),

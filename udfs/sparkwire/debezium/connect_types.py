@@ -16,7 +16,8 @@
     array<T>, map<K,V>, struct<name:T,…>                     ARRAY, MAP, STRUCT
 
 These texts, without the package of a name, are how columns are given and passed. SQL's words TINYINT to BIGINT, FLOAT,
-DOUBLE, BOOLEAN, STRING, BINARY and DATE mean the same as Connect's, and ``DECIMAL(p,s)`` reads numbers and their text.
+DOUBLE, BOOLEAN, STRING, BINARY and DATE mean the same as Connect's, in any case. ``DECIMAL(p,s)`` reads numbers and their
+text; so does ``decimal(p,s)``, since Connect's has a capital D.
 """
 
 from __future__ import annotations
@@ -165,6 +166,8 @@ _STRUCTS: Final = {
     "Geometry": Type("struct", "Geometry", (), *_GEOMETRY),
     "Geography": Type("struct", "Geography", (), *_GEOMETRY),
 }
+_NAMES: Final = {*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal", "Bits"}
+"""of Connect and Debezium, in their case; every other word is SQL's, in any case"""
 
 
 def named(kind: str, name: str | None, parameters: Mapping[str, Any]) -> Type:
@@ -252,18 +255,21 @@ class _Reader:
         if not levels:
             raise ValueError(f"{self.text!r} has more than {_MOST_LEVELS} types within each other")
         word = self.word()
-        if word == "array":
-            return Type(word, inner=tuple(self.inner(1, levels)))
-        if word == "map":
-            return Type(word, inner=tuple(self.inner(2, levels)))
-        if word == "struct":
-            names: list[str] = []
-            inner = tuple(self.inner(None, levels, names))
-            return Type(word, inner=inner, names=tuple(names))
+        match word.lower():
+            case "array" as kind:
+                return Type(kind, inner=tuple(self.inner(1, levels)))
+            case "map" as kind:
+                return Type(kind, inner=tuple(self.inner(2, levels)))
+            case "struct" as kind:
+                names: list[str] = []
+                inner = tuple(self.inner(None, levels, names))
+                return Type(kind, inner=inner, names=tuple(names))
         return self.simple(word)
 
     def simple(self, word: str) -> Type:
         short = _short(word) or word
+        if short not in _NAMES:
+            short = word.upper()
         if short in _AMBIGUOUS:
             raise ValueError(f"{self.text!r} does not say how the value is written: give {_AMBIGUOUS[short]}")
         short = _SQL_WORDS.get(short, short)
@@ -289,7 +295,7 @@ class _Reader:
         while True:
             if names is not None:
                 names.append(self.word())
-                self.expect(":")
+                self.place += self.peek() == ":"
             types.append(self.type(levels - 1))
             if self.peek() != ",":
                 break
