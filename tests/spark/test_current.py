@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pyspark.sql.functions as F
 import pytest
 from pyspark.errors import PySparkException
@@ -109,12 +111,32 @@ def test_two_tables_are_no_table(spark: SparkSession) -> None:
     assert sparkwire.current(changes.where("_table_ = 'a.orders'"), "id").count() == 1
 
 
-def test_changes_are_read_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Unless values are missing: the branch that looks for them falls away when the query has found that there are none."""
-    for form, looks in (("plain", False), ("everything", True)):
-        frame(spark, history(form, 7, 100)).write.mode("overwrite").parquet(f"{tmp_path}/{form}")
-        now = sparkwire.current(spark.read.parquet(f"{tmp_path}/{form}"), ["shop", "id"])
-        now.collect()
-        plan = now._jdf.queryExecution().executedPlan().toString().partition("== Initial Plan ==")[0]
-        assert plan.count("FileScan parquet") == 1 + looks
-        assert ("Window" in plan) == looks
+@pytest.mark.parametrize(
+    ("form", "dropped", "times"),
+    [
+        ("plain", ["_unavailable_", "_before_"], 1),
+        ("plain", ["_table_"], 1),
+        ("truncates", [], 1),
+        ("everything", [], 3),
+    ],
+)
+def test_changes_are_read_once(spark: SparkSession, tmp_path: Path, form: str, dropped: list[str], times: int) -> None:
+    """Again only where values are missing: for the history of their keys, and for rows that came with a change of the key."""
+    frame(spark, history(form, 7, 100)).write.parquet(f"{tmp_path}/changes")
+    changes, note = spark.read.parquet(f"{tmp_path}/changes").coalesce(1), tmp_path / "reads"
+
+    def noted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with note.open("a") as file:
+            file.write("read\n")
+        yield from batches
+
+    read = changes.mapInArrow(noted, changes.schema)
+    sparkwire.current(read.drop(*dropped), ["shop", "id"]).collect()
+    assert note.read_text().splitlines() == ["read"] * times
+
+
+def test_two_tables_whose_last_rows_are_of_one(spark: SparkSession) -> None:
+    rows = [("INSERT", 1, "a.orders", 1), ("INSERT", 2, "b.orders", 1)]
+    changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
+    with pytest.raises(PySparkException, match=r"the changes are of two tables, b\.orders and another: filter them"):
+        sparkwire.current(changes, "id").collect()

@@ -153,7 +153,7 @@ def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Pa
         sparkwire.merge(changes, other, "v")
     with pytest.raises(ValueError, match='was made with deletes="remove"'):
         sparkwire.merge(changes, other, "id", deletes="keep")
-    with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
+    with pytest.raises(ValueError, match="the changes are of two tables, t and another"):
         sparkwire.merge(changes.withColumn("_table_", F.lit("u")), other, "id")
     with pytest.raises(
         ValueError, match="the table no_such_table does not exist, and its catalog has neither Delta nor Iceberg"

@@ -45,6 +45,11 @@ KEYS_KNOWN: Final = "sparkwire.keys"
 NEVER: Final = "sparkwire.never"
 """in the metadata of a column that is NULL in every row"""
 
+TWO_TABLES: Final = (
+    "the changes are of two tables, %s and %s: filter them by _table_, or name the table in sparkwire.changes with its "
+    "database"
+)
+
 
 def table_columns(names: Sequence[str], before: Iterable[str] | None) -> list[str]:
     """The columns of the table among those of a change table, whose `_before_` has the fields ``before``.

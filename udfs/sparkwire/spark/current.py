@@ -1,9 +1,9 @@
 """The table that a change table comes to: the latest change of every key.
 
-One aggregation: of each key the row with the greatest order. What is more happens only where the data have it: AQE drops the
-branches whose broadcast side turns out to be empty.
+One aggregation: of each key the row with the greatest order. Its rows are exchanged once more, and every branch of the query
+reads that exchange. What is more happens only where the data have it: AQE drops the branches whose broadcast side is empty.
 
-- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a group .
+- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a separate group.
 - A change that names another key in ``_before_`` counts for both: the old key is gone, with the same order.
 - A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them. After a change of the
   key, it continues with the earlier rows of the old key (`settled`).
@@ -33,6 +33,7 @@ from sparkwire.cdc.change_columns import (
     TABLE,
     TIME,
     TRUNCATE,
+    TWO_TABLES,
     UNAVAILABLE,
     check_columns,
     check_keys,
@@ -42,8 +43,6 @@ from sparkwire.cdc.orders import as_order
 from sparkwire.spark.frames import quoted
 
 _NAMES: Final = ArrayType(StringType())
-_USES_TABLES: Final = "coalesce(first_table <= {0} AND last_table <= {0}, true)"
-"""Always true. Every branch requests all that the aggregation gives, so that Spark runs one and reuses it in the others."""
 
 
 class ChangedTable(NamedTuple):
@@ -125,15 +124,34 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
     table = ChangedTable.of(changes, keys, "current")
     changes = until(changes, as_of)
     steps = events(changes, table)
-    last = latest(steps, table)
-    rows = resolved(steps, table, last) if table.may_lack_values else last
-    rows = within(rows, last).where("live AND (truncated IS NULL OR at > truncated)")
-    return rows.select(*result_columns(table))
+    return _rows(steps, table).select(*result_columns(table))
 
 
-def within(rows: DataFrame, last: DataFrame) -> DataFrame:
-    """The rows with ``truncated`` and ``name``, as `boundary` has them."""
-    return rows.crossJoin(F.broadcast(boundary(last))).where(_USES_TABLES.format("name"))
+def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
+    """The last row of each key that is there, with all its values: ``row``, ``at`` and ``time``."""
+    columns = ["at", "time", "row"]
+    last = latest(steps, table).drop("tells", *(() if table.may_lack_values else ["unavailable"]))
+    last = last.repartition(*table.key_names())
+    if table.may_lack_values:
+        lacks = lacks_values(dead_too=False)
+        rows = _exchanged(last, F.col("live") & ~lacks).select(columns)
+        some = _exchanged(last, lacks).limit(1).select(F.lit(True).alias("lacking"))
+        history = steps.crossJoin(F.broadcast(some)).drop("lacking")
+        rows = rows.unionByName(settled(history, table, dead_too=False).select(columns))
+    else:
+        rows = _exchanged(last, F.col("live")).select(columns)
+    bounds = boundary(_exchanged(last, F.lit(True)))
+    return rows.crossJoin(F.broadcast(bounds)).where("truncated IS NULL OR at > truncated")
+
+
+def _exchanged(last: DataFrame, condition: Column) -> DataFrame:
+    """The rows of an exchange that a condition holds for, in such a way that all branches of a query read the same exchange.
+
+    Spark would push the condition and the choice of columns before it, so that each branch has another exchange and the
+    changes are decoded again. It does not push a condition that is not deterministic and uses every column.
+    """
+    never = F.expr("least_table > greatest_table") & (F.to_json(F.struct(*last.columns)) == "")
+    return last.where(F.rand(0) >= F.when(condition & ~F.coalesce(never, F.lit(False)), 0).otherwise(2))
 
 
 def result_columns(table: ChangedTable) -> list[Column]:
@@ -231,17 +249,18 @@ def _row(table: ChangedTable) -> Column:
 
 
 def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """Of each key the row with the greatest order; a TRUNCATE is a group."""
-    stored_value = F.struct("o", "time", "row", "unavailable", "tells")
+    """Of each key the row with the greatest order; a TRUNCATE is a separate group."""
+    names = ("time", "table", "row", "unavailable", "tells")
+    hashed = F.when(F.col("table").isNotNull(), F.xxhash64("table"))  # compared faster than the name
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
-        F.max_by(stored_value, "o").alias("last"),
-        F.min("table").alias("first_table"),
-        F.max("table").alias("last_table"),
+        F.min(hashed).alias("least_table"),
+        F.max(hashed).alias("greatest_table"),
+        F.max_by(F.struct("o", *names), "o").alias("last"),
     )
-    fields = {"at": "o.at", "live": "o.live"} | {name: name for name in ("time", "row", "unavailable", "tells")}
+    fields = {"at": "o.at", "live": "o.live"} | {name: name for name in names}
     return grouped.select(
         *table.key_names(),
-        *("is_truncate", "first_table", "last_table"),
+        *("is_truncate", "least_table", "greatest_table"),
         *(F.col(f"last.{path}").alias(name) for name, path in fields.items()),
     )
 
@@ -252,33 +271,20 @@ def lacks_values(dead_too: bool) -> Column:
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
-def resolved(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
-    """The last rows; those that are there with all their values.
-
-    Where no row lacks any, AQE finds that out and never looks at the history.
-    """
-    columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row", "first_table", "last_table"]
-    lacks = lacks_values(dead_too=False)
-    tables = F.min("first_table").alias("first_table"), F.max("last_table").alias("last_table")
-    some = last.where(lacks).agg(F.count("live").alias("lacking"), *tables)
-    some = some.where("lacking > 0 AND " + _USES_TABLES.format("last_table")).select("lacking")
-    history = steps.crossJoin(F.broadcast(some)).drop("lacking")
-    return last.where(~lacks).select(columns).unionByName(settled(history, table, dead_too=False).select(columns))
-
-
 def boundary(last: DataFrame) -> DataFrame:
-    """One row: ``truncated``, the order of the last TRUNCATE, and ``name``, the table's. The query fails where there are two."""
-    one = last.agg(
-        F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
-        F.min("first_table").alias("first"),
-        F.max("last_table").alias("last"),
+    """One row: ``truncated``, the order of the last TRUNCATE. The query fails where the changes are of two tables."""
+    one = last.agg(F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"), *table_facts())
+    other = F.when(F.col("first") != F.col("last"), F.col("last")).otherwise(F.lit("another"))
+    sentence = F.format_string(TWO_TABLES, F.col("first"), other)
+    return one.select(
+        F.when(F.col("two_tables"), F.raise_error(sentence)).otherwise(F.col("truncated")).alias("truncated")
     )
-    sentence = F.concat(
-        F.lit("the changes are of two tables, "), F.col("first"), F.lit(" and "), F.col("last"),
-        F.lit(": filter them by _table_, or name the table in sparkwire.changes with its database"),
-    )  # fmt: skip
-    checked = F.when(F.col("first") != F.col("last"), F.raise_error(sentence)).otherwise(F.col("truncated"))
-    return one.select(checked.alias("truncated"), F.col("last").alias("name"))
+
+
+def table_facts() -> list[Column]:
+    """Aggregates of the last rows: the ``first`` and the ``last`` name of their table, and whether they are of ``two_tables``."""
+    two = F.min("least_table") != F.max("greatest_table")
+    return [F.min("table").alias("first"), F.max("table").alias("last"), two.alias("two_tables")]
 
 
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
@@ -304,7 +310,7 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
 
     seen = steps.select(
         *keys,
-        *("time", "table", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
+        *("time", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
         F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
         newest(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
         *(stored_value(name).alias(f"told_{places[name]}") for name in table.values),
@@ -320,7 +326,6 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     result = seen.where(needed | F.col("gone")).select(
         *keys,
         *("at", "live", "time", F.struct(*values).alias("row")),
-        *(F.col("table").alias(name) for name in ("first_table", "last_table")),
         needed.alias("wanted"),
         F.when(F.col("gone"), F.col("event")).alias("departure"),
         F.col("arrived.event").alias("arrival"),

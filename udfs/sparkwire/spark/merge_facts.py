@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.spark.current import lacks_values
+from sparkwire.cdc.change_columns import TWO_TABLES
+from sparkwire.spark.current import lacks_values, table_facts
 
 
 class BatchFacts(NamedTuple):
@@ -35,15 +36,11 @@ class BatchFacts(NamedTuple):
             F.count_if(lacks_values(dead_too=False)).alias("lacking"),
             F.count_if(lacks_values(dead_too=True) & ~F.col("live")).alias("silent"),
             F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
-            F.min("first_table").alias("first"),
-            F.max("last_table").alias("last"),
+            *table_facts(),
         ).collect()[0]
         names = sorted({name for name in (row["first"], row["last"], source) if name is not None})
-        if len(names) > 1:
-            raise ValueError(
-                f"the changes are of two tables, {names[0]} and {names[1]}: filter them by _table_, or name the table in "
-                "sparkwire.changes with its database"
-            )
+        if len(names) > 1 or row["two_tables"]:
+            raise ValueError(TWO_TABLES % tuple([*names, "another"][:2]))
         counts = (row["rows"], row["deleted"], row["lacking"], row["silent"])
         return cls(*counts, row["truncated"], names[0] if names else None)
 
