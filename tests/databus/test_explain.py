@@ -92,6 +92,14 @@ def test_what_is_said() -> None:
     assert note(b"", "event") == "TRUNCATED: the bytes end within the header"
 
 
+def test_a_cut_digest_says_so() -> None:
+    event = SAMPLES["event_v2"]
+    [rows] = ask("dbus_explain", [event])
+    [digest] = [row for row in rows if row["field"] == "key_schema_id"]
+    assert note(event[: digest["position"] + 3], "key_schema_id").startswith("TRUNCATED: ")
+    assert "cut: 3 of its 16 bytes; MD5" in note(event[: digest["position"] + 3], "key_schema_id")
+
+
 def test_little_endian_is_read_in_its_order() -> None:
     little = [event for event in golden_rows() if ask("dbus_byte_order", [event]) == ["LITTLE_ENDIAN"]][:3]
     for event, answer in zip(little, ask("dbus_event", little), strict=True):
@@ -108,8 +116,8 @@ def test_null_and_neighbours() -> None:
 
 def test_a_cut_header_ends_with_the_field_that_is_cut() -> None:
     """TRUNCATED is there, not on a value of which no byte can be known."""
-    event = SAMPLES["event"]
-    for size in (20, 30, 57, 60):
-        [rows] = ask("dbus_explain", [event[:size]])
+    event, event_v2 = SAMPLES["event"], SAMPLES["event_v2"]
+    for cut in [*(event[:size] for size in (20, 30, 57, 60)), *(event_v2[:size] for size in (8, 12, 30, 44, 50, 60))]:
+        [rows] = ask("dbus_explain", [cut])
         assert rows[-1]["size"] > 0
         assert rows[-1]["note"].startswith("TRUNCATED")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ from sparkwire.catalogue import SAMPLES
 from sparkwire.core.dump import DECOMPRESSED, MOST_LINES
 from sparkwire.kafka import explain
 from sparkwire.kafka.explain_entry import MOST_INFLATED
-from tests.kafka.test_oracle import mutated
+from tests.kafka.test_oracle import mutated, resealed
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask
+from tests.support.oracles import kafka as oracle
 
 CODE = re.compile(rf"\b({'|'.join(ERRORS)}): ")
 RECORD = re.compile(r"(\w+\[\d+\])\.record\[(\d+)\]\.(\w+)$")
@@ -137,6 +139,18 @@ def test_what_is_said() -> None:
     )
     assert note(segment[:-2], "batch[2].size").startswith("TRUNCATED: it says 66 bytes, 64 are here")
     assert note(bytes(40), "entry[0].size").startswith("BAD_LENGTH: no entry has 0 bytes")
+
+
+def test_what_a_message_has_decompressed_follows_its_payload() -> None:
+    logs = [log.data for log in golden.logs() if log.name.startswith("v1_gzip/")]
+    begin, stop, _, _ = next(oracle.entries(logs[0]))
+    longer = logs[0][begin:stop] + b"left"
+    longer = longer[:8] + struct.pack(">i", len(longer) - 12) + longer[12:]
+    (lines,) = ask("kafka_explain", [resealed(longer)])
+    fields = [line["field"] for line in lines]
+    at = fields.index("message[0].payload")
+    assert fields[at + 1].startswith("message[0].inner[0].")
+    assert fields[-1] == "message[0].left_over"
 
 
 def test_many_records_end_in_one_line() -> None:

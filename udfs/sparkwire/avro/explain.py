@@ -1,4 +1,4 @@
-"""What stands around Avro data, line by line; the data are one line, as only their schema says what they are."""
+"""What is around Avro data, line by line; the data are one line, as only their schema says what they are."""
 
 from __future__ import annotations
 
@@ -9,72 +9,58 @@ from typing import Final
 
 from sparkwire.avro.payloads import GLUE_ZLIB
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import PresentIf, Sized, Struct
+from sparkwire.base.wire import Field
 from sparkwire.core.dump import LONGEST_TEXT, Dump, Line
+from sparkwire.core.walk import Scope, Walker
 
-CONFLUENT: Final = Layout(
+_DATA: Final = Sized("payload", doc="as the schema of that name says: see avro_json and avro.rows", opaque=True)
+CONFLUENT: Final = Struct(
     "Confluent's wire format header",
     Field("magic", "u8", "Confluent's wire format"),
     Field("schema_id", "i32", "the number of the schema in a registry"),
+    _DATA,
 )
-APICURIO: Final = Layout(
+APICURIO: Final = Struct(
     "Apicurio's wire format header",
     Field("magic", "u8", "Apicurio's wire format"),
     Field("schema_id", "i64", "the number of the schema in a registry"),
+    _DATA,
 )
-GLUE: Final = Layout(
+GLUE: Final = Struct(
     "AWS Glue's header",
     Field("version", "u8", "AWS Glue's wire format"),
     Field("compression", "u8", f"0 for none, {GLUE_ZLIB} for zlib"),
     Field("schema_version_id", "bytes16", "the UUID of the schema in AWS Glue's registry"),
+    PresentIf("compression", 0xFF, {GLUE_ZLIB: [Sized("payload", holds=_DATA)]}, [_DATA]),
 )
-SINGLE_OBJECT: Final = Layout(
-    "Avro's single object, before its fingerprint",
+SINGLE_OBJECT: Final = Struct(
+    "Avro's single object",
     Field("marker", "u8", "Avro's single-object encoding"),
     Field("version", "u8", "of that encoding"),
+    Field("fingerprint", "bytes8", "CRC-64-AVRO of the schema's canonical form, little-endian"),
+    _DATA,
 )
-_SAYS: Final = "as the schema of that name says: see avro_json and avro.rows"
 
 
-def _message(layout: Layout, data: bytes) -> list[Line]:
-    """A number or two, then the data."""
-    dump = _fields(layout, data)
-    dump.rest("payload", _SAYS)
-    return dump.end()
+class _MessageWalker(Walker):
+    def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes, str]:
+        try:
+            return zlib.decompressobj().decompress(content, LONGEST_TEXT), "compressed with zlib"
+        except zlib.error as error:
+            return b"", f"{ERRORS[BAD_FIELD]}: not what zlib compresses: {error}"
 
 
-def _fields(layout: Layout, data: bytes) -> Dump:
-    dump = Dump(data)
-    for field in layout.fields:
-        dump.number(field, field.doc)
-    return dump
-
-
-def _glue(data: bytes) -> list[Line]:
-    dump = _fields(GLUE, data)
-    if data[1] != GLUE_ZLIB:
-        dump.rest("payload", _SAYS)
-        return dump.end()
-    try:
-        unpacked, note = zlib.decompressobj().decompress(data[18:], LONGEST_TEXT), "compressed with zlib"
-    except zlib.error as error:
-        unpacked, note = b"", f"{ERRORS[BAD_FIELD]}: not what zlib compresses: {error}"
-    dump.rest("payload", note)
-    dump.decompressed(unpacked).rest("payload", _SAYS)
-    return dump.end()
-
-
-def _single_object(data: bytes) -> list[Line]:
-    dump = _fields(SINGLE_OBJECT, data)
-    dump.take("fingerprint", 8, data[2:10].hex(), "CRC-64-AVRO of the schema's canonical form, little-endian")
-    dump.rest("payload", _SAYS)
-    return dump.end()
+def _explain(table: Struct, data: bytes) -> list[Line]:
+    walker = _MessageWalker(Dump(data))
+    walker.walk(table)
+    return walker.dump.end()
 
 
 EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
-    "confluent": ("a message with Confluent's wire format header", partial(_message, CONFLUENT)),
-    "apicurio": ("a message with Apicurio's wire format header", partial(_message, APICURIO)),
-    "glue": ("a message with AWS Glue's header", _glue),
-    "single_object": ("one of Avro's single objects", _single_object),
+    "confluent": ("a message with Confluent's wire format header", partial(_explain, CONFLUENT)),
+    "apicurio": ("a message with Apicurio's wire format header", partial(_explain, APICURIO)),
+    "glue": ("a message with AWS Glue's header", partial(_explain, GLUE)),
+    "single_object": ("one of Avro's single objects", partial(_explain, SINGLE_OBJECT)),
 }
 """of the wire formats that a value shows"""

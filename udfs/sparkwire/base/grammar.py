@@ -11,7 +11,7 @@ reader of the tests. Kernels are written by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -42,6 +42,8 @@ class Sized:
     """whether a negative size is NULL, and not an error"""
     holds: Part | None = None
     """what the bytes have when they are decompressed"""
+    opaque: bool = False
+    """whether they mean nothing without something else, such as a schema"""
     title: str = ""
     """what a message calls it, where that is not its name"""
 
@@ -93,6 +95,8 @@ class Covered:
 class Struct:
     """Parts in the order of the bytes.
 
+    title
+        what its page calls it, where that is not its name.
     length
         a varint before the struct: its size [bytes].
     ends
@@ -107,6 +111,7 @@ class Struct:
         self,
         name: str,
         *parts: Part,
+        title: str = "",
         length: Varint | None = None,
         ends: str = "",
         unclaimed: str = "",
@@ -114,6 +119,7 @@ class Struct:
     ) -> None:
         self.name = name
         self.parts = parts
+        self.title = title or name
         self.length = length
         self.ends = ends
         self.unclaimed = unclaimed
@@ -162,21 +168,3 @@ def _number_size(number: Field | Varint | str | None, value: int) -> int:
     if isinstance(number, Field):
         return number.width
     return varint_size(value) if isinstance(number, Varint) else 0
-
-
-def rows(struct: Struct) -> Iterator[tuple[Part, str]]:
-    """The parts of a struct as its page has them, each with the condition under which it is present, "" for none."""
-    return _rows(struct.parts, "")
-
-
-def _rows(parts: Sequence[Part], condition: str) -> Iterator[tuple[Part, str]]:
-    for part in parts:
-        if isinstance(part, PresentIf):
-            for bits, present in part.cases.items():
-                yield from _rows(present, f"{part.field} & {part.mask} = {bits}")
-            others = " or ".join(map(str, part.cases))
-            yield from _rows(part.otherwise or (), f"{part.field} & {part.mask} ≠ {others}")
-        elif isinstance(part, Struct):
-            yield from _rows(part.parts, condition)
-        else:
-            yield part, condition

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes4", "bytes16"]
+Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes4", "bytes8", "bytes16"]
 
 # What a wire type is read into, in numpy and in SQL: unsigned numbers widen to the type that holds them all.
 _TYPES: dict[Wire, tuple[type[np.generic], str]] = {
@@ -27,10 +27,11 @@ _TYPES: dict[Wire, tuple[type[np.generic], str]] = {
     "u32": (np.int64, "BIGINT"),
     "i64": (np.int64, "BIGINT"),
     "bytes4": (np.uint8, "BINARY"),
+    "bytes8": (np.uint8, "BINARY"),
     "bytes16": (np.uint8, "BINARY"),
 }
 _WIDTHS: dict[Wire, int] = {
-    "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes4": 4, "bytes16": 16,
+    "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "bytes4": 4, "bytes8": 8, "bytes16": 16,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal
 
 from sparkwire.base.grammar import Covered, Crc, Part, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.wire import Field
@@ -40,6 +40,10 @@ class Scope:
         """the lines of the numbers"""
         self.places: dict[str, tuple[int, int]] = {}
         """where parts begin and end, by what the fields before say: perhaps beyond the bytes"""
+
+    def place(self, parts: Sequence[str], side: Literal[0, 1]) -> int | None:
+        """Where the first of several parts that has a place begins (0) or ends (1)."""
+        return next((self.places[part][side] for part in parts if part in self.places), None)
 
     def name(self, part: str) -> str:
         """The name of the line of one of its parts."""
@@ -209,7 +213,7 @@ class Walker:
         if part.size is None:
             end = scope.values.get(struct.ends)
             size = self.dump.left if end is None else end - self.dump.at
-            if size > 0:
+            if size > 0 and self.at == self.dump.at:
                 self._content(part, size, scope)
             return
         name, size = self._number(part.size, scope, self._whose(struct))
@@ -218,10 +222,11 @@ class Walker:
         wrong = self._trouble(part, size, struct, scope)
         if wrong and self._bounded:
             raise _Stop(wrong)
-        if size >= 0:
-            self._content(part, size, scope)
-        if wrong:
+        if size < 0:
             raise _Stop(wrong, scope.lines[name])
+        if wrong:
+            self.wrong(scope, scope.lines[name], wrong)
+        self._content(part, size, scope)
 
     def _trouble(self, part: Sized, size: int, struct: Struct, scope: Scope) -> str:
         """Why bytes of such a size cannot be here, "" where they can."""
@@ -240,6 +245,9 @@ class Walker:
         if part.size is not None and not (dump.left and (size or self.SHOWS_EMPTY)):
             return
         content = dump.data[dump.at : min(dump.at + size, dump.stop)]
+        if part.opaque:
+            dump.take(scope.name(part.name), size, None, part.doc)
+            return
         if part.holds is None:
             dump.content(scope.name(part.name), size, self.content_note(scope, part, content))
             return
@@ -313,8 +321,8 @@ class Walker:
     def _judge(self, covered: Covered, scope: Scope) -> None:
         """Say of a checksum whether it is right, where all that it covers is there."""
         dump, stored = self.dump, scope.values.get(covered.checksum)
-        first = _place(scope, covered.first, 0) if covered.first else _place(scope, covered.after, 1)
-        last = _place(scope, covered.last, 1)
+        first = scope.place(covered.first, 0) if covered.first else scope.place(covered.after, 1)
+        last = scope.place(covered.last, 1)
         stop = dump.stop
         if stored is None or first is None or first < 0 or (first >= stop and (last is None or last > first)):
             return
@@ -327,8 +335,3 @@ class Walker:
         elif verdict == "wrong":
             dump.mismatch(line, first, end, _POLYNOMIALS[covered.crc], stored ^ computed)
         dump.amend(line, f"{verdict}: stored {stored}, computed {computed}")
-
-
-def _place(scope: Scope, names: Sequence[str], side: int) -> int | None:
-    """Where the one of several parts that is present begins (0) or ends (1)."""
-    return next((scope.places[name][side] for name in names if name in scope.places), None)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Covered, Part, PresentIf, Sized, Struct
+from sparkwire.base.wire import Field, Layout, described
 
 V1: Final = Layout(
     "V1",
@@ -85,6 +86,84 @@ V2_REPLICATED: Final = 1 << 4
 V2_TRACE: Final = 1 << 5
 V2_METADATA: Final = 1 << 6
 V2_PAYLOAD: Final = 1 << 7
+
+# What follows the fixed fields.
+
+
+def _fixed(table: Layout) -> list[Field]:
+    """The fields before the key."""
+    return [_described(field) for field in table.fields if field.name != "key_long"]
+
+
+def _described(field: Field) -> Field:
+    return field._replace(doc=described(field.name, V1, V2)[1].rstrip("."))
+
+
+DIGEST_MASK: Final = 0b11
+DIGESTS: Final = {0: "MD5", 1: "CRC-32"}
+
+
+def _part(length: str, attributes: str, digest: str, data: str) -> list[Part]:
+    """A part; the names of its length, its attributes, its digest and its data."""
+    digests = {0: [Field(digest, "bytes16", DIGESTS[0])], 1: [Field(digest, "bytes4", DIGESTS[1])]}
+    return [
+        PART["length"].field._replace(name=length),
+        PART["attributes"].field._replace(name=attributes),
+        PresentIf(attributes, DIGEST_MASK, digests, None, "kind of digest"),
+        Sized(data, length, nullable=False, title="part"),
+    ]
+
+
+_LONG: Final = _described(V2["key_long"].field)
+_BYTES: Final = Sized(
+    "key_bytes", Field("key_length", "i32", "Length of the key's bytes [bytes]"), "BYTES", nullable=False, title="key"
+)
+EVENT_V1: Final = Struct(
+    "event",
+    *_fixed(V1),
+    PresentIf("attributes", V1_BYTES_KEY, {0: [_LONG], V1_BYTES_KEY: [_BYTES]}),
+    Sized("value"),
+    title="V1 event with key and value",
+    ends="length",
+    covered=[
+        Covered("header_crc", "crc32_raw", first=["length"], last=["key_long", "key_length"]),
+        Covered("value_crc", "crc32_raw", after=["key_long", "key_length"], last=["event"]),
+    ],
+)
+_KEYS: Final[tuple[list[Part], ...]] = (
+    [_LONG],
+    [_BYTES],
+    _part("key_length", "key_attributes", "key_schema_id", "key_bytes"),
+)
+EVENT_V2: Final = Struct(
+    "event",
+    Struct(
+        "header",
+        *_fixed(V2),
+        PresentIf(
+            "attributes",
+            V2_KEY_MASK << V2_KEY_SHIFT,
+            {kind + 1 << V2_KEY_SHIFT: key for kind, key in enumerate(_KEYS)},
+        ),
+        ends="header_length",
+        unclaimed="between the key and the end of the header",
+    ),
+    PresentIf(
+        "attributes",
+        V2_METADATA,
+        {V2_METADATA: _part("metadata_length", "metadata_attributes", "metadata_schema_id", "metadata")},
+    ),
+    PresentIf(
+        "attributes", V2_PAYLOAD, {V2_PAYLOAD: _part("payload_length", "payload_attributes", "schema_id", "value")}
+    ),
+    title="V2 event with its parts",
+    ends="length",
+    unclaimed="of no part, within the event's length",
+    covered=[
+        Covered("header_crc", "crc32_raw", first=["value_crc"], last=["header"]),
+        Covered("value_crc", "crc32_raw", after=["header"], last=["event"]),
+    ],
+)
 
 OPCODES: Final = ("UPSERT", "DELETE")
 KEY_TYPES: Final = ("LONG", "BYTES", "SCHEMA")

@@ -40,9 +40,10 @@ from sparkwire.kafka.layout import (
     MESSAGE_ENTRY_1,
     OVERHEAD,
     WHOLE_BATCH,
-    WHOLE_MESSAGE_ENTRIES,
     WHOLE_MESSAGES,
 )
+
+_MESSAGE_ENTRIES = tuple(Struct("entry", *ENTRY.fields, message) for message in WHOLE_MESSAGES)
 
 
 def explain(data: bytes) -> list[Line]:
@@ -106,7 +107,7 @@ class MessageWalker(EntryWalker):
 
     def entry(self) -> None:
         """With its offset and size."""
-        field = self.message(WHOLE_MESSAGE_ENTRIES[self.magic])
+        field = self.message(_MESSAGE_ENTRIES[self.magic])
         self.blame_header()
         self.blame(0, field, "the message ends before what it announces", "BAD_RECORD")
 
@@ -136,7 +137,7 @@ class MessageWalker(EntryWalker):
         inner = MessageWalker(dump, f"{self.path}.inner[{number}]", magic or 0, self.errors)
         field = "size"
         if magic in (0, 1):
-            field = inner.message(WHOLE_MESSAGE_ENTRIES[magic])
+            field = inner.message(_MESSAGE_ENTRIES[magic])
         else:
             _fields(inner, ENTRY)
             if is_whole:

@@ -81,6 +81,7 @@ HEADER = Struct(
     "header",
     Sized("key", Varint("key_size", "[bytes]"), nullable=False),
     Sized("value", Varint("value_size", "-1 for null [bytes]")),
+    title="header of a record",
 )
 RECORD = Struct(
     "record",
@@ -90,6 +91,7 @@ RECORD = Struct(
     Sized("key", Varint("key_size", "-1 for null [bytes]")),
     Sized("value", Varint("value_size", "-1 for null [bytes]")),
     Repeated(HEADER, Varint("header_count", "headers that follow")),
+    title="record of a batch",
     length=Varint("length", "of what follows [bytes]"),
 )
 _RECORDS = Repeated(RECORD, "record_count", "after the last record")
@@ -97,27 +99,27 @@ WHOLE_BATCH = Struct(
     "batch",
     *BATCH.fields,
     PresentIf("attributes", CODEC_MASK, {NONE: [_RECORDS]}, [Sized("payload", holds=_RECORDS)]),
+    title="record batch with its records",
     covered=[Covered("crc", "crc32c", first=["attributes"], last=["batch"])],
 )
-INNER = Struct("inner", *_ENTRY)
-"""of a compressed set: an entry of magic 0 or 1"""
+INNER = Struct("inner", *_ENTRY, title="entry of a compressed set, before its message")
 
 
-def _whole_message(*fields: Field) -> Struct:
-    size = Field("value_size", "i32", "negative for a null value [bytes]")
-    plain, compressed = Sized("value", size), Sized("payload", size, nullable=False, holds=Repeated(INNER))
+def _whole_message(table: Layout) -> Struct:
+    value = Sized("value", "value_size")
+    payload = Sized("payload", "value_size", nullable=False, holds=Repeated(INNER))
     return Struct(
         "message",
-        *fields,
+        *table.fields,
         Sized("key", "key_size"),
-        PresentIf("attributes", CODEC_MASK, {NONE: [plain]}, [compressed]),
+        Field("value_size", "i32", "negative for a null value [bytes]"),
+        PresentIf("attributes", CODEC_MASK, {NONE: [value]}, [payload]),
+        title=f"{table.name} with key and value",
         covered=[Covered("crc", "crc32", first=["magic"], last=["message"])],
     )
 
 
-WHOLE_MESSAGES = (_whole_message(*MESSAGE_0.fields), _whole_message(*MESSAGE_1.fields))
-"""by magic"""
-WHOLE_MESSAGE_ENTRIES = (_whole_message(*MESSAGE_ENTRY_0.fields), _whole_message(*MESSAGE_ENTRY_1.fields))
+WHOLE_MESSAGES = (_whole_message(MESSAGE_0), _whole_message(MESSAGE_1))
 """by magic"""
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
