@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
-import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -14,13 +12,13 @@ import pyarrow as pa
 
 from sparkwire import errors
 from sparkwire.base.sqltype import sql_name
-from sparkwire.base.wire import Layout
 from sparkwire.catalogue import FORMATS, SAMPLES
 from sparkwire.core.arguments import brief
 from sparkwire.core.function import FIRST_RELEASE, Format, Function
 from sparkwire.core.parameters import default_of
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka.cluster.tables import TABLES
+from tools.format_tables import cell, sections
 
 WIDTH = 88  # of a declaration's line before it is broken [characters]
 LINE = 120  # of a paragraph [characters]
@@ -41,7 +39,7 @@ def overview() -> str:
     for format in FORMATS:
         parts += [f"## [{format.title}]({format.name}.md)", "", "| function | result |", "|---|---|"]
         parts += [
-            f"| [`{function.name}`]({format.name}.md#{function.name}) | {_text(_first_sentence(function.doc))} |"
+            f"| [`{function.name}`]({format.name}.md#{function.name}) | {cell(_first_sentence(function.doc))} |"
             for function in format.functions
         ]
         parts += [""]
@@ -60,7 +58,7 @@ def exceptions() -> str:
     for name in errors.__all__:
         error_class = getattr(errors, name)
         also = ", ".join(f"`{base.__name__}`" for base in error_class.__bases__ if base.__module__ == "builtins")
-        parts.append(f"| `{name}` | {also} | {_text(error_class.__doc__)} |")
+        parts.append(f"| `{name}` | {also} | {cell(error_class.__doc__)} |")
     return "\n".join([*parts, ""])
 
 
@@ -82,8 +80,8 @@ def functions(format: Format) -> str:
 
 def _arguments(format: Format, function: Function) -> list[str]:
     rows = [
-        f"| `{one.name}` | `{_text(brief(one.declared_type))}` | {'' if one.required else f'`{default_of(one)}`'} "
-        f"| {_text(format.meaning(one))} |"
+        f"| `{one.name}` | `{cell(brief(one.declared_type))}` | {'' if one.required else f'`{default_of(one)}`'} "
+        f"| {cell(format.meaning(one))} |"
         for one in function.arguments
     ]
     return ["| argument | type | default | meaning |", "|---|---|---|---|", *rows]
@@ -108,14 +106,7 @@ def format_page(format: Format) -> str:
     package = f"sparkwire.{format.name}"
     doc = inspect.getdoc(importlib.import_module(package)) or ""
     parts = [f"# {format.title}", "", f"Its functions: [{format.title}](../functions/{format.name}.md).", "", doc, ""]
-    for layout in _layouts(package):
-        parts += [f"## Layout {layout.name}", "", "| byte | field | type | meaning |", "|---|---|---|---|"]
-        parts += [
-            f"| {placed.offset} | `{name}` | `{placed.field.wire}` | {_text(placed.field.doc)} |"
-            for name, placed in sorted(layout.places.items(), key=lambda place: place[1].offset)
-        ]
-        parts += [""]
-    return "\n".join(parts)
+    return "\n".join([*parts, *sections(package)])
 
 
 def source_page(
@@ -130,10 +121,10 @@ def source_page(
     parts += ["## Options of reading", "", *_options(source.OPTIONS)]
     parts += ["", "## Options of writing", "", *_options(written)]
     parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
-    parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in types.items()]
+    parts += [f"| `{name}` | `{sql_name(type)}` | {cell(docs[name])} |" for name, type in types.items()]
     if on_request:
         parts += ["", "Only where `columns` names them:", "", "| column | type | meaning |", "|---|---|---|"]
-        parts += [f"| `{name}` | `{sql_name(type)}` | {_text(docs[name])} |" for name, type in on_request.items()]
+        parts += [f"| `{name}` | `{sql_name(type)}` | {cell(docs[name])} |" for name, type in on_request.items()]
     return "\n".join([*parts, ""])
 
 
@@ -147,12 +138,12 @@ def cluster_page() -> str:
     ]
     for name, table in TABLES.items():
         parts += [f"## {name}", "", table.doc, "", "| column | type | meaning |", "|---|---|---|"]
-        parts += [f"| `{column.name}` | `{column.type}` | {_text(column.doc)} |" for column in table.columns] + [""]
+        parts += [f"| `{column.name}` | `{column.type}` | {cell(column.doc)} |" for column in table.columns] + [""]
     return "\n".join(parts)
 
 
 def _options(options: Sequence[Option]) -> list[str]:
-    rows = [f"| `{option.name}` | {_default(option.default)} | {_text(option.doc)} |" for option in options]
+    rows = [f"| `{option.name}` | {_default(option.default)} | {cell(option.doc)} |" for option in options]
     return ["| option | default | meaning |", "|---|---|---|", *rows]
 
 
@@ -200,17 +191,9 @@ def _fields(function: Function) -> list[str]:
     answer = function.return_type
     struct = answer.value_type if pa.types.is_list(answer) else answer
     lines = [
-        f"| `{field.name}` | `{sql_name(field.type)}` | {_text(function.field_docs[field.name])} |" for field in struct
+        f"| `{field.name}` | `{sql_name(field.type)}` | {cell(function.field_docs[field.name])} |" for field in struct
     ]
     return ["| field | type | meaning |", "|---|---|---|", *lines, ""]
-
-
-def _layouts(package: str) -> list[Layout]:
-    """The layouts in the modules of a format, each once; not by its files' modules, which need not be loaded."""
-    own = re.compile(rf"{re.escape(package)}(\.\w+)?")
-    modules = [module for name, module in sorted(sys.modules.items()) if own.fullmatch(name)]
-    result = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Layout)]
-    return list(dict.fromkeys(result))
 
 
 def _first_sentence(doc: str) -> str:
@@ -219,9 +202,4 @@ def _first_sentence(doc: str) -> str:
 
 
 def _paragraph(doc: str) -> list[str]:
-    return textwrap.wrap(_text(doc), LINE, break_long_words=False, break_on_hyphens=False)
-
-
-def _text(doc: str) -> str:
-    """Text that Markdown takes as it is, also in a table."""
-    return doc.replace("<", "&lt;").replace("|", "\\|")
+    return textwrap.wrap(cell(doc), LINE, break_long_words=False, break_on_hyphens=False)
