@@ -29,6 +29,7 @@ class HeaderFields(NamedTuple):
     crc: npt.NDArray[np.int64]
     attributes: npt.NDArray[np.int16]
     timestamp: npt.NDArray[np.int64]
+    """of a message; of a batch the largest"""
     last_offset_delta: npt.NDArray[np.int32]
     base_timestamp: npt.NDArray[np.int64]
     partition_leader_epoch: npt.NDArray[np.int32]
@@ -38,11 +39,10 @@ class HeaderFields(NamedTuple):
     record_count: npt.NDArray[np.int32]
 
 
+_OF_BATCH = ["max_timestamp" if name == "timestamp" else name for name in HeaderFields._fields]
 _VARIANTS = (
-    *(
-        variant_of(table, HeaderFields._fields)
-        for table in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1, layout.BATCH)
-    ),
+    *(variant_of(table, HeaderFields._fields) for table in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1)),
+    variant_of(layout.BATCH, _OF_BATCH),
     # Of an unknown magic only what is before it can be read, and itself.
     variant_of(
         layout.BATCH, [name if name in layout.ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]

@@ -81,7 +81,7 @@ class EntryWalker(Walker):
         match name:
             case "attributes" if scope.struct is not layout.RECORD:
                 return bits(number, self.magic)
-            case "timestamp" | "base_timestamp":
+            case "timestamp" | "base_timestamp" | "max_timestamp":
                 return time_of(number)
             case "timestamp_delta":
                 return time_of(_timestamp(batch, number))
@@ -117,7 +117,7 @@ def _attributes(batch: Scope | None) -> int:
 
 
 def _timestamp(batch: Mapping[str, int], delta: int) -> int:
-    return batch["timestamp"] if batch["attributes"] & layout.LOG_APPEND_TIME else batch["base_timestamp"] + delta
+    return batch["max_timestamp"] if batch["attributes"] & layout.LOG_APPEND_TIME else batch["base_timestamp"] + delta
 
 
 def _control(key: bytes) -> str | None:

@@ -1,4 +1,44 @@
-"""The wire formats of Kafka's log as tables, and the numbers that follow from them."""
+"""The wire formats of Kafka's log as tables, and the numbers that follow from them.
+
+In Kafka's own names (``DefaultRecordBatch``, ``DefaultRecord``), with those of the tables where they differ:
+
+    RecordBatch =>
+        BaseOffset => Int64                 offset
+        Length => Int32                     size
+        PartitionLeaderEpoch => Int32
+        Magic => Int8                       2
+        CRC => Uint32                       CRC-32C of Attributes ... Records
+        Attributes => Int16                 3 bits codec, timestamp type, transactional, control, delete horizon
+        LastOffsetDelta => Int32
+        BaseTimestamp => Int64              with delete horizon: that time instead
+        MaxTimestamp => Int64
+        ProducerId => Int64
+        ProducerEpoch => Int16
+        BaseSequence => Int32
+        RecordsCount => Int32               record_count
+        Records => [Record]                 compressed together
+
+    Record =>
+        Length => Varint
+        Attributes => Int8                  0
+        TimestampDelta => Varlong
+        OffsetDelta => Varint
+        Key => Varint size, bytes           -1 for null
+        Value => Varint size, bytes         -1 for null
+        Headers => [Key => Varint size, text; Value => Varint size, bytes]
+
+    MessageSet => [Offset => Int64, MessageSize => Int32, Message]
+
+    Message =>
+        Crc => Uint32                       CRC-32 of Magic ... Value
+        Magic => Int8                       0 or 1
+        Attributes => Int8                  3 bits codec, timestamp type
+        Timestamp => Int64                  magic 1 alone
+        Key => Int32 size, bytes            -1 for null
+        Value => Int32 size, bytes          -1 for null; with a codec a MessageSet, compressed
+
+The CRC of a batch leaves out PartitionLeaderEpoch, so that a broker can set it without computing it again.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +76,7 @@ BATCH = Layout(
     Field("attributes", "i16", "0-2: codec; 3: timestamp type; 4: transactional; 5: control; 6: delete horizon"),
     Field("last_offset_delta", "i32", "last offset that was written, from base_offset"),
     Field("base_timestamp", "i64", "what timestamp deltas count from; under bit 6 also the horizon [ms since epoch]"),
-    Field("timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
+    Field("max_timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
     Field("producer_id", "i64", "-1 for none"),
     Field("producer_epoch", "i16", "-1 for none"),
     Field("base_sequence", "i32", "sequence of the first record, -1 for none"),

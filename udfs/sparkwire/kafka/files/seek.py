@@ -32,7 +32,7 @@ FIRST, END = -(2**63), 2**63
 _TRIED = 8
 
 _LAST_DELTA = BATCH["last_offset_delta"].offset
-_MAX_TIMESTAMP = BATCH["timestamp"].offset
+_MAX_TIMESTAMP = BATCH["max_timestamp"].offset
 _TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
 
 

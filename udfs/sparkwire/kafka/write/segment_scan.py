@@ -100,7 +100,7 @@ def entries_of(block: Block, count: int) -> EntryRange:
     is_batch = magic == 2
     last = first + np.where(is_batch, field(BATCH["last_offset_delta"].offset, 4), 0)
     stamped = np.where(magic == 1, field(OVERHEAD + MESSAGE_1["timestamp"].offset, 8), NO_TIMESTAMP)
-    time = np.where(is_batch, field(BATCH["timestamp"].offset, 8), stamped)
+    time = np.where(is_batch, field(BATCH["max_timestamp"].offset, 8), stamped)
     epoch = np.where(is_batch, field(BATCH["partition_leader_epoch"].offset, 4), -1)
     return EntryRange(block.position + begin, first, last, time, epoch)
 

@@ -316,7 +316,9 @@ def empty_segment(
 
 def empty_batch(offset: int, epoch: int) -> bytes:
     """A batch that holds an offset and no record, as Kafka's cleaner leaves one where all records of a batch have gone."""
-    numbers = dict.fromkeys(("base_timestamp", "timestamp", "producer_id", "producer_epoch", "base_sequence"), -1) | {
+    numbers = dict.fromkeys(
+        ("base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence"), -1
+    ) | {
         "offset": offset,
         "size": BATCH_SIZE - OVERHEAD,
         "partition_leader_epoch": epoch,
