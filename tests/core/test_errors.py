@@ -13,7 +13,7 @@ from sparkwire import errors
 from sparkwire.errors import SparkwireError
 
 PACKAGE = Path(errors.__file__).parent
-CAUGHT = {"Full", "Lost", "NotBelieved", "Refused", "Undecided", "UnreadableEventError", "Wrong", "_NoAnswer"}
+CAUGHT = {"Full", "Lost", "NotBelieved", "Refused", "Undecided", "UnreadableEventError", "Wrong", "_NoAnswer", "_Stop"}
 """exceptions that end inside the package"""
 
 

@@ -1,4 +1,4 @@
-"""What may happen to files: they must not be read, they shrink, they are gone, storage fails. The error names the file."""
+"""What may happen to files: you may not read them, they shrink, they are gone, storage fails. The error names the file."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def open_folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("forbidden", "path", "sentence"),
     [
-        ("orders-0", "orders-0", "path {folder}/orders-0 must not be read: "),
-        ("orders-0", "", "path {folder} must not be read: "),
-        ("orders-0", "orders-*", "path {folder}/orders-0 must not be read: "),
-        (f"orders-0/{NAME}", "", "{folder}/orders-0/" + NAME + " must not be read: "),
+        ("orders-0", "orders-0", "path {folder}/orders-0: you do not have permission to read it: "),
+        ("orders-0", "", "path {folder}: you do not have permission to read it: "),
+        ("orders-0", "orders-*", "path {folder}/orders-0: you do not have permission to read it: "),
+        (f"orders-0/{NAME}", "", "{folder}/orders-0/" + NAME + ": you do not have permission to read it: "),
     ],
 )
 def test_no_permission(open_folder: Path, forbidden: str, path: str, sentence: str) -> None:
@@ -94,7 +94,7 @@ def test_check_without_permission(open_folder: Path, forbidden: str) -> None:
     [line] = run_python("-c", CHECK, str(open_folder)).splitlines()
     (open_folder / forbidden).chmod(0o755)
     assert line.startswith(f"{open_folder}"), line
-    assert " must not be read" in line
+    assert ": you do not have permission to read it" in line
     assert forbidden in line
 
 

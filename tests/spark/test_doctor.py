@@ -70,7 +70,7 @@ def test_nothing_to_do() -> None:
         ({"wrong": ["Kafka records, zstd: other bytes than those given"]}, "b is broken: Kafka records, zstd"),
     ],
 )
-def test_what_to_do(by_name: dict[str, object], sentence: str) -> None:
-    [said] = advice(examined(), [examined(host="b", **by_name)])
+def test_what_to_do(facts: dict[str, object], sentence: str) -> None:
+    [said] = advice(examined(), [examined(host="b", **facts)])
     assert said.startswith(sentence)
     assert said.endswith(".")

@@ -81,8 +81,8 @@ def explain(value: Any) -> Explanation:
     Parameters
     ----------
     value
-        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY
-        columns are explained. Which format it is, it finds out itself and says how sure it is.
+        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY columns it
+        explains. It detects the format and reports its confidence.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
 
 
 def doctor(spark: SparkSession | None = None) -> Diagnosis:
-    """Report what this session is made of and what to do about it. The report prints itself: paste it into an issue.
+    """Report the versions and settings of this session, and what to do about them. Paste the report into an issue.
 
     It reports versions on driver and executors, the interface, the compile cache, and the checksums' code. It times the first
     round trip of each format. Runs one small job; without a session, in the one that PySpark's settings give.
@@ -177,7 +177,7 @@ def doctor(spark: SparkSession | None = None) -> Diagnosis:
 
 
 def samples() -> Path:
-    """The folder of example files that come with the package, of each format and of a cluster, a README in each.
+    """The folder of bundled sample data: files of each format and of a cluster, with a README in each.
 
     Examples
     --------

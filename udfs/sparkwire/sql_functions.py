@@ -16,7 +16,7 @@ from sparkwire.spark.column_functions import column_of
 
 
 def dbus_version(event: Column | str | bytes) -> Column:
-    """Version of the format: 0 (V1) or 2 (V2); other values as stored.
+    """Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged.
 
     Parameters
     ----------
@@ -814,7 +814,7 @@ def dbus_is_valid(event: Column | str | bytes) -> Column:
 
 
 def dbus_event(event: Column | str | bytes) -> Column:
-    """Every field above, in one pass.
+    """All fields above as one STRUCT, decoded in a single pass.
 
     Parameters
     ----------
@@ -824,7 +824,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
-        version: Version of the format: 0 (V1) or 2 (V2); other values as stored.
+        version: Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged.
         byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
         header_crc: The header's checksum, as stored.
         value_crc: The value's checksum, as stored; of V2 the body's.
@@ -873,7 +873,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Events as they are one after the other on the wire, V1 and V2 mixed. After corruption it continues at the next header whose checksum is right; the bytes skipped are one row. A torn tail is the last row.
+    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum; the skipped bytes are one row. A truncated tail is the last row.
 
     Parameters
     ----------
@@ -898,7 +898,7 @@ def dbus_events(stream: Column | str | bytes) -> Column:
 
 
 def dbus_explain(event: Column | str | bytes) -> Column:
-    """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. For a few events that somebody looks at: it is slow.
+    """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. Intended for inspecting a handful of events; it is slow.
 
     Parameters
     ----------
@@ -955,7 +955,7 @@ def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -
     event : BINARY
         One serialized event, from its version byte on.
     encoding : STRING, JSON by default
-        How the value is written: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.
+        Encoding of the value: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.
 
     Returns
     -------
@@ -992,7 +992,7 @@ def dbus_from_json(json: Column | str) -> Column:
 
 
 def to_dbus_event(event: Column | str) -> Column:
-    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
+    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
 
     Parameters
     ----------
@@ -1013,7 +1013,7 @@ def to_dbus_event(event: Column | str) -> Column:
 
 
 def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
+    """Every record of log bytes, decompressed if necessary, with control records. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
 
     Parameters
     ----------
@@ -1071,22 +1071,22 @@ def kafka_batches(log: Column | str | bytes) -> Column:
         position: Where the entry begins in the bytes given [bytes].
         size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
         base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.
-        last_offset: Offset of the last record that was written, which compaction may have removed.
+        last_offset: Offset of the last record written, which compaction may have removed.
         magic: Version of the format: 0, 1 or 2; others as stored.
         crc: The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.
         crc_valid: Whether it is that of the bytes; NULL where bytes are missing.
         compression: Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
         timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
-        base_timestamp_ms: What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch].
+        base_timestamp_ms: The base of the records' timestamps, also if it is a delete horizon [ms since epoch].
         max_timestamp_ms: Largest timestamp of the batch; that of the message in magic 1 [ms since epoch].
-        record_count: Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.
+        record_count: Records left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.
         partition_leader_epoch: Set by the broker, not covered by the CRC.
         producer_id: -1 for none.
         producer_epoch: -1 for none.
         base_sequence: Sequence of the first record, -1 for none.
-        last_sequence: Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0.
+        last_sequence: Sequence of the last record written, -1 for none; after 2^31 - 1 comes 0.
         is_transactional: Whether it belongs to a transaction.
-        is_control: Whether its records are written by brokers, such as a transaction's end.
+        is_control: Whether brokers wrote its records, such as a transaction's end.
         delete_horizon_ms: From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].
         error: Why the entry cannot be read; NULL for a valid one.
 
@@ -1224,10 +1224,10 @@ def kafka_txn_index(file: Column | str | bytes) -> Column:
     -------
     ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
         version: 0.
-        producer_id: Whose transaction it was.
+        producer_id: Producer id of the transaction.
         first_offset: Of the transaction.
         last_offset: Of the transaction: that of its abort marker.
-        last_stable_offset: When it was aborted: below it no transaction was open.
+        last_stable_offset: The last stable offset at the abort: no transaction was open below it.
 
     Examples
     --------
@@ -1307,16 +1307,16 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
         kind: OFFSET, GROUP or OTHER, as the key tells.
         version: Of the value; of the key for OTHER.
         group: The group's id.
-        topic: Whose offset was committed.
+        topic: Topic of the committed offset.
         partition: Of the topic.
-        offset: That was committed: of the next record to read.
+        offset: The committed offset: of the next record to read.
         leader_epoch: Of the record before, -1 for none; from version 3 on.
         metadata: What the consumer committed with the offset.
-        commit_timestamp_ms: When it was committed [ms since epoch].
+        commit_timestamp_ms: Time of the commit [ms since epoch].
         expire_timestamp_ms: When it expires [ms since epoch]; version 1 alone.
         protocol_type: Such as consumer or connect.
         generation: Of the group.
-        protocol: The assignor that was chosen.
+        protocol: The assignor in use.
         leader: The member that assigns.
         members: How many members the group has.
         error: What is wrong with the key, else with the value.
@@ -1364,7 +1364,7 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
 
 
 def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. What is not known is an error, never a guess. NULL without anything that names a message.
+    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. NULL without anything that names a message.
 
     Parameters
     ----------
@@ -1419,7 +1419,7 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
 
 
 def kafka_explain(log: Column | str | bytes) -> Column:
-    """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. For a few batches that somebody looks at: it is slow.
+    """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. Intended for inspecting a handful of batches; it is slow.
 
     Parameters
     ----------
@@ -1509,7 +1509,7 @@ def kafka_crc_valid(message: Column | str | bytes) -> Column:
 
 
 def kafka_magic(message: Column | str | bytes) -> Column:
-    """Version of the format: 0 or 1; other values as stored.
+    """Version of the format: 0 or 1. Any other value is returned unchanged.
 
     Parameters
     ----------
@@ -1572,7 +1572,7 @@ def kafka_compression(message: Column | str | bytes) -> Column:
 
 
 def kafka_timestamp(message: Column | str | bytes) -> Column:
-    """When the message was created or appended; NULL for magic 0 and for -1.
+    """Creation or append time of the message; NULL for magic 0 and for -1.
 
     Parameters
     ----------
@@ -1761,7 +1761,7 @@ def kafka_is_valid(message: Column | str | bytes) -> Column:
 
 
 def kafka_message(message: Column | str | bytes) -> Column:
-    """Every field above, in one pass.
+    """All fields above as one STRUCT, decoded in a single pass.
 
     Parameters
     ----------
@@ -1774,10 +1774,10 @@ def kafka_message(message: Column | str | bytes) -> Column:
         crc: The message's CRC-32, as stored.
         crc_computed: The CRC-32 computed over the bytes that are there.
         crc_valid: Whether both are equal; NULL where bytes are missing.
-        magic: Version of the format: 0 or 1; other values as stored.
+        magic: Version of the format: 0 or 1. Any other value is returned unchanged.
         attributes: The attribute bits: 0-2 codec, 3 timestamp type.
         compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
-        timestamp: When the message was created or appended; NULL for magic 0 and for -1.
+        timestamp: Creation or append time of the message; NULL for magic 0 and for -1.
         timestamp_ms: The same [ms since epoch].
         timestamp_type: CreateTime or LogAppendTime; NULL for magic 0.
         key: The key; NULL for a null key.
@@ -1824,7 +1824,7 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
 
 
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. They are numbered from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. Numbers them from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
     Parameters
     ----------
@@ -1876,7 +1876,7 @@ def datahub_op(blob: Column | str | bytes) -> Column:
 
 
 def datahub_operation(blob: Column | str | bytes) -> Column:
-    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
+    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is unknown.
 
     Parameters
     ----------
@@ -2317,7 +2317,7 @@ def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
 
 
 def datahub_version(blob: Column | str | bytes) -> Column:
-    """Version of the format, as written; none is rejected.
+    """Version of the format, as written; any is valid.
 
     Parameters
     ----------
@@ -2391,7 +2391,7 @@ def datahub_change(blob: Column | str | bytes) -> Column:
     -------
     STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
         op: payload.op, as written.
-        operation: What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is not known.
+        operation: What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is unknown.
         sequence_id: payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
         event_time: When the record changed in the source database.
         event_time_ms: When the record changed in the source database [ms since epoch].
@@ -2412,7 +2412,7 @@ def datahub_change(blob: Column | str | bytes) -> Column:
         after_map: The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
         ddl_text: The statement of a DDL message.
         ddl_meta: The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
-        version: Version of the format, as written; none is rejected.
+        version: Version of the format, as written; any is valid.
         error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
         is_valid: Whether datahub_error is NULL.
 
@@ -2453,7 +2453,7 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
 
 
 def datahub_shard_key(blob: Column | str | bytes) -> Column:
-    """The key by which messages are sharded: the primary key's values as a JSON array, from the after image, else the before image. The table's name if there is no key or no image.
+    """The sharding key: the primary key's values as a JSON array, from the after image, else the before image. The table's name if there is no key or no image.
 
     Parameters
     ----------
@@ -2516,7 +2516,7 @@ def debezium_op(value: Column | str | bytes) -> Column:
 
 
 def debezium_operation(value: Column | str | bytes) -> Column:
-    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
+    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a tombstone.
 
     Parameters
     ----------
@@ -2663,7 +2663,7 @@ def debezium_before(value: Column | str | bytes) -> Column:
 
 
 def debezium_after(value: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields that were added to it.
+    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields added to it.
 
     Parameters
     ----------
@@ -2747,7 +2747,7 @@ def debezium_source(value: Column | str | bytes) -> Column:
 
 
 def debezium_event_time(value: Column | str | bytes) -> Column:
-    """When the change was made in the source database, by the finest unit that the message has.
+    """Time of the change in the source database, by the finest unit that the message has.
 
     Parameters
     ----------
@@ -2768,7 +2768,7 @@ def debezium_event_time(value: Column | str | bytes) -> Column:
 
 
 def debezium_event_time_ms(value: Column | str | bytes) -> Column:
-    """When the change was made in the source database [ms since epoch].
+    """Time of the change in the source database [ms since epoch].
 
     Parameters
     ----------
@@ -2926,19 +2926,19 @@ def debezium_change(value: Column | str | bytes) -> Column:
     -------
     STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
         op: `op` as written: c, u, d, r, t or m; of a flattened message `__op`.
-        operation: What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a tombstone.
+        operation: What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a tombstone.
         connector: Name of the connector, such as postgresql.
         database: Name of the source database; of Cassandra and Vitess the keyspace.
         schema_name: Name of the schema within the database, where it has such.
         table: Name of the source table; of MongoDB the collection.
         snapshot: Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
         before: The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
-        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields that were added to it.
+        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields added to it.
         before_map: The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
         after_map: The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
         source: The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
-        event_time: When the change was made in the source database, by the finest unit that the message has.
-        event_time_ms: When the change was made in the source database [ms since epoch].
+        event_time: Time of the change in the source database, by the finest unit that the message has.
+        event_time_ms: Time of the change in the source database [ms since epoch].
         processed_time: When the connector processed the change, by the finest unit that the message has.
         processed_time_ms: When the connector processed the change [ms since epoch].
         transaction_id: The transaction's id, where the connector provides it; of a message about a transaction its own.

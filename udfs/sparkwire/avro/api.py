@@ -160,7 +160,7 @@ def rows_by_type(
     dict
         by the full name of a type, by its kind if it has none: the columns of ``df``, the fields of its last schema, each
         of the narrowest type that holds every version, and ``_error_``. A type that is no record has one field, ``value``. Then
-        ``UNKNOWN_SCHEMA``: the messages that name no schema that is known, with ``_schema_id_`` and ``_error_``; and
+        ``UNKNOWN_SCHEMA``: the messages that name no schema known, with ``_schema_id_`` and ``_error_``; and
         ``TOMBSTONE``: the other columns of rows without a message.
 
     Raises

@@ -79,7 +79,7 @@ class Assembler:
         return place
 
     def patch(self, place: int, operand: int, value: int) -> None:
-        """Fill in what was not known when the instruction was added; the first operand is 1."""
+        """Fill in what was unknown when the instruction was added; the first operand is 1."""
         self.code[place + operand] = value
 
     def span(self, text: bytes | None) -> int:

@@ -39,7 +39,7 @@ def agree(writer: Schema, reader: Schema) -> bool:
 
 
 def conversion(writer: Schema, reader: Schema) -> Conversion:
-    """Of an int or long that is read as an int or long; the two ``agree``."""
+    """Of an int or long read as an int or long; the two ``agree``."""
     of_kind = INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS
     read = bounds_of(reader)
     if not writer.logical or not reader.logical:

@@ -73,7 +73,7 @@ class Registry(SchemaSource):
         url
             one, or several with commas between them, tried in turn
         auth
-            ``(user, password)``, or a token that is sent as bearer. It goes to the workers with the query, as all that a
+            ``(user, password)``, or a token sent as bearer. It goes to the workers with the query, as all that a
             function holds, and is in no text.
         subjects
             those whose versions there can be. With them, a query knows its columns without looking at the data first, which a

@@ -26,7 +26,7 @@ UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""
 
 _NUMBERED: Final = re.compile(r"(?:.*\.)?(\d+)\.avsc")
-"""a file that is named by an id or a version"""
+"""a file named by an id or a version"""
 _MD5_SIZE: Final = 16  # [bytes]
 _OVERLAID: Final = bytes(_MD5_SIZE - 2)
 """REPL_DBUS stores a version in the first two bytes of the digest's place"""
@@ -51,13 +51,13 @@ class Schemas(NamedTuple):
         return Schemas((*self.texts, *more.texts), {**self.keys, **keys}, unreadable)
 
     def why_unknown(self, ids: pa.Array) -> pa.Array:
-        """STRING: the error of a row with each of these ids, for those that are not known."""
+        """STRING: the error of a row with each of these ids, for those that are unknown."""
         encoded = pc.dictionary_encode(ids)
         unread = pa.array([key in self.unreadable for key in encoded.dictionary.to_pylist()], pa.bool_())
         return pc.if_else(unread.take(encoded.indices).fill_null(False), ERRORS[BAD_FIELD], UNKNOWN_SCHEMA)
 
     def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
-        """The schema of each row by its id, -1 for one that is not known."""
+        """The schema of each row by its id, -1 for one that is unknown."""
         encoded = pc.dictionary_encode(ids)
         known = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
         numbers = np.array([*known, -1], np.int32)

@@ -48,7 +48,7 @@ class RowsReader(NamedTuple):
         return self.fields_renamed(())
 
     def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
-        """The same; none has one of the names that are taken."""
+        """The same; none has one of the names taken."""
         found = list(self._plan().target.type)
         names = distinct_names([field.name for field in found], taken)
         return [field.with_name(name) for field, name in zip(found, names, strict=True)]

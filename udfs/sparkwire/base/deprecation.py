@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 GONE: Final = "0.3"
-"""the release without the names that are replaced now"""
+"""the release without the names replaced now"""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -39,7 +39,7 @@ class Examined(NamedTuple):
     no_cache: str
     """why there is none"""
     kernels: int
-    """in the cache before anything was called"""
+    """in the cache before the first call"""
     trips: Mapping[str, float]
     """by round trip, what its first call took [s]"""
     wrong: list[str]
@@ -47,7 +47,7 @@ class Examined(NamedTuple):
 
 
 def examine() -> Examined:
-    """Look at this process; the round trips are each called for the first time where nothing has been decoded before."""
+    """Examine this process; each round trip is a first call if nothing was decoded before."""
     before = kept()
     trips: dict[str, float] = {}
     wrong = []
@@ -162,7 +162,7 @@ class Diagnosis:
     """What the doctor has found. It prints itself: in a shell, in a notebook, with ``print``."""
 
     session: tuple[str, ...]
-    """Spark, its mode, and why the executors could not be examined, a line each"""
+    """Spark, its mode, and why it could not examine the executors, a line each"""
     driver: Examined
     executors: tuple[Examined, ...] = ()
     to_do: tuple[str, ...] = ()

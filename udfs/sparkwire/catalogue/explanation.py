@@ -75,8 +75,8 @@ def explain(value: Any) -> Explanation:
     Parameters
     ----------
     value
-        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY
-        columns are explained.
+        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY columns it
+        explains.
 
     Raises
     ------

@@ -1,10 +1,11 @@
-"""Compile every kernel that functions, data sources, Avro's rows and Databus consumers use, into a cache that can be shipped.
+"""Compile every kernel that functions, data sources, Avro's rows and Databus consumers use, into a cache that you can ship.
 
     python -m sparkwire warm [DIRECTORY]
 
 DIRECTORY becomes ``NUMBA_CACHE_DIR``: put it on the executors' image, or in the archive of their Python, and set
-``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without one, the cache of this Python is filled, which is inside the package
-where that can be written. What is kept is good for the same package, Python and kind of processor; others compile for themselves.
+``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without one, it fills the cache of this Python, which is inside the
+package if that is writable. The cache is valid for the same package, Python and kind of processor; others compile for
+themselves.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _AVRO: Final = """{"type": "record", "name": "r", "fields": [
 def warm(progress: Callable[[int, int], None] = lambda done, steps: None) -> int:
     """Call every function on sample bytes, in each way in which Spark passes columns, and return the number of calls.
 
-    A column of bytes may have 32-bit or 64-bit offsets, with or without NULLs: each needs a separate kernel. ``progress`` is
-    called with the number of calls done and of all calls.
+    A column of bytes may have 32-bit or 64-bit offsets, with or without NULLs: each needs a separate kernel. ``progress`` gets
+    the number of calls done and of all calls.
     """
     steps: list[Callable[[], object]] = [partial(function.decode, *arguments) for function, arguments in _calls()]
     steps += [_read_files, _decode_avro, _dispatch]
@@ -92,7 +93,7 @@ def _decode_avro() -> None:
 
 
 def _dispatch() -> None:
-    """Tell a consumer of the example events, whose corruption is looked for, too."""
+    """Pass the example events to a consumer, with the search for corruption."""
     relay = (Path(__file__).parents[1] / "data" / "databus" / "relay_v1.bin").read_bytes()
     dispatch([relay], Consumer())
     explain(relay[:65] + b"!")

@@ -1,4 +1,4 @@
-"""What stands around the payloads of a column, and the sentence for a column that was taken for another one's."""
+"""The wire formats of payloads, and the error for a column that has another one."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
 
 
 def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
-    """That a column has what it was taken for, asked where none of its rows could be read.
+    """Check that a column has its wire format, if none of its rows could be read.
 
     ValueError where the rows are of another wire format, or are many and all of none: one sentence.
     """

@@ -5,5 +5,5 @@
     messages of Debezium   `debezium_changes`  ┘
 
 A row is one change of one row of a table, or a TRUNCATE of the whole table. `_order_` puts the changes of a key in order,
-so the order of the rows never matters, nor how often a change is delivered.
+so the order of the rows never matters, nor how often a change arrives.
 """

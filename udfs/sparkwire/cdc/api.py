@@ -53,7 +53,7 @@ def changes(
         of Debezium in Avro: what names the schema of a message, as in `sparkwire.avro.rows`
     before
         of Debezium: "full" where the old row in ``before`` is whole (MySQL with full row images, PostgreSQL with REPLICA IDENTITY
-        FULL). By default only its key is believed, since connectors fill what they do not know with zeros.
+        FULL). By default only its key counts, since connectors fill unknown values with zeros.
     placeholder
         of Debezium: the connector's ``unavailable.value.placeholder``
 
@@ -66,8 +66,8 @@ def changes(
         - ``_order_``, which sorts the changes of a key. Databus: STRUCT<scn, file, position>; DataHub: STRUCT<digits, number>,
           the sequence id as a number of any length; Debezium: the offset of the record, or without it the position in the source;
         - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
-        - ``_before_`` STRUCT: the row before the change, as far as it is told;
-        - the table's columns: the new row, of a DELETE the old one, as far as it is known;
+        - ``_before_`` STRUCT: the row before the change, as far as the message has it;
+        - the table's columns: the new row, of a DELETE the old one, as far as known;
         - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not tell (PostgreSQL's unchanged TOAST values);
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
         - ``_error_``: why a message cannot be read or placed.
@@ -154,7 +154,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     Raises
     ------
     ValueError
-        where the key is not known, ``changes`` is a stream or has not the columns of `sparkwire.changes`: one sentence. A
+        where the key is unknown, ``changes`` is a stream or has not the columns of `sparkwire.changes`: one sentence. A
         query over changes of two tables fails.
 
     Examples
@@ -178,10 +178,10 @@ def merge(
 ) -> StreamingQuery | None:
     """Keep a table up to date with changes: after each batch it is what `current` gives of all changes so far.
 
-    A change counts only if its order is greater than that of the row's last change. So a batch that is merged again, a query that
-    was killed, and changes that come late or twice leave the same table. Deleted rows are remembered, and do not come back.
+    A change counts only if its order is greater than that of the row's last change. So a repeated batch, a restarted query, and
+    late or duplicate changes leave the same table. It keeps a note of deleted rows, which do not come back.
 
-    New columns of the changes are added to the target, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
+    The target gets new columns of the changes, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
     more digits. Rows with an ``_error_`` are left out: write ``changes.where("_error_ IS NOT NULL")`` elsewhere to see them.
 
     Parameters
@@ -190,7 +190,7 @@ def merge(
         of `sparkwire.changes`, of one table, a batch or a stream
     target
         a table of Delta or Iceberg: its name, or the path of a Delta table; or a directory, any other text
-        with a slash, for Parquet. Read a directory with `merged`. What does not exist is created.
+        with a slash, for Parquet. Read a directory with `merged`. A missing target is created.
     keys
         names of the primary key's columns; by default those that the messages tell
     checkpoint

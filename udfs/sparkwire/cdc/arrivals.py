@@ -1,7 +1,7 @@
 """Values that came with a change of the key: they were last written under the old key, perhaps under one before that.
 
-A *departure* is the row that the old key had when it was given up, named by the event that gave it up. A row that lacks values
-names the event by which it arrived; so the chain of departures leads to where they were written.
+A *departure* is the last row of an old key, with the event that changed the key. A row that lacks values names the event of its
+arrival; so the chain of departures leads to the row that has them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 
 def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The rows that are wanted, with their missing values.
+    """The rows wanted, with their missing values.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 def _written(
     name: str, at: int, missing: Sequence[set[str]], arrivals: Sequence[Any], departures: dict[Any, int]
 ) -> int | None:
-    """The row in which the value of a column was written; None where no row of these has it."""
+    """The row that has the value of a column; None if none has it."""
     seen = set()
     while name in missing[at]:
         seen.add(at)

@@ -34,7 +34,7 @@ class ChangeBatch(NamedTuple):
 
 
 def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
-    """Of a change table. ValueError where a column of the table is named as one that every change table has."""
+    """Of a change table. ValueError if a column of the table has the name of one that every change table has."""
     taken = [field.name for field in columns if field.name.lower() in DOCS]
     if taken:
         raise ValueError(f"the table's column {taken[0]} has the name of a column that every change table has")

@@ -41,7 +41,7 @@ LIVE: Final = (INSERT, UPDATE, UPSERT, READ)
 OPERATIONS: Final = (INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE)
 
 KEYS_KNOWN: Final = "sparkwire.keys"
-"""in the metadata of `_keys_`: the names, where they are known before the data are read"""
+"""in the metadata of `_keys_`: the names, if known before reading the data"""
 NEVER: Final = "sparkwire.never"
 """in the metadata of a column that is NULL in every row"""
 

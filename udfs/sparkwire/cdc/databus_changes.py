@@ -35,7 +35,7 @@ def databus_schema(source: DatabusSource) -> pa.Schema:
 def databus_changes(
     events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: DatabusSource
 ) -> ChangeBatch:
-    """The changes of a source; ``files`` and ``positions`` say where the events are, as far as that is known."""
+    """The changes of a source; ``files`` and ``positions`` say where the events are, as far as known."""
     rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
     chosen, count = events.take(pa.array(rows)), len(rows)
     values, errors = source.read.rows(of_events(chosen))

@@ -4,7 +4,7 @@
     _lock       locked by the process that writes, whose name it has
     versions/   one folder for each version: ``part=rows``, what is known of deleted rows, `details.json`
 
-A version is complete before it is named, and naming it is one atomic step. The newest few stay, for readers that have begun.
+A version is complete before it gets its name, in one atomic step. The newest few stay, for readers that have begun.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MergeFolder(Folder):
     def publish(self, version: str, newest: str | None, details: Mapping[str, Any]) -> None:
         """Make a version the newest, and delete those that nobody needs.
 
-        WriteConflictError where another one was published since ``newest`` was.
+        WriteConflictError if another job has published a version after ``newest``.
         """
         if self.newest() != newest:
             raise WriteConflictError(f"somebody else writes to {self.path}: a table has one merge at a time")

@@ -1,4 +1,4 @@
-"""What `_order_` is made of: Databus has (scn, file, position), DataHub a sequence id, Debezium an offset or a position."""
+"""The parts of `_order_`: Databus has (scn, file, position), DataHub a sequence id, Debezium an offset or a position."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a function is called with: its signature's arguments, and what callers give for them.
+"""The arguments of a call: those of the signature, and the values of the caller.
 
-A column is an Arrow array, or what people have in its place: a column of a pyarrow Table, a list, a pandas Series. Whatever
-else is given is a TypeError of one sentence that names the function, what it takes and what it got.
+A column is an Arrow array, a column of a pyarrow Table, a list, or a pandas Series. Any other value raises a TypeError that
+names the function, what it expected and what it got.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def declared(arguments: str) -> str:
 
 
 def kind(value: Any) -> str:
-    """What was given, as a message shows it."""
+    """The value as a message shows it."""
     if isinstance(value, pa.Array | pa.ChunkedArray):
         return sql_name(value.type)
     if value is None or isinstance(value, bool | int | float | str):

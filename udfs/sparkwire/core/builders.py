@@ -1,9 +1,8 @@
-"""What most rows of the catalogue are made of: one result out of a scan, all of them as a STRUCT, or the rows of a table.
+"""Building blocks of the catalogue: one field of a scan, all of them as a STRUCT, or the rows of a table.
 
-A *scan* is what one pass over a column finds: a class of the format, whose steps are computed once,
-on first use. A scalar function requests one result, the struct function of a format for all
-of them, so there is one implementation of each. A one-to-many function returns the rows of a *table*:
-a sequence of ``Column``, which a data source can serve as well.
+A *scan* is the result of one pass over a column: a class of the format, which computes each step once, on first use. A scalar
+function requests one result, the struct function of a format for all of them, so there is one implementation of each. A
+one-to-many function returns the rows of a *table*: a sequence of ``Column``, which a data source can serve as well.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sparkwire.core.function import FIRST_RELEASE, Function
 Scan = TypeVar("Scan")
 
 _KEPT: Final = 64 << 20
-"""what of one batch is kept until the next [bytes]: as much as Spark 4.1 puts into a batch"""
+"""how much of one batch to keep until the next [bytes]: as much as Spark 4.1 puts into a batch"""
 
 
 class Shared(Generic[Scan]):
@@ -29,8 +28,8 @@ class Shared(Generic[Scan]):
     Spark passes each of them a new batch around the same buffers. This keeps the last batch with its scan, so that no other
     batch can reuse its memory. It never shares mutable buffers, nor a batch that is too large to keep.
 
-    Threads may share one: the batch and its scan are replaced together, so that each thread returns for its own batch. At
-    worst a batch is scanned twice, and so may be a step of a scan that two threads request at once.
+    Threads may share one: it replaces the batch and its scan together, so that each thread uses its own batch. At worst it
+    scans a batch twice, or computes a step twice that two threads request at once.
     """
 
     def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
@@ -75,7 +74,7 @@ class Column(NamedTuple, Generic[Scan]):
 
 
 class ColumnTable(list["Column[Scan]"], Generic[Scan]):
-    """The columns of a table, in order: each is appended, or added by ``column`` above the function that returns it."""
+    """The columns of a table, in order. Append each, or add it with ``column`` above the function that returns it."""
 
     def column(
         self, sql: str, example: str = "", doc: str = ""
@@ -91,7 +90,7 @@ class ColumnTable(list["Column[Scan]"], Generic[Scan]):
 
 
 def columns_of(scanned: Scan, table: Sequence[Column[Scan]]) -> dict[str, pa.Array]:
-    """The columns of a table, taken from a scan; no other is made."""
+    """The selected columns of a table, from a scan."""
     return {column.name: column.accessor(scanned) for column in table}
 
 
@@ -131,7 +130,7 @@ class ManyRows(Protocol):
     """A scan that finds any number of rows in each row of a column."""
 
     def lists(self, entries: pa.Array) -> pa.Array:
-        """``entries``, an item for each row that was found, as an ARRAY for each row of the column."""
+        """``entries``, an item for each row found, as an ARRAY for each row of the column."""
 
 
 RowsScan = TypeVar("RowsScan", bound=ManyRows)

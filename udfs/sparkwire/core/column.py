@@ -1,8 +1,7 @@
 """The Arrow border: columns in as flat numpy arrays, flat numpy arrays out as columns.
 
-Nothing is copied that need not be: kernels read Arrow's own offsets and data, and what they fill
-becomes the buffers of the result. Memory comes from pyarrow's pool, which reuses freed pages:
-fresh pages cost as much as the decoding.
+It copies only if necessary: kernels read Arrow's own offsets and data, and the buffers that they fill become the result's.
+Memory comes from pyarrow's pool, which reuses freed pages: fresh pages cost as much as the decoding.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ def bitmap(valid: Bools | None) -> pa.Buffer | None:
 
 
 def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None) -> pa.Array:
-    """A column over these values, which it keeps and does not copy (booleans are packed)."""
+    """A column over these values, which it keeps and does not copy (it packs booleans)."""
     rows = len(values)
     type = type or pa.from_numpy_dtype(values.dtype)
     if values.dtype == np.bool_:
@@ -288,7 +287,7 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
 
 
 def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
-    """``result`` with NULL wherever one of ``columns`` is NULL; the values are shared, not copied."""
+    """``result`` with NULL wherever one of ``columns`` is NULL; shares the values, without a copy."""
     nullable = [column for column in columns if column.null_count]
     if not nullable:
         return result

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """The names, where one differs from an earlier one in case alone, or is taken, with ``_2``, ``_3`` … after it.
+    """The names. One that exists already, or differs from an earlier one only in case, gets ``_2``, ``_3`` ….
 
     Examples
     --------

@@ -143,8 +143,7 @@ class Function:
             if the number or types of the arguments differ from the signature, or the columns differ in length.
         ValueError
             where an argument has a value that the function does not take.
-        MemoryError
-            where memory is rejected, which says nothing about the bytes.
+        MemoryError if memory runs out, which says nothing about the bytes.
         """
         if self.deprecation:
             warn(self.deprecation)
@@ -236,7 +235,7 @@ class Format(NamedTuple):
     struct: str = ""
     """the function that returns in one pass what all those above it return, if there is one"""
     twins: Mapping[str, Layout] = MappingProxyType({})
-    """by title: big-endian layouts whose fields are written out as plain SQL (``sql/native/<name>.sql``)"""
+    """by title: big-endian layouts with a native SQL equivalent of each field (``sql/native/<name>.sql``)"""
     arguments: Mapping[str, str] = MappingProxyType({})
     """what each argument of its functions is, by its name; ``event STRUCT`` for the fields of what ``event`` is elsewhere"""
 

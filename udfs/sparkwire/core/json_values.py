@@ -1,4 +1,4 @@
-"""JSON values of a batch, and the columns that are made of them."""
+"""JSON values of a batch, and the columns made of them."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ class Ranges(NamedTuple):
 
 
 def last_places(among: Ranges, requested: Ranges, count: int) -> Ints:
-    """The last place of each name that is asked for among the names of its row, -1 for none."""
+    """The last place of each name asked for among the names of its row, -1 for none."""
     seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
     found = empty(len(requested.names), np.int64)
     find_last(*among, *requested, seen, place, found)

@@ -35,7 +35,7 @@ def without_repeats(ends: Offsets, keys: pa.Array, items: pa.Array) -> tuple[Off
 
 @kernel
 def _may_repeat(data: Bytes, offsets: NDArray[Any], ends: Offsets) -> bool:
-    """Whether a key comes twice in a map; of a large map it is not known."""
+    """Whether a key comes twice in a map; of a large map it is unknown."""
     for row in range(ends.size - 1):
         first, last = int64(ends[row]), int64(ends[row + 1])
         if last - first > _FEW:

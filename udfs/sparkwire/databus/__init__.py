@@ -13,7 +13,7 @@ The version byte is 0 for V1 and 2 for V2. Only V2's magic word states the byte 
 which it is consistent (`event.event_variant`).
 
 Checksums are CRC-32 with neither the initial value nor the final inversion of zlib's: that of zeros, and
-of nothing, is 0. The body's checksum is in the header, so it is covered by the header's:
+of nothing, is 0. The body's checksum is in the header, so the header's checksum covers it:
 
     V1   header_crc: length … key (LONG) or key's length (BYTES)     value_crc: what follows
     V2   header_crc: value_crc … end of the key                      value_crc: the parts after the key
@@ -26,7 +26,7 @@ This reader is stricter than Databus's own scan, which is unsafe in these cases:
 - a V1 key and parts have to end within the event, and a V2 key within the header (`BAD_LENGTH`). A part's kind of digest has to
   be one that exists. Databus throws when it reads the key or the part, or it reads a neighbour's bytes.
 
-Databus does not define these cases. If the version is unknown, only the version is returned, and the error is `BAD_MAGIC`. A V2
+Databus does not define these cases. An event of an unknown version returns its version and the error `BAD_MAGIC`. A V2
 key type of 0 is no error: the event has no key. After corrupt bytes, `dbus_events` accepts only headers of up to 64 KiB.
 
 `to_event`, `to_json` and `from_json` encode events.

@@ -1,4 +1,4 @@
-"""The Databus client on Spark: run consumers over the events of a DataFrame, or see in SQL what they would be told.
+"""The Databus client on Spark: run consumers over the events of a DataFrame, or list their callbacks in SQL.
 
     from sparkwire.databus import Consumer, Result, consume
 
@@ -43,7 +43,7 @@ def consume(
     One task dispatches a stream in its order, however the DataFrame is partitioned; tasks run in parallel. No task holds a
     whole stream in memory. Works in a batch query and inside ``foreachBatch``, classic and on Connect.
 
-    A window is delivered at least once: Spark runs a failed task again. A consumer that writes by window scn ends exactly once
+    Consumers get a window at least once: Spark runs a failed task again. A consumer that writes by window scn ends exactly once
     (docs/databus-client.md shows one). With speculative execution two tasks may deliver the same window at once.
 
     Parameters
@@ -114,7 +114,7 @@ def callbacks(
     threshold: int = THRESHOLD,
     tasks: int | None = None,
 ) -> DataFrame:
-    """The event model as rows, for SQL: what a consumer to whom everything succeeds would be told, in order.
+    """The callbacks as rows, for SQL: those of a consumer that never fails, in order.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def rows_by_source(
     -------
     dict[str, DataFrame]
         by source: ``_sequence_``, ``_timestamp_``, ``_src_id_``, ``_opcode_`` and ``_key_`` of the event, the fields, and
-        ``_error_``, as in `sparkwire.avro.rows`. Under ``UNKNOWN_SCHEMA`` the data events whose schema is not known,
+        ``_error_``, as in `sparkwire.avro.rows`. Under ``UNKNOWN_SCHEMA`` the data events whose schema is unknown,
         without fields. Events of other sources and control events are in none.
 
     Raises

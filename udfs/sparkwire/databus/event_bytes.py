@@ -39,7 +39,7 @@ from sparkwire.kernels.store_fields import field_writer
 
 _COMPUTED: Final = ("version", "magic", "header_length", "header_crc", "value_crc", "schema_id", "schema_version")
 FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)
-"""The fixed fields that are written from columns: all but those that the kernels here write themselves."""
+"""The fixed fields written from columns: all but those that the kernels here write themselves."""
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_SCHEMA_ID = layout.V1["schema_id"].offset
@@ -51,7 +51,7 @@ _V2_VALUE_CRC = layout.V2["value_crc"].offset
 
 
 _TOGETHER: Final = 2
-"""rows that are written before their checksums; of more the processor would wait for memory, and compute later"""
+"""rows written before their checksums; of more the processor would wait for memory, and compute later"""
 
 _write_fixed = field_writer(
     (
@@ -100,7 +100,7 @@ def write_events(
 ) -> None:
     """Write every event that has a size to ``out[offsets[row]:offsets[row + 1]]``.
 
-    Rows are written one after the other, front to back: a copy may run over into what is not written yet. Checksums come a row
+    It writes rows one after the other, front to back: a copy may run over into the next row's place. Checksums come a row
     later: the processor waits where bytes are read that were only just written.
     """
     for first in range(0, variants.size, _TOGETHER):

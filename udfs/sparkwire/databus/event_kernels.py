@@ -1,7 +1,7 @@
 """Kernels for one serialized event: which variant it is, where its header ends, whether it is valid.
 
-An event is ``data[start:start + size]``; positions inside are counted from its start [bytes]. A
-field is read only after its own bytes have been proved to be inside the row.
+An event is ``data[start:start + size]``; positions inside count from its start [bytes]. A kernel reads a field only after it
+has checked that its bytes are inside the row.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def event_variant(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) -> int:
-    """The first thing wrong with an event's header, ``OK`` if nothing is: then its length can be trusted."""
+    """The first error of an event's header, ``OK`` for none: then its length is right."""
     if size < 1:
         return TRUNCATED
     if variant == layout.NO_VARIANT:

@@ -2,13 +2,13 @@
 
 It accepts what Databus's own import accepts (`DbusEventSerializable.appendToEventBuffer`) and reads it in the same way. Numbers
 are Java's `longValue` and `shortValue`, which truncate (`"key":5.9` is 5, `"srcId":70000` is 4464). The first 16 bytes of a
-schema id count. `endOfPeriod` is a boolean or a text. Unknown names are ignored. Anything else is NULL.
+schema id count. `endOfPeriod` is a boolean or a text. Unknown names have no effect. Anything else is NULL.
 
 Where it differs from Databus's import:
 
 - It reads `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId`. Databus ignores them: it takes UPSERT, false, an
   exception and its buffer's own partition. If one of them is invalid, the event is NULL. Without `opcode` the event has none.
-- `JSON_PLAIN` is taken for `JSON_PLAIN_VALUE`.
+- `JSON_PLAIN` means `JSON_PLAIN_VALUE`.
 - An event with `endOfPeriod` keeps its fields, where Databus writes a new end of the window. Missing fields are as in Databus:
   key 0, physical partition -1, logical partition 0, no schema id, no value.
 - Bad Base64 is NULL, where Databus makes an empty value of it; what looks gzipped stays as it is.
@@ -50,7 +50,7 @@ _SHORT: Final = 16
 
 
 class Refused(ValueError):
-    """Why no event can be made of a text."""
+    """Why a text is no event."""
 
 
 def from_json(column: pa.Array[Any]) -> pa.Array[Any]:

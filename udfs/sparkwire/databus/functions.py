@@ -41,7 +41,7 @@ _STRUCT: Final = struct_function(
     "dbus_event(event BINARY)",
     FIELDS,
     partial(Events, check=True),
-    "Every field above, in one pass.",
+    "All fields above as one STRUCT, decoded in a single pass.",
     "dbus_event(event).sequence -> 77",
 )
 
@@ -52,14 +52,14 @@ FUNCTIONS: Final = (
         "dbus_events(stream BINARY)",
         stream.TABLE,
         stream.Stream,
-        "Events as they are one after the other on the wire, V1 and V2 mixed. After corruption it continues at the next header "
-        "whose checksum is right; the bytes skipped are one row. A torn tail is the last row.",
+        "Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum; the "
+        "skipped bytes are one row. A truncated tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),
     Function(
         f"dbus_explain(event BINARY) -> {RETURNS}",
         "Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
-        "is wrong with it. For a few events that somebody looks at: it is slow.",
+        "is wrong with it. Intended for inspecting a handful of events; it is slow.",
         explained(explain.explain),
         "filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77",
         field_docs=FIELD_DOCS,
@@ -87,7 +87,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         f"to_dbus_event(event {sql_name(takable(_STRUCT.return_type))}) -> BINARY",
-        "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. Lengths and checksums are computed; "
+        "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums; "
         "attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.",
         to_event,
         "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
@@ -99,7 +99,7 @@ ARGUMENTS: Final = {
     "event STRUCT": "The fields to write, any of those of `dbus_event`.",
     "stream": "Events one after another, V1 and V2 mixed: a file, or a relay's buffer.",
     "n": "How many partitions there are, 1 or more.",
-    "encoding": "How the value is written: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.",
+    "encoding": "Encoding of the value: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.",
     "json": "The JSON that Databus writes of one event.",
 }
 FORMAT: Final = Format(

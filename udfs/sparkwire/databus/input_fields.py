@@ -1,4 +1,4 @@
-"""The fields of events that a caller gives, as flat arrays; what cannot be in an event is rejected."""
+"""The fields of a caller's events as flat arrays; rejects values that an event cannot have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ NAME: Final = "to_dbus_event"
 
 
 def takable(declared: pa.DataType) -> pa.StructType:
-    """The fields of a STRUCT as a caller may give them: integers of any width, SQL's literals are INT; values are checked."""
+    """The fields of a STRUCT as a caller may pass them: integers of any width (SQL's literals are INT), with a check of
+    values."""
     fields = cast("pa.StructType", declared)
     return pa.struct([(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in fields])
 
@@ -39,7 +40,7 @@ class InputFields:
         self._nowhere.flags.writeable = self._zeros.flags.writeable = False
 
     def array(self, field: str) -> pa.Array[Any] | None:
-        """The field as it is given, None if it is not."""
+        """The field as passed, None if it is missing."""
         return self._arrays.get(field)
 
     def has(self, field: str) -> Bools:

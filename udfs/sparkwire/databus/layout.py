@@ -12,7 +12,7 @@ from sparkwire.base.wire import Field, Layout, described
 
 V1: Final = Layout(
     "V1",
-    Field("version", "i8", "Version of the format: 0 (V1) or 2 (V2); other values as stored"),
+    Field("version", "i8", "Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged"),
     Field("header_crc", "u32", "The header's checksum, as stored"),
     Field("length", "i32", "Length of the whole event, as stored [bytes]"),
     Field("attributes", "u16", "The 16 attribute bits"),

@@ -1,6 +1,6 @@
 """Kernels for the parts of one event: where key, value, metadata and digests are.
 
-An event is ``data[start:start + size]``; a part is noted only after its own bytes have been proved to be inside.
+An event is ``data[start:start + size]``; a part counts only after a check that its bytes are inside.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Header(NamedTuple):
 
 
 class Events:
-    """A column of events. What a kernel finds is computed on first use, and kept.
+    """A column of events. It computes the results of a kernel on first use, and keeps them.
 
     With ``check`` the pass over the headers computes the checksums as well.
     """

@@ -1,6 +1,6 @@
 """Events one after the other, as they are on the wire: where each begins, what is wrong, where to continue.
 
-A header whose checksum is right can be trusted to say its event's length. After anything else the walk looks for the next
+A header with a right checksum has a right length. After anything else the walk looks for the next
 such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
 header of more than 64 KiB is read in its place, but not searched for.
 
@@ -74,7 +74,7 @@ def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, 
 
 @kernel
 def stream_header(data: Bytes, start: int, size: int, previous: int, sums: RangeSums) -> tuple[int, int]:
-    """The variant at a place of a stream, and the first thing wrong with the header there; ``OK``: its length can be trusted."""
+    """The variant at a place of a stream, and the first error of the header there; ``OK``: its length is right."""
     if size < 1 or u8(data, start) != 0:
         variant = stream_variant(data, start, size, previous)
         return variant, _header_error(data, start, size, variant, sums)

@@ -1,8 +1,8 @@
 """``to_dbus_event``: serialized events out of the fields that ``dbus_event`` returns, or of any of them.
 
-What is stored in an event wins over what is derived from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
+A stored field takes precedence over those derived from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
 `key_type`, `key_long` and `key_bytes` over `key`, `schema_id` over V1's `schema_version`, `timestamp_nanos` over
-`timestamp`, `src_id` over `is_end_of_period` and `event_type`. Lengths and checksums are computed, and V2's bits that
+`timestamp`, `src_id` over `is_end_of_period` and `event_type`. It computes lengths and checksums. V2's bits that
 announce a metadata and a payload part follow from whether there is one: any of its data, its schema id and its schema
 version. Verdicts (`status`, `error` …) are not looked at.
 
@@ -220,7 +220,7 @@ def _fixed(inputs: InputFields, is_v2: Bools, kinds: Codes, parts: Parts, sizes:
 
 
 def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
-    """A field that is written as given, where the event's version holds it."""
+    """A field written as given, where the event's version holds it."""
     values = inputs.numbers(name, *_LONG)
     for table, rows in ((layout.V1, ~is_v2), (layout.V2, is_v2)):
         placed = table.get(name)

@@ -39,7 +39,7 @@ from sparkwire.kernels.json_strings import BASE64_LINES, TEXT
 
 PLAIN: Final = "JSON_PLAIN_VALUE"
 ENCODINGS: Final = {"JSON": "JSON", PLAIN: PLAIN, "JSON_PLAIN": PLAIN}
-"""The spellings that are taken, and what the text says."""
+"""The spellings taken, and what the text says."""
 
 _HEAD: Final = 64  # [bytes] of a SCHEMA key's data that Databus shows
 _END: Final = "}\n"
@@ -48,7 +48,7 @@ _KEY_TYPES: Final = ('"Number"', '"String"', '"Schema"')
 
 
 def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
-    """STRING: each event's text; NULL where one cannot be made."""
+    """STRING: each event's text; NULL for an event without one."""
     if encoding not in ENCODINGS:
         raise argument_error("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
     events, said = Events(column), ENCODINGS[encoding]

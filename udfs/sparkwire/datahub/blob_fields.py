@@ -59,7 +59,7 @@ FIELDS.append(_text("op", "payload.op, as written.", "UPDATE_AFTER"))
 @FIELDS.column("STRING", "datahub_operation(blob) -> UPDATE_AFTER")
 def operation(messages: BlobColumn) -> pa.Array:
     """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op
-    that is not known.
+    that is unknown.
     """
     return from_codes(messages.operations, _CANONICAL)
 
@@ -144,7 +144,7 @@ def ddl_meta(messages: BlobColumn) -> pa.Array:
     return values.from_base64(values.texts(messages.value("ddl_meta")))
 
 
-FIELDS.append(_text("version", "Version of the format, as written; none is rejected.", "0.0.1"))
+FIELDS.append(_text("version", "Version of the format, as written; any is valid.", "0.0.1"))
 
 
 @FIELDS.column("STRING", "datahub_error(blob) -> NULL")

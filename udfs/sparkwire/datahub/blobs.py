@@ -39,7 +39,7 @@ class DeclaredColumns(NamedTuple):
 
 
 class BlobColumn:
-    """A column of messages; each step is taken once, on first use."""
+    """A column of messages; each step runs once, on first use."""
 
     def __init__(self, column: pa.Array) -> None:
         self.source: Binary = binary_of(column)
@@ -167,7 +167,7 @@ def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
 
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:
-    """All of them in one; the list gives up its own, so that not everything is held twice."""
+    """All of them in one; empties the list, so that not everything is in memory twice."""
     if len(pieces) == 1:
         return pieces[0]
     whole = pa.concat_arrays(pieces)

@@ -60,7 +60,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "datahub_shard_key(blob BINARY) -> STRING",
-        "The key by which messages are sharded: the primary key's values as a JSON array, from the after image, else "
+        "The sharding key: the primary key's values as a JSON array, from the after image, else "
         "the before image. The table's name if there is no key or no image.",
         Accessor(messages_of, blob_fields.shard_key),
         'datahub_shard_key(blob) -> [1,"joe"]',

@@ -3,14 +3,14 @@
 The text is compact, its keys in the order of the source's samples. A field that is NULL is left out, and so is an object
 without any; ``schema`` and ``payload`` are always there.
 
-- `op` is written as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
+- It writes `op` as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
   `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and rejected alone.
-- A time in milliseconds wins over its TIMESTAMP, which is rounded toward the past.
+- A time in milliseconds takes precedence over its TIMESTAMP. A TIMESTAMP is rounded down.
 - `before` and `after` have to be JSON objects; they are inserted unchanged. Without them `before_map` and `after_map` are the
   image. A column declared as LONG, DOUBLE, BOOLEAN or DATE gets a number, true or false if its text is one. A DATE in ISO 8601
   becomes its milliseconds. Any other value is a string.
 - `sequence_id` is a string; `error` and `is_valid` are not looked at.
-- Strings are escaped as Jackson does it; bytes that are not UTF-8 become U+FFFD.
+- It escapes strings as Jackson does; bytes that are not UTF-8 become U+FFFD.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ALWAYS: Final = ("", "schema", "payload")
 Tree: TypeAlias = "dict[str, Tree | str]"
 """members by key: an object, or the name of a field"""
 _AS_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
-"""texts that are written as they are given"""
+"""texts written as they are given"""
 _BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
 """types whose values have no quotes"""
 
@@ -50,7 +50,7 @@ _BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|
 _ISO: Final = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\z"
 _TO_SECONDS: Final = "%Y-%m-%dT%H:%M:%S"
 _SECONDS_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss")
-_SHOWN: Final = 40  # characters of a text that is rejected
+_SHOWN: Final = 40  # characters of a text rejected
 
 _SEVERAL: Final = ("TRANSACTION", "DDL")
 _OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical not in _SEVERAL}

@@ -80,7 +80,7 @@ def _schema(text: str) -> _Schema:
 
 
 def _without_meaning(schema: Any) -> Any:
-    """Without logical types, so that a value is shown as it is on the wire."""
+    """Without logical types, to show a value as it is on the wire."""
     if isinstance(schema, dict):
         return {key: _without_meaning(value) for key, value in schema.items() if key != "logicalType"}
     return [_without_meaning(one) for one in schema] if isinstance(schema, list) else schema
@@ -177,7 +177,7 @@ def avro_tables(texts: Iterable[str]) -> list[str]:
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
-    """The columns of a table by the schemas of a registry, the oldest first; keys and other tables are skipped."""
+    """The columns of a table by the schemas of a registry, the oldest first; skips keys and other tables."""
     columns = []
     for text in texts:
         schema = _schema(text)

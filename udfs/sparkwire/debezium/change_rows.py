@@ -1,6 +1,6 @@
 """The changes of one table, a row each: what the message says, and both images with a typed column for each of the table's.
 
-op            STRING    INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT; NULL where it is not known
+op            STRING    INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT; NULL if unknown
 position      STRUCT    where in the source's log the change is: what sorts as the log does, NULL where it is not told
 time          TIMESTAMP when it was made
 table, transaction, snapshot   STRING
@@ -133,7 +133,7 @@ def change_rows(
     keys
         the records' keys: JSON with or without its schema. Then a tombstone is a DELETE of its key.
     topics
-        the records' topics, which say of which table a tombstone is; without them it is told by the key's schema, if it has one
+        the records' topics, which identify the table of a tombstone; without them the key's schema does, if any
     placeholder
         what stands for a value that the connector was not told
     """
@@ -150,7 +150,7 @@ def changes_of(
     topics: pa.Array | None,
     placeholder: str,
 ) -> Changes:
-    """As ``change_rows``, of values and keys whose schemas are known."""
+    """As ``change_rows``, of values and keys with known schemas."""
     types, scan = typed(columns), messages.scan
     chosen = of_table(scan, messages.declared, table) & _ROWS[scan.operations + 1]
     dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, keys, topics, table)
@@ -194,7 +194,7 @@ def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
 
 
 def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
-    """What is unexpected in the before image, told from the same in the after image by its name."""
+    """Unexpected values of the before image, with other names than those of the after image."""
     both = bools_of(after.column.is_valid())
     unexpected = []
     for entry in before.unexpected:
@@ -250,7 +250,7 @@ def _only(entry: MapEntries, chosen: Bools) -> MapEntries:
 
 
 def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | None, table: Table | None) -> Bools:
-    """Messages without a value whose key is of the table, as far as it can be told."""
+    """Messages without a value whose key is of the table, as far as known."""
     dead = (~bools_of(messages.column.is_valid()) | messages.scan.tombstones) & bools_of(keys.column.is_valid())
     if table is None or not dead.any():
         return dead

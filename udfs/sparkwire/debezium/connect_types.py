@@ -106,7 +106,7 @@ class Type(NamedTuple):
     kind: str
     """as Connect calls it: a key of ``_PLAIN``, array, map, struct; or number, which is one or its text"""
     logical: str = ""
-    """the name of its meaning, without the package; empty for none that is known"""
+    """the name of its meaning, without the package; empty for none known"""
     arguments: tuple[int, ...] = ()
     """of Decimal precision and scale, of Bits the number of bits"""
     inner: tuple[Type, ...] = ()

@@ -64,7 +64,7 @@ FIELDS.append(_text("op", "`op` as written: c, u, d, r, t or m; of a flattened m
 @FIELDS.column("STRING", "debezium_operation(debezium) -> UPDATE")
 def operation(messages: Messages) -> pa.Array:
     """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message);
-    UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is not known, and for a
+    UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a
     tombstone.
     """
     return from_codes(messages.operations, OPERATION_NAMES)
@@ -76,7 +76,7 @@ _SNAPSHOT: Final = (
     "Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, "
     "incremental or false."
 )
-_EVENT: Final = "When the change was made in the source database"
+_EVENT: Final = "Time of the change in the source database"
 _PROCESSED: Final = "When the connector processed the change"
 
 FIELDS += [
@@ -99,7 +99,7 @@ def before(messages: Messages) -> pa.Array:
 @FIELDS.column("STRING", 'debezium_after(debezium) -> {"id":7,"note":"paid"}')
 def after(messages: Messages) -> pa.Array:
     """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
-    last value. Of a flattened message the row, without the fields that were added to it.
+    last value. Of a flattened message the row, without the fields added to it.
     """
     return _json(messages.after)
 

@@ -49,7 +49,7 @@ _PEEKED: Final = 64  # [bytes]
 
 
 class Messages:
-    """A column of messages; each step is taken once, on first use."""
+    """A column of messages; each step runs once, on first use."""
 
     def __init__(self, column: pa.Array) -> None:
         self.source: Binary = binary_of(column)
@@ -107,7 +107,7 @@ class Messages:
         return self.documents.value(SLOTS[field])
 
     def value(self, field: str) -> Values:
-        """The value of an envelope's field, of a flattened message what it was added as."""
+        """The value of an envelope's field; in a flattened message, of the added field."""
         value, flattened = self.slot(field).only(~self.flattened), self.flattened
         if flattened.any():
             for name in FLATTENED.get(field, ()):
@@ -186,7 +186,7 @@ class Messages:
 
     @cached_property
     def deleted(self) -> pa.Array:
-        """STRING: what a flattened message says of its being deleted."""
+        """STRING: the deletion mark of a flattened message."""
         return values.texts(self.slot("__deleted").only(self.flattened))
 
     @cached_property

@@ -158,7 +158,7 @@ def unexpected_map(entries: Sequence[MapEntries], rows: int) -> pa.Array:
 
 
 def named_lists(flags: Bools, names: Sequence[str]) -> pa.Array:
-    """ARRAY<STRING>: the names of the columns that are flagged in each row, NULL for none."""
+    """ARRAY<STRING>: the names of the columns flagged in each row, NULL for none."""
     rows, columns = np.nonzero(flags)
     firsts = np.searchsorted(rows, np.arange(len(flags) + 1)).astype(np.int32)
     return lists(firsts, strings(list(names)).take(primitive(np.ascontiguousarray(columns))), np.diff(firsts) > 0)

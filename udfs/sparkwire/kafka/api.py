@@ -58,7 +58,7 @@ def write(
     tasks: int | None = None,
     **options: Unpack[WriteOptions],
 ) -> None:
-    """Write rows as partition directories, ordered first; each log starts and ends where the log that was read does.
+    """Order rows and write them as partition directories; each log starts and ends where the source log does.
 
     Parameters
     ----------
@@ -72,18 +72,18 @@ def write(
         ``append`` writes after the last offset of a partition. ``overwrite`` replaces each partition of the rows completely.
         ``errorifexists`` fails if a partition has records
     order
-        with ``offsets="assign"`` the columns by which rows are numbered in their partition: by default the timestamp
+        with ``offsets="assign"`` the columns that number the rows of a partition: by default the timestamp
     tasks
         how many write, each a range of the rows in order; by default as many as Spark makes of a sort
     options
         of ``df.write.format("kafka_log")``: compression, batchBytes, segmentBytes, indexIntervalBytes, leaderEpoch, offsets,
         startingOffset, sourcePath, startOffset, endOffset, timestampType, maxMessageBytes. With ``sourcePath``, the log that
-        was read, a partition of which no row is left is emptied; without it, it stays as it is
+        you have read, a partition without remaining rows becomes empty; without it, it stays as it is
 
     Raises
     ------
     ValueError
-        where a column or an option is wrong; what is wrong with a row fails the query, and nothing is written.
+        if a column or an option is wrong. A wrong row fails the query, which then writes nothing.
 
     Examples
     --------
@@ -98,20 +98,20 @@ def write(
 
 
 def _text(value: object) -> str:
-    """An option as Spark hands it on."""
+    """An option as Spark passes it."""
     return json.dumps(value) if isinstance(value, Mapping) else str(value)
 
 
 def check(path: str, *, clean: bool | None = None) -> Report:
-    """What a broker would do at its start with the partition directories in a directory. Nothing is changed.
+    """Report what a broker would do at its start with the partition directories in a directory. Changes nothing.
 
     Parameters
     ----------
     path
         the directory, as a broker's ``log.dirs`` names it, or one partition's
     clean
-        whether the broker was shut down in order: it then believes what is there, and else looks at every batch. By default as
-        the directory says.
+        whether the broker had a clean shutdown: it then trusts the files; otherwise it verifies every batch. By default as the
+        directory says.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     Raises
     ------
     FileNotFoundError
-        where there is nothing.
+        if the directory does not exist.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Kernels that write messages and record batches: the reverse of `parse`.
 
-Sizes are measured first, so every byte goes to its place at once. Only what a codec made of a compressed set comes from
-elsewhere: its size is known no sooner.
+It measures sizes first, so every byte goes to its place at once. Only the output of a codec comes from elsewhere, because its
+size is not known before.
 """
 
 from __future__ import annotations

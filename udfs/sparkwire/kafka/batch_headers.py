@@ -17,7 +17,7 @@ from sparkwire.kernels import Bytes, field_reader, i8, int64, kernel, variant_of
 
 Bools = npt.NDArray[np.bool_]
 
-# Which layout a header has: by its magic, or none that is known.
+# Which layout a header has: by its magic, or none known.
 MAGIC_0, MAGIC_1, MAGIC_2, UNKNOWN = range(4)
 
 

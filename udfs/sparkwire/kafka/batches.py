@@ -1,4 +1,4 @@
-"""``kafka_batches``: a row for each entry, from its header alone; nothing is decompressed."""
+"""``kafka_batches``: a row for each entry, from its header alone, without decompressing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def scan_batches(data: pa.Array) -> Batches:
 
 
 def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:
-    """The same of entries that have been framed."""
+    """The same of framed entries."""
     return Batches(source, [header_block(source.data, block) for block in frames])
 
 
@@ -77,7 +77,7 @@ def base_offset(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BIGINT")
 def last_offset(batches: Batches) -> pa.Array:
-    """Offset of the last record that was written, which compaction may have removed."""
+    """Offset of the last record written, which compaction may have removed."""
     return nullable(batches.last_offset)
 
 
@@ -113,7 +113,7 @@ def timestamp_type(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BIGINT")
 def base_timestamp_ms(batches: Batches) -> pa.Array:
-    """What the records' timestamps are stored relative to, also where it is a delete horizon [ms since epoch]."""
+    """The base of the records' timestamps, also if it is a delete horizon [ms since epoch]."""
     return nullable(batches.field("base_timestamp").unless(NO_TIMESTAMP))
 
 
@@ -125,7 +125,7 @@ def max_timestamp_ms(batches: Batches) -> pa.Array:
 
 @BATCHES.column("INT")
 def record_count(batches: Batches) -> pa.Array:
-    """Records that are left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1."""
+    """Records left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1."""
     count = batches.field("record_count")
     plain = batches.is_message & batches.codec.valid & ~batches.is_wrapper
     return primitive(np.where(plain, np.int32(1), count.values), count.valid | plain)
@@ -136,7 +136,7 @@ BATCHES.extend(map(_field, ("partition_leader_epoch", "producer_id", "producer_e
 
 @BATCHES.column("INT")
 def last_sequence(batches: Batches) -> pa.Array:
-    """Sequence of the last record that was written, -1 for none; after 2^31 - 1 comes 0."""
+    """Sequence of the last record written, -1 for none; after 2^31 - 1 comes 0."""
     base, delta = batches.field("base_sequence"), batches.field("last_offset_delta")
     last = base.values.astype(np.int64) + delta.values
     last = np.where(last > 2**31 - 1, last - 2**31, last)
@@ -151,7 +151,7 @@ def is_transactional(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BOOLEAN")
 def is_control(batches: Batches) -> pa.Array:
-    """Whether its records are written by brokers, such as a transaction's end."""
+    """Whether brokers wrote its records, such as a transaction's end."""
     return nullable(batches.is_control())
 
 

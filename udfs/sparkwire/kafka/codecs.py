@@ -28,13 +28,13 @@ class Codec(NamedTuple):
     """the three low bits of an entry's attributes"""
     name: str
     magics: tuple[int, ...]
-    """of the entries that may be compressed by it"""
+    """magics whose entries may use it"""
     plan: Plan | None
     decoder: Decoder | None
-    """None where it is known by name alone"""
+    """None for a codec without a decoder"""
     encoder: Encoder | None
     level: int = 0
-    """what its encoder is given; 0 where there are no levels"""
+    """the compression level; 0 for a codec without levels"""
     says_size: bool = False
     """whether a block states what it becomes"""
     is_stream: bool = False
@@ -84,12 +84,12 @@ NAMES: Final = tuple(BY_ID[id].name if id in BY_ID else f"codec {id}" for id in 
 
 
 def readable(magic: int) -> tuple[Codec, ...]:
-    """The codecs of a magic that are decompressed here."""
+    """The codecs of a magic decompressed here."""
     return tuple(codec for codec in CODECS if codec.decoder is not None and magic in codec.magics)
 
 
 def writable(magic: int = 2) -> tuple[str, ...]:
-    """The names of a magic's codecs that are written here."""
+    """The names of a magic's codecs written here."""
     return tuple(codec.name for codec in CODECS if codec.encoder is not None and magic in codec.magics)
 
 
@@ -101,7 +101,7 @@ def listed(names: tuple[str, ...]) -> str:
 READ_NAMES: Final = tuple(codec.name for codec in readable(2))
 """of batches"""
 READABLE: Final = tuple(sum(1 << codec.id for codec in readable(magic)) for magic in (0, 1, 2))
-"""By magic: a bit for each codec that is decompressed here."""
+"""By magic: a bit for each codec decompressed here."""
 
 
 def compressed(codec: int, source: memoryview, magic: int) -> bytes:

@@ -2,8 +2,8 @@
 
 - gzip: one member without a time, its operating system unknown
 - snappy: xerial framing of version 1, blocks of 32 KiB
-- lz4: one frame of independent blocks of 64 KiB, without content size and checksums; a block that does not shrink is stored.
-  For magic 0 the header's checksum is computed over the frame's magic, too: wrong, but what its readers expect
+- lz4: one frame of independent blocks of 64 KiB, without content size and checksums; it stores a block that does not shrink.
+  For magic 0 the header's checksum covers the frame's magic, too: wrong, but what its readers expect
   (KAFKA-3160)
 - zstd: one frame without content size and checksum
 

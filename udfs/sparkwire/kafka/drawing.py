@@ -93,7 +93,7 @@ class Picture:
 
 
 def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> DrawnBatches:
-    """The batches of the one partition that is requested; ValueError where that is none, or more than one."""
+    """The batches of the one partition requested; ValueError where that is none, or more than one."""
     query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
     tasks = kafka_log.plan(kafka_log.with_filters(query, of))
@@ -129,7 +129,7 @@ class PictureColumns:
         self.end = int(batches.last.max(initial=self.begin)) + 1
         self.count = min(COLUMNS, max(1, self.end - self.begin))
         self.origin = self.begin if self.begin > _EXACT else 0
-        """the offset that is drawn as 0"""
+        """the offset drawn as 0"""
         self._from, self._to = self.of(batches.first), self.of(batches.last)
 
     def of(self, offsets: Ints) -> Ints:
@@ -156,7 +156,7 @@ class PictureColumns:
         return heights
 
     def total(self, values: Ints) -> npt.NDArray[np.float64]:
-        """The sum in each column; what reaches over several is shared among them."""
+        """The sum in each column; splits a value that spans several among them."""
         width = self._to - self._from + 1
         steps = np.zeros(self.count + 1)
         np.add.at(steps, self._from, values / width)
@@ -181,7 +181,7 @@ class Strip(NamedTuple):
 
 
 def strips(batches: DrawnBatches, columns: PictureColumns) -> dict[str, Strip]:
-    """What is drawn below the curves, by name, from the top."""
+    """The rows below the curves, by name, from the top."""
     codecs = [kind.name for kind in CODECS]
     named = batches.column("compression", "")
     corrupt = columns.highest(np.where(batches.column("error", "") != "", 3, 1))

@@ -1,4 +1,4 @@
-"""Payloads: where in its entry each is, and by which codec it is compressed; none is opened here."""
+"""Payloads: their position in the entry, and their codec. This module decompresses nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkwire.kernels import Bytes, Ints, kernel
 
 
 class OffsetRange(NamedTuple):
-    """Which entries are opened: those that may have records from offset ``first`` to ``last``."""
+    """Which entries to decompress: those that may have records from offset ``first`` to ``last``."""
 
     first: int
     last: int
@@ -38,11 +38,11 @@ class EntryPayloads(NamedTuple):
     skipped: npt.NDArray[np.bool_]
     """whether all its records are outside of the offsets requested"""
     rows: npt.NDArray[np.int32]
-    """what it becomes, once it is parsed"""
+    """the parsed form"""
 
 
 def payloads_of(data: Bytes, entries: HeaderBlock, selected: OffsetRange) -> EntryPayloads:
-    """The payloads of entries; entries that cannot be opened get their error."""
+    """The payloads of entries; unreadable entries get their error."""
     payloads = arrays(EntryPayloads, len(entries.variant))
     locate(data, entries, selected, payloads, 0, len(entries.variant))
     return payloads
@@ -50,7 +50,7 @@ def payloads_of(data: Bytes, entries: HeaderBlock, selected: OffsetRange) -> Ent
 
 @kernel
 def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryPayloads, start: int, stop: int) -> bool:
-    """The payloads of some of the entries; whether one is compressed."""
+    """The payloads of some of the entries; returns whether any is compressed."""
     frames, fields = entries.frames, entries.fields
     compressed = False
     for i in range(start, stop):

@@ -63,7 +63,7 @@ def spread(firsts: Ints, counts: Ints, width: int) -> tuple[npt.NDArray[np.int32
 
 
 def entries_scan(table: Layout) -> Callable[[pa.Array], Entries]:
-    """The scan of files that are nothing but entries; bytes after the last whole one are ignored."""
+    """The scan of files that are nothing but entries; bytes after the last complete one have no effect."""
     read = entry_reader(table)
 
     def scan(data: pa.Array) -> Entries:

@@ -47,7 +47,7 @@ class FrameBlock(NamedTuple):
     stop: Ints
     """where the next entry begins, or the row ends"""
     reach: npt.NDArray[np.int32]
-    """how many bytes of it are a header that can be read [bytes]; 0 where none is known to be there"""
+    """size of its readable header [bytes]; 0 for none"""
     whole: npt.NDArray[np.bool_]
     """whether ``stop`` is where its size says"""
     error: npt.NDArray[np.int8]
@@ -99,7 +99,7 @@ def framing_of(source: Binary, wrong_crc: int = REPORTED) -> Framing:
     """Before the first entry of a column."""
     first = int(source.offsets[0])
     progress = np.array([0, first, -1, -1], np.int64)
-    # One type of offsets: what frames a column need not be compiled again for the other.
+    # One type of offsets: the kernel does not compile again for the other.
     offsets = source.offsets.astype(np.int64, copy=False)
     return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest), arrays(FrameBlock, 0))
 

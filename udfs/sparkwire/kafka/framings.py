@@ -2,11 +2,11 @@
 
 They are read here, because what Kafka reads differs from what the libraries read:
 
-- gzip: any number of members; what follows the last one is ignored; trailers are checked
+- gzip: any number of members, with their trailers checked; bytes after the last one have no effect
 - snappy: a raw block, or xerial framing (versions unchecked, a second header may follow, no empty chunk)
-- lz4: one frame of version 1 with independent blocks and without dictionary; block checksums are verified, the content size and
-  the content checksum are not. Bytes after the end mark are ignored. The checksum of the frame's header can be left unchecked,
-  because that of magic 0 is wrong by custom (KAFKA-3160)
+- lz4: one frame of version 1 with independent blocks and without dictionary; the decoder verifies block checksums, but not the
+  content size and the content checksum. Bytes after the end mark have no effect. It can skip the checksum of the frame's
+  header, because that of magic 0 is wrong by custom (KAFKA-3160)
 - zstd: frames and skippable frames to the end of the payload, windows of up to 2^27 bytes
 
 Each kernel here adds the blocks of a payload to a plan; `codecs` says whose they are.
@@ -28,7 +28,7 @@ BAD_FRAME = -1
 
 
 class Blocks(NamedTuple):
-    """What compressed payloads are made of, an item for each block."""
+    """The blocks of compressed payloads, an item for each."""
 
     codec: npt.NDArray[np.int8]
     """what decompresses it; NONE where the framing has stored it"""

@@ -70,7 +70,7 @@ FUNCTIONS: Final = (
         f"max_value_bytes BIGINT = {MAX_VALUE_BYTES})",
         RECORDS_TABLE,
         scan_records,
-        "Every record of log bytes: compressed batches are decompressed, control records are included. An unreadable "
+        "Every record of log bytes, decompressed if necessary, with control records. An unreadable "
         "batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's "
         "fields. verify_crc => false "
         "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes "
@@ -165,7 +165,7 @@ FUNCTIONS: Final = (
         f"kafka_internal_record(topic STRING, key BINARY, value BINARY) -> {internal_json.RETURNS}",
         "A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: "
         "key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, "
-        "checkpoints and heartbeats of MirrorMaker 2. What is not known is an error, never a guess. "
+        "checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. "
         "NULL without anything that names a message.",
         internal_json.decode_internal_record,
         "kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> "
@@ -185,7 +185,7 @@ FUNCTIONS: Final = (
         f"kafka_explain(log BINARY) -> {RETURNS}",
         "Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
         "is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what "
-        "it becomes. For a few batches that somebody looks at: it is slow.",
+        "it becomes. Intended for inspecting a handful of batches; it is slow.",
         explained(explain.explain),
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
         field_docs=FIELD_DOCS,
@@ -195,7 +195,7 @@ FUNCTIONS: Final = (
         "kafka_message(message BINARY)",
         MESSAGE_COLUMNS,
         MessageColumn,
-        "Every field above, in one pass.",
+        "All fields above as one STRUCT, decoded in a single pass.",
         "kafka_message(message).key_size -> 9",
     ),
     Function(
@@ -210,8 +210,8 @@ FUNCTIONS: Final = (
         "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
         "value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, "
         "timestamp_type STRING = NULL) -> BINARY",
-        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. They are numbered from "
-        "base_offset on; records with an offset keep it, in ascending order. compression is "
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. Numbers them from base_offset "
+        "on; records with an offset keep it, in ascending order. compression is "
         f"{codecs.listed(codecs.writable(1))}, for magic 2 {codecs.listed(codecs.writable())}, in any case. Fields may be "
         "left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
         "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",

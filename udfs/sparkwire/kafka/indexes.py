@@ -1,7 +1,7 @@
 """Files of entries of one fixed size, such as the two indexes that are beside a segment.
 
 Neither index has a header nor a checksum. A broker allocates the file of its active segment in advance and fills it with
-zeros: entries of zeros at the end are not entries. Bytes after the last whole entry are ignored.
+zeros: entries of zeros at the end are not entries. Bytes after the last complete entry have no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inflating: payloads decompressed into memory that is used again and again, as much as is still in the cache when it is parsed.
+"""Decompress payloads into a reused buffer, small enough to be in the cache when the parser reads it.
 
 Cramjam does it. On record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd. It is twice as fast for
 snappy, and up to 1.7 times as fast for gzip. It decompresses into a buffer of the caller, which bounds its output. If it
@@ -29,7 +29,7 @@ from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
 MAX_BATCH_BYTES = 268_435_456
 MAX_VALUE_BYTES = 2_147_483_648
-"""What a broker holds in a segment is 1 GiB, unless it is configured otherwise: a value with all of one may become twice that."""
+"""A segment has 1 GiB by default: a value with a complete segment may become twice that."""
 MAX_ANSWER_BYTES = 2 * MAX_VALUE_BYTES
 """The same of all values that Spark passes at once: what one Arrow column holds, and as much for the other columns."""
 ROW_BYTES = 100
@@ -55,7 +55,7 @@ Block = tuple[int, int, int, int]
 
 
 class Opened(NamedTuple):
-    """Entries and their payloads, ready to be parsed."""
+    """Entries and their payloads, ready for the parser."""
 
     entries: HeaderBlock
     payloads: EntryPayloads
@@ -78,7 +78,7 @@ class Inflater:
         self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
 
     def opened(self, source: Binary, entries: HeaderBlock, payloads: EntryPayloads) -> Iterator[Opened]:
-        """The entries of a block in order, by arenas full; what is yielded is valid until the next is requested."""
+        """The entries of a block in order, one full arena at a time; an item is valid until the next request."""
         error = entries.frames.error
         compressed = np.flatnonzero((payloads.codec != NONE) & (error == OK))
         if not len(compressed):
@@ -156,7 +156,7 @@ class Inflater:
 
 
 def _one_by_one(planned: Blocks) -> Iterator[Block]:
-    """Blocks in order; what is kept of many small ones is not much more than they are."""
+    """Blocks in order; the memory for many small ones is not much more than their size."""
     for start in range(0, len(planned.codec), _BLOCKS_AT_ONCE):
         piece = part(planned, start, start + _BLOCKS_AT_ONCE)
         yield from zip(*(column.tolist() for column in piece), strict=True)
@@ -176,10 +176,10 @@ def count_messages(data: Bytes, pos: int, end: int) -> int:
 
 
 class Arena:
-    """Memory that payloads are inflated into, one after the other; ``clear`` makes it free again."""
+    """Memory for decompressed payloads, one after the other; ``clear`` makes it free again."""
 
     def __init__(self, first: int) -> None:
-        """``first``: what is taken when anything is inflated [bytes]."""
+        """``first``: the size of the first allocation [bytes]."""
         self.used = 0
         self._first = first
         self._take(0)
@@ -199,13 +199,13 @@ class Arena:
         return view
 
     def append(self, content: bytes) -> None:
-        """Add what is inflated elsewhere."""
+        """Add a payload decompressed elsewhere."""
         self.reserve(len(content) + COPY_SLACK)
         self.view[self.used : self.used + len(content)] = content
         self.used += len(content)
 
     def reserve(self, size: int) -> None:
-        """See that ``size`` bytes fit after those that are used."""
+        """Make room for ``size`` more bytes."""
         if self.used + size > self.size:
             old = self.bytes
             self._take(max(self._first, 2 * self.size, self.used + size))
@@ -218,7 +218,7 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
     Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
     Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
 
-    MemoryError where memory is rejected: that tells nothing about the bytes.
+    MemoryError if memory runs out, which says nothing about the bytes.
     """
     begin = arena.used
     end = begin + limit
@@ -276,7 +276,7 @@ def _members(source: bytes, left: int, arena: Arena) -> int:
     while True:
         member, step = zlib.decompressobj(wbits=31), _FIRST_STEP
         while True:
-            # In slices: what comes after a member's end is copied.
+            # In slices: zlib copies the bytes after a member's end.
             taken = source[position : position + step]
             try:
                 out = member.decompress(taken, most)

@@ -62,7 +62,7 @@ _MESSAGE_1 = (
     Field("timestamp", "i64", "-1 for none [ms since epoch]"),
     Field("key_size", "i32", "negative for a null key [bytes]"),
 )
-ENTRY = Layout("entry of a log, before what its magic says", *_ENTRY)
+ENTRY = Layout("log entry prefix", *_ENTRY)
 MESSAGE_0 = Layout("message of magic 0", *_MESSAGE_0)
 MESSAGE_1 = Layout("message of magic 1", *_MESSAGE_1)
 MESSAGE_ENTRY_0 = Layout("entry of magic 0", *_ENTRY, *_MESSAGE_0)
@@ -74,7 +74,7 @@ BATCH = Layout(
     Field("magic", "i8", "2"),
     Field("crc", "u32", "CRC-32C of everything after it"),
     Field("attributes", "i16", "0-2: codec; 3: timestamp type; 4: transactional; 5: control; 6: delete horizon"),
-    Field("last_offset_delta", "i32", "last offset that was written, from base_offset"),
+    Field("last_offset_delta", "i32", "last offset written, relative to base_offset"),
     Field("base_timestamp", "i64", "what timestamp deltas count from; under bit 6 also the horizon [ms since epoch]"),
     Field("max_timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
     Field("producer_id", "i64", "-1 for none"),

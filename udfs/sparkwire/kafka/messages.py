@@ -78,7 +78,7 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("TINYINT", "kafka_magic(message) -> 1")
     def magic(self) -> pa.Array:
-        """Version of the format: 0 or 1; other values as stored."""
+        """Version of the format: 0 or 1. Any other value is returned unchanged."""
         return primitive(self._fields.magic, self._present(HAS_MAGIC))
 
     @MESSAGE_COLUMNS.column("INT", "kafka_attributes(message) -> 0")
@@ -93,7 +93,7 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("TIMESTAMP", "kafka_timestamp(message) -> 2020-09-13 12:26:40.351")
     def timestamp(self) -> pa.Array:
-        """When the message was created or appended; NULL for magic 0 and for -1."""
+        """Creation or append time of the message; NULL for magic 0 and for -1."""
         return timestamps(self._fields.timestamp, "ms", self._present(HAS_TIME))
 
     @MESSAGE_COLUMNS.column("BIGINT", "kafka_timestamp_ms(message) -> 1600000000351")

@@ -1,6 +1,6 @@
 """Parsing: from entries and their payloads to columns of records, one pass, no object per record.
 
-Parsers append to ``RecordColumns`` and count in ``used``; room has been made for the most that the bytes allow. What a
+Parsers append to ``RecordColumns`` and count in ``used``; the caller has made room for the most that the bytes allow. What a
 parser does not finish it does not count, so the next one overwrites it.
 
 While nothing is compressed, one kernel does everything from `framing` on, a cacheful at a time. It parses bytes while they are
@@ -51,7 +51,7 @@ RowsOfEntries = npt.NDArray[np.int32]
 CACHEFUL = 1 << 18  # of log bytes: they and what becomes of them stay in the second cache
 _FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
 _OPENED = 16  # cachefuls with something compressed, for what Python does with them [cachefuls]
-_FIRST = 4  # how much less the first is, by which it is estimated what all will need
+_FIRST = 4  # how much smaller the first part is, which estimates the size of all
 
 _BATCH_ATTRIBUTES_END = layout.BATCH["attributes"].end
 _ATTRIBUTES_END = layout.MESSAGE_ENTRY_1["attributes"].end
@@ -107,7 +107,7 @@ def parse_plain(
     cacheful: int,
     most: int,
 ) -> tuple[int, int, bool]:
-    """Find entries, about ``most`` bytes of them, and append their records, until one is compressed or there is no room.
+    """Find entries, about ``most`` bytes of them, and append their records, up to a compressed one or the end of the room.
 
     Returns the number of entries in the block (it had ``count`` before), the end of the parsed ones, and whether a later one is
     compressed.
@@ -187,7 +187,7 @@ def parse_entries(
 ) -> int:
     """Append the records of some of the entries, and say of each how many rows it became.
 
-    Returns up to where entries were parsed: not all where the next has more headers than there is room for.
+    Returns the end of the parsed entries: not all, if the next has more headers than fit.
     """
     entries, payloads, arena = opened
     frames, fields = entries.frames, entries.fields

@@ -31,12 +31,12 @@ from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefe
 from sparkwire.kernels.varint import varint, varlong
 
 SMALLEST_HEADER = 2  # two sizes [bytes]
-_AHEAD = 2048  # how far before values the lines are requested that they go to [bytes]
+_AHEAD = 2048  # how far before a copy to prefetch its destination [bytes]
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
 _CONTROL_KEY = 4  # i16 version, i16 type [bytes]
 _INT32_MAX = 2**31 - 1
 
-# How much of a batch was parsed.
+# The parsed part of a batch.
 _ALL, _SOME, _NO_ROOM = range(3)
 
 
@@ -182,7 +182,7 @@ def _sequence(base: int, delta: int) -> int:
 
 @kernel
 def _parse_control_types(source: Bytes, pos: int, end: int, first: int, last: int, out: RecordColumns) -> None:
-    """The types of records that have been parsed: asking each record of every batch for its own takes longer."""
+    """The types of all parsed records: to compare each record of every batch takes longer."""
     for i in range(first, last):
         size, pos = varint(source, pos, end)
         stop = pos + size

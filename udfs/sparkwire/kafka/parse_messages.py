@@ -22,7 +22,7 @@ _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 
 @kernel
 def append_row(offset: int, timestamp: int, time_type: int, error: int, present: int, out: RecordColumns) -> None:
-    """Append a record without sequence and control type whose key and value have been written and counted."""
+    """Append a record without sequence and control type, after its key and value."""
     row = out.used[record_columns.RECORDS]
     if present & record_columns.HAS_TIME and timestamp == NO_TIMESTAMP:
         present ^= record_columns.HAS_TIME

@@ -49,9 +49,9 @@ _plan = _of_every_codec()
 
 
 def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads) -> tuple[Blocks, Ints]:
-    """What compressed payloads are made of, and how many blocks there are up to the end of each entry.
+    """The blocks of compressed payloads, and how many there are up to the end of each entry.
 
-    Entries whose payload cannot be opened get their error.
+    Entries with an unreadable payload get their error.
     """
     entry_count = len(entries.variant)
     planned, ends = arrays(Blocks, 8 * entry_count), empty(entry_count, np.int64)  # a batch has one or a few
@@ -64,7 +64,7 @@ def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads) -
 
 @kernel
 def plan_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads, out: Blocks, ends: Ints) -> int:
-    """Plan how payloads are opened; how many blocks there are, which may be more than ``out`` has room for."""
+    """Plan the blocks of payloads; returns their number, which may exceed the room in ``out``."""
     frames = entries.frames
     count = 0
     for i in range(ends.size):

@@ -25,7 +25,7 @@ COVERED = MESSAGE_0["crc"].end
 _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
-# Which layout a message has: by its magic, or none that is known.
+# Which layout a message has: by its magic, or none known.
 MAGIC_0, MAGIC_1, UNKNOWN = range(3)
 
 

@@ -28,13 +28,13 @@ _RECORD_BYTES = 40  # of a record without its key and value [bytes]
 
 
 class SelectedColumns(NamedTuple):
-    """What is copied of each record; what is not costs no more than finding its end."""
+    """The parts of a record to copy; other parts cost no more than finding their end."""
 
     key: bool
     value: bool
     headers: bool
     sought: Sought
-    """what a record has to have to be copied at all"""
+    """what a record must have, or it is skipped"""
 
 
 class RecordColumns(NamedTuple):
@@ -59,7 +59,7 @@ class RecordColumns(NamedTuple):
     header_value: npt.NDArray[np.uint8]
     header_valid: npt.NDArray[np.bool_]
     used: Ints
-    """how much of them is filled, by counter"""
+    """their fill level, by counter"""
 
 
 _DTYPES: dict[int, dict[str, npt.DTypeLike]] = {
@@ -77,7 +77,7 @@ _DTYPES: dict[int, dict[str, npt.DTypeLike]] = {
 
 
 class GrowingColumns:
-    """Columns that are made larger before what comes next may not fit."""
+    """Columns that grow before the next data may not fit."""
 
     def __init__(self, source: Binary) -> None:
         self._first, self._total = int(source.offsets[0]), int(source.offsets[-1] - source.offsets[0])
@@ -105,7 +105,7 @@ class GrowingColumns:
         return int(used[RECORDS] * _RECORD_BYTES + used[KEY_BYTES] + used[VALUE_BYTES] + used[HEADER_VALUE_BYTES])
 
     def make_room(self, more: dict[int, int], position: int) -> None:
-        """See that so many items more fit, by counter; ``position`` says how much of the source has been parsed."""
+        """Make room for so many more items, by counter; ``position``: the end of the parsed part of the source."""
         used = self.columns.used.tolist()
         checked_total(max(used[counter] + items for counter, items in more.items()))
         if all(used[counter] + items + COPY_SLACK <= self._room[counter] for counter, items in more.items()):
@@ -124,11 +124,11 @@ class GrowingColumns:
     def _expected(self, counter: int, least: int, used: int, position: int) -> int:
         """How many items all will take, if it continues like this.
 
-        But no more than four times ``least``, or than the source has: what is decompressed may promise anything.
+        But no more than four times ``least``, or than the source has: decompressed data may claim any size.
         """
         done = (position - self._first) / max(1, self._total)
         expected = int(used / done * 1.02) if done else 0
-        # What is parsed next has to fit wherever its bytes go: all of them may be keys.
+        # The next data must fit wherever their bytes go: all of them may be keys.
         expected += least - used + (_AHEAD_BYTES if counter in (KEY_BYTES, VALUE_BYTES) else 0)
         expected = min(expected, max(4 * least, self._total))
         # At the source's end it may continue otherwise than before: what grows by little grows often.

@@ -2,7 +2,7 @@
 
 Log bytes are read once, a cacheful at a time. `framing` finds the entries, `batch_headers` reads their headers, `payloads`
 locates their contents, `inflate` decompresses them, `parse` appends the records to columns. This module makes Arrow columns of
-these. A value that all records of an entry share is stored once, and repeated at the end.
+these. It stores a value that all records of an entry share once, and repeats it at the end.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def scan_records(
     max_value_bytes
         bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
     columns
-        the columns of the result that will be requested: key, value and headers are not copied for nothing
+        the columns to return; without key, value or headers, it does not copy them
     """
     for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_value_bytes", max_value_bytes)):
         if bound < 1:
@@ -242,8 +242,7 @@ def records_of(
     """The records of a column of log bytes, by pieces that come to about ``piece`` bytes; the last may have none.
 
     ``offsets``: entries without a record in this range are not opened, and give no row. ``sought``: nor do records without it,
-    but for those that a broker wrote. A piece is valid until the next is
-    requested.
+    but for those that a broker wrote. A piece is valid until the next request.
     """
     selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
     growing = GrowingColumns(source)

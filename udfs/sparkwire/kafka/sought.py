@@ -30,7 +30,7 @@ class Sought(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What is looked for; a null key or value has none of it."""
+    """The search pattern; a null key or value does not match."""
 
     keys: tuple[bytes, ...] | None = None
     """of which a record has one; None where any will do"""
@@ -73,7 +73,7 @@ ANYTHING: Final = Search().sought()
 
 @kernel
 def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, pattern: Sought) -> bool:
-    """Whether a record has what is looked for; sizes are negative for null."""
+    """Whether a record has the target; sizes are negative for null."""
     count = pattern.key_ends.size - 1
     matches = count == 0
     for k in range(count):

@@ -56,7 +56,7 @@ _IMPORT = re.compile(
 )
 _USER = os.getuid() if hasattr(os, "getuid") else 0
 _LONG = 3.0
-"""compiling that takes longer is announced [s]"""
+"""time after which to announce compiling [s]"""
 COMPILING = "Compiling kernels, once per machine: up to two minutes in all. `python -m sparkwire warm` does it ahead."
 _log = logging.getLogger(PACKAGE)
 
@@ -92,7 +92,7 @@ def kept() -> CachedKernels | None:
 
 
 def collect() -> None:
-    """Copy into the first directory what the others hold, so that it can be shipped alone; raises OSError."""
+    """Copy the kernels of the other directories into the first, so that you can ship it alone; raises OSError."""
     for directory in _directories()[1:]:
         for path in directory.glob("*.bin"):
             content, target = kernel_files.read(path), _directories()[0] / path.name
@@ -109,14 +109,14 @@ def _kept(directory: Path) -> CachedKernels:
 
 
 class Announcement:
-    """Says once that kernels are being compiled, as soon as that takes long; workers of Spark leave it to the driver."""
+    """Announces once that kernels compile, if it takes long; workers of Spark leave it to the driver."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self.made = "pyspark.daemon" in sys.modules or "pyspark.worker" in sys.modules
 
     def compiling(self, now: float) -> None:
-        """A kernel is about to be compiled; ``now``: by a clock that never goes back [s]."""
+        """A kernel is about to compile; ``now``: by a clock that never goes back [s]."""
         if self._since is None:
             self._since = now
         elif not self.made and now - self._since > _LONG:
@@ -173,7 +173,7 @@ class KernelCache:
             go_without("kernels are not cached", error)
 
     def _load(self, sig: tuple[Any, ...], target_context: Any) -> Any:
-        """Numba first registers all that can be compiled, which takes longer than everything else.
+        """Numba first registers all types and functions, which takes longer than everything else.
 
         Code that is ready does not need it, save what manages memory, and kernels allocate none.
         """
@@ -238,7 +238,7 @@ SOURCES = _sources_now()
 
 
 def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
-    """Digest of a module and of all that it imports of the package; empty where its source is not known."""
+    """Digest of a module and of all that it imports of the package; empty where its source is unknown."""
     needed, left = set[str](), [module]
     while left:
         name = left.pop()
@@ -283,7 +283,7 @@ def _places() -> Iterator[Path]:
 
 
 def _own(path: Path) -> Path:
-    """A directory that no other user can have written to: what is unpickled is trusted."""
+    """A directory in which no other user can write: sparkwire trusts the files that it unpickles."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     if path.is_symlink() or status.st_uid != _USER or status.st_mode & 0o022:
@@ -293,7 +293,7 @@ def _own(path: Path) -> Path:
 
 @functools.cache
 def _mark_used(directory: Path) -> None:
-    """So that it is not among the oldest when they are removed."""
+    """Keep it from removal with the oldest files."""
     with contextlib.suppress(OSError):
         os.utime(directory)
 

@@ -1,4 +1,4 @@
-"""Copy spans of a byte buffer, or fixed texts, one after the other: what every BINARY and STRING result is made of."""
+"""Copy spans of a byte buffer, or fixed texts, one after the other: the content of every BINARY and STRING result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gather_rows(
 
 
 class Texts(NamedTuple):
-    """Fixed texts, with some bytes more so that they are copied by the chunk."""
+    """Fixed texts, with some bytes more to copy them by the chunk."""
 
     data: npt.NDArray[np.uint8]
     starts: Ints

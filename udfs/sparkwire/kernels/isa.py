@@ -14,7 +14,7 @@ from sparkwire.kernels.numba_inside import go_without
 
 
 class Isa(Enum):
-    """How checksums are computed, best last."""
+    """Ways to compute checksums, best last."""
 
     PORTABLE = "tables"
     PMULL = "aarch64, 128-bit carry-less multiplication"

@@ -74,7 +74,7 @@ class Scratch(NamedTuple):
 
     nest: Bytes
     slots: Ints
-    """start, size, kind and count by slot, of the document that is scanned; starts count from its begin"""
+    """start, size, kind and count by slot, of the document scanned; starts count from its begin"""
     marks: Ints
     """place, from the document's begin, and open node of each mark"""
 

@@ -75,7 +75,7 @@ def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, wri
 
 @kernel
 def _is_plain(eight: int) -> bool:
-    """Whether eight characters are ASCII and none of them has to be escaped."""
+    """Whether eight characters are ASCII without any that needs an escape."""
     # A byte below n borrows from its high bit; so may the byte above it, which only costs the slow way.
     quote, backslash = eight ^ (_ONES * 0x22), eight ^ (_ONES * 0x5C)
     return bool((eight | (eight - _ONES * 0x20) | (quote - _ONES) | (backslash - _ONES)) & (_ONES << 7) == 0)

@@ -1,6 +1,6 @@
-"""The files that machine code is kept in: a digest, then the content.
+"""The files of machine code: a digest, then the content.
 
-The digest is of the file's name as well: a file that was copied over another one is as corrupt as one that was cut.
+The digest is of the file's name as well: a file copied over another one is as corrupt as a truncated one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 OFF = os.environ.get("SPARKWIRE_KERNEL_CACHE", "").lower() == "off"
-"""Nothing is read and nothing is written: every process compiles."""
+"""Without reading or writing: every process compiles."""
 
 _DIGEST_SIZE = 32  # [bytes]
 

@@ -1,8 +1,8 @@
 """Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
 
 A reader returns ``(value, next)``: the number, and the position after it, or -1 where ``data[pos:end]`` holds no whole varint.
-As in Kafka's own reader, an encoding may be longer than necessary, but not longer than the type allows. Bits beyond the type's
-width are dropped.
+As in Kafka's own reader, an encoding may be longer than necessary, but not longer than the type allows. The reader drops bits
+beyond the type's width.
 """
 
 from __future__ import annotations

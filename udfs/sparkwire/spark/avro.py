@@ -143,7 +143,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
 
 
 def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
-    """The messages that have a payload, and name no schema that is known."""
+    """The messages that have a payload, and name no schema known."""
     new_columns = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
     payloads, check = messages.payloads, messages.check
 
@@ -179,7 +179,7 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
 
 
 def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
-    """The data events whose schema is not known."""
+    """The data events whose schema is unknown."""
 
     def take(columns: Arrays) -> Taken:
         messages = of_events(columns[0])

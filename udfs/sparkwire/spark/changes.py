@@ -32,7 +32,7 @@ Arrays = Mapping[str, pa.Array]
 
 
 class Request(NamedTuple):
-    """What `sparkwire.changes` was called with."""
+    """The arguments of `sparkwire.changes`."""
 
     df: DataFrame
     column: str
@@ -174,7 +174,9 @@ def _datahub(request: Request) -> Reading:
     columns = request.columns
     if columns is None:
         if request.df.isStreaming:
-            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
+            raise ValueError(
+                "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+            )
         columns = datahub.columns(request.df, request.column, request.table)
     unknown = [name for name, type in columns.items() if request.columns is not None and type not in SQL_TYPES]
     if unknown:

@@ -19,7 +19,7 @@ def column_of(name: str, *values: Any) -> Column:
     if function.deprecation:
         warn(function.deprecation, stacklevel=4)  # the line that calls its function in sql_functions
     taken = parameters(function)
-    # Up to the last one that is given: PySpark's UDFs of old versions know no defaults.
+    # Up to the last one given: PySpark's UDFs of old versions know no defaults.
     last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
     given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]
     column: Column = udf(name, best_interface())(*given)

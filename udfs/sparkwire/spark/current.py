@@ -46,7 +46,7 @@ _NAMES: Final = ArrayType(StringType())
 
 
 class ChangedTable(NamedTuple):
-    """What is known of a table before its changes are read."""
+    """The facts about a table before reading its changes."""
 
     columns: list[str]
     keys: list[str]
@@ -55,7 +55,7 @@ class ChangedTable(NamedTuple):
 
     @classmethod
     def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> ChangedTable:
-        """ValueError where ``changes`` is no change table, or the keys are not known: one sentence."""
+        """ValueError where ``changes`` is no change table, or the keys are unknown: one sentence."""
         schema = changes.schema
         check_columns(schema.names, function)
         columns = table_columns(schema.names, _fields(schema))
@@ -229,7 +229,7 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
 def stored_steps(
     stored: DataFrame, table: ChangedTable, name: str | None, live: Column, *, is_truncate: bool = False
 ) -> DataFrame:
-    """The rows of a table that is kept, as `events` has changes: the last change of each."""
+    """The rows of a table kept, as `events` has changes: the last change of each."""
     return stored.select(
         *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
         F.lit(is_truncate).alias("is_truncate"),

@@ -127,7 +127,7 @@ def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[Da
 
 
 def _sorted(events: DataFrame, by: Sequence[str], tasks: int | None) -> DataFrame:
-    """Every stream sorted in one task. The number of tasks is given: Spark would put small streams together."""
+    """Every stream sorted in one task. It sets the number of tasks: Spark would put small streams together."""
     count = tasks or int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     together = events.repartition(count, *KEYS).sortWithinPartitions(*KEYS, *by)
     return together.select(*KEYS, "event")

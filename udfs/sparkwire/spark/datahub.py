@@ -31,7 +31,9 @@ def rows(messages: DataFrame, column: str, table: str, columns: Mapping[str, str
     blobs, source = _blobs(messages, column), table_of(table)
     if columns is None:
         if messages.isStreaming:
-            raise ValueError("rows takes columns for a stream: it cannot be read ahead")
+            raise ValueError(
+                "rows() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+            )
         columns = _declared(blobs, source, table)
     else:
         _check(columns)

@@ -37,7 +37,9 @@ def rows(
         check_messages(df, name)
     if columns is None:
         if df.isStreaming:
-            raise ValueError("rows takes columns for a stream: it cannot be read ahead")
+            raise ValueError(
+                "rows() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+            )
         columns = _declared(df, column, source, table)
     given = dict(columns)
     kept, kept_columns = others(df, column)
@@ -57,7 +59,7 @@ def rows(
 
 
 def _place(name: str, kept: StructType) -> int:
-    """Of a column among those that are kept; ValueError where it is none of them."""
+    """Of a column among those kept; ValueError where it is none of them."""
     names = [one.lower() for one in kept.names]
     if name.strip("`").lower() not in names:
         raise ValueError(

@@ -70,7 +70,9 @@ class JsonMessages:
     def columns(self, table: str) -> Mapping[str, str]:
         """The columns of a table by the schemas in the messages; ValueError where no message has one."""
         if self._df.isStreaming:
-            raise ValueError("changes() of a stream expected columns, since it cannot be read ahead; got none")
+            raise ValueError(
+                "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+            )
         return debezium.columns(self._df, self._column, table)
 
     @property

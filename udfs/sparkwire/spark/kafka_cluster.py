@@ -36,7 +36,7 @@ class MetadataLog(NamedTuple):
 
 
 class Cluster:
-    """What ``sparkwire.kafka.cluster`` gives: see there. DataFrames are made when they are requested."""
+    """The result of ``sparkwire.kafka.cluster``: see there. It makes each DataFrame on first use."""
 
     def __init__(self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, remote_path: str) -> None:
         self._spark = spark

@@ -1,4 +1,4 @@
-"""What is to be known of a batch of changes before it is merged: one small job over its last rows."""
+"""The facts about a batch of changes before its merge: one small job over its last rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Merge into a table of Delta or Iceberg, by MERGE.
 
-A change counts only where its order is greater than the row's, so a batch that is given again changes nothing. What was deleted
-is remembered in a table beside the target, ``…__deleted``, with its order: late changes do not bring it back. It is written
-first: a merge that is interrupted between the two has not yet deleted anything, and is repeated as it was.
+A change counts only where its order is greater than the row's, so a repeated batch changes nothing. A table beside the target,
+``…__deleted``, has the deleted rows with their order: late changes do not bring them back. It is written first: a merge that
+stops between the two has not deleted anything yet, and can run again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TableTarget(NamedTuple):
 
     @property
     def beside(self) -> TableTarget:
-        """The table of what was deleted."""
+        """The table of deleted rows."""
         if self.name.endswith("`"):
             return TableTarget(f"{self.name[:-1].rstrip('/')}{_BESIDE}`")
         return TableTarget(self.name + _BESIDE)
@@ -81,7 +81,7 @@ class TableTarget(NamedTuple):
         )
 
     def source(self, spark: SparkSession) -> str | None:
-        """The name of the table whose changes it has; None where none was told."""
+        """The name of the table whose changes it has; None if unknown."""
         properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
         return properties.get(_SOURCE)
 
@@ -161,7 +161,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
 def _with_stored(
     steps: DataFrame, last: DataFrame, table: ChangedTable, target: TableTarget, spark: SparkSession
 ) -> DataFrame:
-    """The changes and, as changes before them, what is stored of their keys."""
+    """The changes and, as changes before them, the stored rows of their keys."""
     keys = last.where("NOT is_truncate").select(*(F.col(name).alias(f"of_{name}") for name in table.key_names()))
     for stored, there in ((target, True), (target.beside, False)):
         if not stored.exists(spark):
@@ -213,7 +213,7 @@ def _merge(
 
 
 def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool) -> None:
-    """Note what was deleted, and the last TRUNCATE."""
+    """Store the deleted rows, and the last TRUNCATE."""
     spark = rows.sparkSession
     beside.agree(spark, _beside_schema(schema), [])
     gone = rows.where("is_truncate" if keep else "NOT live")
@@ -230,12 +230,12 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
 
 
 def _beside_schema(schema: StructType) -> StructType:
-    """Of the table of what was deleted, by the target's."""
+    """The name of the table of deleted rows, by the target's."""
     return StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
 
 
 def _without_late(rows: DataFrame, table: ChangedTable, deleted: DataFrame) -> DataFrame:
-    """Without rows that were deleted after their last change."""
+    """Without rows deleted after their last change."""
     gone = deleted.where(f"NOT {_TRUNCATE}").select(
         *(F.col(quoted(key)).alias(f"of_{name}") for key, name in zip(table.keys, table.key_names(), strict=True)),
         F.col(ORDER).alias("gone_at"),

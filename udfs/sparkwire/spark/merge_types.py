@@ -1,4 +1,4 @@
-"""How a kept table and new changes agree on columns: new ones are added, types widen, anything else is rejected."""
+"""How a kept table and new changes agree on columns: it adds new ones, widens types, and rejects any other change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
 def stored_schema(table: ChangedTable, keep: bool) -> StructType:
-    """Of the merged table: the table's columns, order and time, and with ``keep`` whether a row is deleted."""
+    """Of the merged table: the table's columns, order and time, and with ``keep`` the mark of deleted rows."""
     own = [StructField(name, table.schema[name].dataType) for name in table.columns]
     order = StructField(ORDER, table.schema[ORDER].dataType)
     deleted = [StructField(DELETED, BooleanType())] if keep else []

@@ -37,7 +37,7 @@ def message_tables(
 
 
 def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:
-    """Why the columns of a table are not known: the messages are of other tables, or do not declare columns."""
+    """Why the columns of a table are unknown: the messages are of other tables, or do not declare columns."""
     tables = message_tables(messages, format)
     if table_of(table).name in {table_of(name).name for name in tables}:
         return ValueError(f"no message declares the columns of the table {table}: give columns")

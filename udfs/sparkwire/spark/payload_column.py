@@ -21,7 +21,7 @@ from sparkwire.spark.memory import explain_oom
 
 Arrays = Sequence[pa.Array]
 Taken = tuple[pa.Array | None, list[pa.Array]]
-"""Which rows, if not all, and what is told of them."""
+"""Which rows, if not all, and their errors."""
 _PREFIX: Final = 5
 """[bytes] of Confluent's"""
 
@@ -154,7 +154,7 @@ class PayloadColumn(NamedTuple):
         return self._ids_of_data()
 
     def reader(self, reader_schema: Any) -> RowsReader | LiveReader:
-        """With a reader's schema nothing need be known before."""
+        """With a reader's schema, nothing has to be looked up before."""
         if reader_schema is not None and self.registry.ids() is None:
             return LiveReader(self.registry, text_of(reader_schema), self.framed)
         return reader(self.schemas(), reader_schema, framed=self.framed)

@@ -44,7 +44,7 @@ def call(
     Parameters
     ----------
     zone
-        the session's time zone, in which TIMESTAMPs come; None if it is not known: they are rejected then
+        the session's time zone, in which TIMESTAMPs come; None if it is unknown: they are rejected then
 
     Raises
     ------

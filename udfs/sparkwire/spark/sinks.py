@@ -60,7 +60,7 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[mi
 if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
     class StreamWriter(_Writer, datasource.DataSourceStreamArrowWriter):  # type: ignore[misc]
-        """One streaming query: each of its batches is written once."""
+        """One streaming query: it writes each of its batches once."""
 
         def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
             job = self._of_tasks(messages)

@@ -1,4 +1,4 @@
-"""A registry of schemas that are given: a folder, a list, a mapping."""
+"""A registry of schemas given: a folder, a list, a mapping."""
 
 from __future__ import annotations
 

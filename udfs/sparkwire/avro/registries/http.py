@@ -49,7 +49,7 @@ _HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
 _CREDENTIALS: Final = re.compile(r"(?i)\b(basic|bearer|digest|negotiate|authorization)\b\W+[^\s\"',;}\]]+")
 _MISSED_FOR: Final = 60.0
-"""[s] until an id that was not known is asked for again: it may have been registered since"""
+"""[s] until an id that was unknown is asked for again: it may have been registered since"""
 
 
 class _Server(NamedTuple):

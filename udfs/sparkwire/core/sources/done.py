@@ -32,12 +32,12 @@ def note_done(folder: Folder, once: Once, job: str, first: str) -> None:
 
 
 def noted(folder: Folder, once: Once) -> bytes | None:
-    """What is noted of this id."""
+    """The note about this id."""
     return folder.read(_done_name(once))
 
 
 def note_again(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
-    """Take a note back: what was noted before a job that has been undone."""
+    """Restore the note from before a job that is undone."""
     if was is None:
         folder.remove(_done_name(once))
     elif noted(folder, once) != was:

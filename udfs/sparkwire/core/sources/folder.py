@@ -1,4 +1,4 @@
-"""A directory that is written to, local or by URI: each method is one change of a file system, or one look at it.
+"""A directory to write to, local or by URI: each method is one change of a file system, or one look at it.
 
 Local files go by Python's own ``os``, since a commit needs what ``pyarrow.fs`` does not have: `Folder.sync`, `Folder.link` and
 `Folder.exchange`. Where paths are mere keys, a directory is there as soon as something is in it.
@@ -32,7 +32,7 @@ _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 
 
 def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
-    """The same look; PermissionError in a sentence that names what must not be read."""
+    """The same look; PermissionError names what you may not read."""
 
     @wraps(look)
     def guarded(folder: Folder, name: str = "") -> Looked:
@@ -40,14 +40,14 @@ def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
             return look(folder, name)
         except PermissionError as error:
             raise PermissionError(
-                f"{folder.shown(name)} must not be read, or something in it: run this as a user who may read it ({error})"
+                f"{folder.shown(name)}: you do not have permission to read it, or something in it: run this as another user ({error})"
             ) from error
 
     return guarded
 
 
 class Folder:
-    """A directory that is written to; names are relative to it."""
+    """A directory to write to; names are relative to it."""
 
     def __init__(self, path: str) -> None:
         self.place: PathParts = place_of(path)
@@ -122,7 +122,7 @@ class Folder:
             return None
 
     def version(self, name: str) -> list[int] | None:
-        """What changes when a local directory is replaced, or something in it; None where it is not there."""
+        """Identifies the version of a local directory and its entries; None if it does not exist."""
         try:
             state = os.stat(self.full(name))  # noqa: PTH116
         except FileNotFoundError:
@@ -151,7 +151,7 @@ class Folder:
             self._opened[0].create_dir(self.full(name))
 
     def create(self, name: str) -> Any:
-        """A stream into a new file; an object is there once the stream is closed."""
+        """A stream into a new file; an object exists once you close the stream."""
         if self.is_local:
             return open(self.full(name), "wb")  # noqa: PTH123
         return self._opened[0].open_output_stream(self.full(name))
@@ -269,7 +269,7 @@ class Folder:
 
     @contextmanager
     def quiet(self) -> Iterator[bool]:
-        """Whether nobody is in `alone`, and nobody gets there meanwhile; False where that cannot be known."""
+        """Whether nobody is in `alone`, and nobody gets there meanwhile; False if unknown."""
         with self._locked(waits=False) as is_quiet:
             yield is_quiet
 

@@ -19,7 +19,7 @@ from sparkwire.core.sources.tasks import FILE_COST, packed
 
 VERSION = 2
 QUIET = 60.0
-"""a file that has not been written for so long has ended [s]"""
+"""a file without writes for so long has ended [s]"""
 
 Checkpoint = dict[str, Any]
 """as Spark keeps it in JSON"""

@@ -12,7 +12,7 @@ from sparkwire.core.sources.options import Comparison
 from sparkwire.core.sources.process import Process
 
 Staged = Sequence[Any]
-"""files that have been written and do not have their names yet"""
+"""complete files that do not have their names yet"""
 
 
 class Files(Protocol):
@@ -57,7 +57,7 @@ class Sink(Protocol):
         """Raises ValueError where an option or a column is unknown or wrong."""
 
     def begin(self, write: Any, job: str, owner: Process, /) -> None:
-        """Before any task; raises ValueError where nothing can be written."""
+        """Before any task; raises ValueError if writing is impossible."""
 
     def write_rows(self, write: Any, batches: Iterator[pa.RecordBatch], job: str, attempt: str, task: int, /) -> Staged:
         """The files of a task, none of which has its name yet."""

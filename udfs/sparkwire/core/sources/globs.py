@@ -15,7 +15,7 @@ _ANY: Final = re.compile(r".", re.DOTALL)
 
 
 class _State(NamedTuple):
-    """One step: a character that is read, or without one the states that are taken up in its place."""
+    """One step: a character to read, or the states that replace this one without reading."""
 
     character: re.Pattern[str] | None
     following: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""A job that writes to partitions: each of them is all of the old or all of the new, whatever is interrupted.
+"""A job that writes to partitions: each has all of its old data or all of its new data, whatever interrupts the job.
 
     path/orders-0/…                                   a partition, as readers and brokers see it
     path/__cluster_metadata-0.sparkwire-future/       what jobs have here, by a name that a broker leaves alone
@@ -10,8 +10,8 @@
     path/.sparkwire-<id>.done                         a job with an id that has been done
 
 A job takes a lock on each partition before it writes to it. At its end it makes of each partition a new version beside it: links
-to the files that stay, and its own. Once all of them are on disk its file says so; from then on it will be finished. Each
-version takes its partition's place in one step, and carries a mark by which that is known. Then the job's file goes: it is
+to the files that stay, and its own. Once all of them are on disk its file says so; from then on a later job finishes it. Each
+version takes its partition's place in one step, and carries a mark that identifies it. Then the job's file goes: it is
 done.
 
 In object stores, and for event files directly in the path, a partition is not a directory. Its files then move one by one,
@@ -45,11 +45,11 @@ _log: Final = logging.getLogger("sparkwire")
 
 
 def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | None = None) -> None:
-    """Begin a job, once what is left of those that have died is finished or undone.
+    """Begin a job, after finishing or undoing those that have died.
 
     ``data``: with what the names of data files end. ``replaces``: whether it replaces partitions, which it may have read.
 
-    ValueError where the file of another job is corrupt, or a partition of it has changed since it was interrupted.
+    ValueError if the file of another job is corrupt, or a partition of it has changed since its interruption.
     """
     folder.make("")
     with folder.alone() as is_alone:
@@ -133,7 +133,7 @@ def abort(folder: Folder, job: str) -> None:
 
 @contextmanager
 def _leaving(folder: Folder, job: str) -> Iterator[None]:
-    """Clear away; what is left where that is rejected is rubbish, and no failure."""
+    """Delete the files; if that fails, they are rubbish, and no error."""
     try:
         yield
     except OSError as error:
@@ -160,9 +160,9 @@ def _close(folder: Folder, job: str) -> None:
 
 
 def recover(path: str, dead: Collection[str] = ()) -> list[str]:
-    """Finish or undo what interrupted jobs have left in a directory; a line for each job that was found.
+    """Finish or undo what interrupted jobs have left in a directory; a line for each job found.
 
-    ``dead``: jobs of other machines that are known to be gone.
+    ``dead``: jobs of other machines that no longer exist.
     """
     folder = Folder(path)
     if not folder.has(""):
@@ -204,7 +204,7 @@ def unfinished(folder: Folder) -> list[str]:
 
 
 def check_unfinished(folder: Folder) -> None:
-    """UnfinishedWriteError where a job was interrupted while versions took their places; one that is at work is waited for."""
+    """UnfinishedWriteError if an interrupted job has replaced some partitions; waits for a running one."""
     deadline = time.monotonic() + _PATIENCE
     while unfinished := _deciding(folder):
         with folder.quiet() as is_quiet:

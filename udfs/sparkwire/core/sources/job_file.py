@@ -27,9 +27,9 @@ class Plan(NamedTuple):
     """What a job that has decided is about to do."""
 
     swaps: Mapping[str, Mapping[str, int] | None]
-    """partitions that are replaced, each with the data files that it has, and their sizes; None where it is not there yet"""
+    """partitions to replace, each with its data files and their sizes; None for a new partition"""
     moves: Mapping[str, str]
-    """staged files that are moved, each with its name in the path"""
+    """staged files moved, each with its name in the path"""
     dropped: Sequence[str]
     """files that go"""
 

@@ -1,4 +1,4 @@
-"""Options as users write them, read once and at once: a wrong one is a sentence that names what is allowed."""
+"""Options as users write them, parsed once: a wrong one raises an error that lists the allowed values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def one_path(value: str) -> tuple[str, ...]:
 
 
 def some_paths(value: str) -> tuple[str, ...]:
-    """A JSON array, as Spark passes what `load` was given."""
+    """A JSON array, as Spark passes the paths of `load`."""
     try:
         paths = json.loads(value)
     except ValueError:
@@ -110,7 +110,7 @@ def whole_number(value: str) -> int:
 
 
 def instant(value: str) -> int:
-    """[ms since epoch] of milliseconds or ISO text with a time zone, rounded up: nothing older is meant."""
+    """[ms since epoch] of milliseconds or ISO text with a time zone, rounded up: it includes nothing older."""
     given = value.strip()
     if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
         return int(given)
@@ -152,7 +152,7 @@ def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
 
 
 def within(kept: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
-    """Those of ``values`` that are kept; None keeps all."""
+    """Those of ``values`` kept; None keeps all."""
     return frozenset(values) if kept is None else kept.intersection(values)
 
 

@@ -1,4 +1,4 @@
-"""New versions of partitions: built beside the old ones, put in their places, and, where that is rejected, out of them again."""
+"""New versions of partitions: builds them beside the old ones, exchanges both, and exchanges them back after a failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 
 class Unfinished(UnfinishedWriteError):
-    """A partition whose job has been interrupted while versions were taking their places."""
+    """A partition whose job stopped while it replaced versions."""
 
 
 def prepared(folder: Folder, state: JobState, changes: Sequence[Change]) -> Plan:
@@ -79,7 +79,7 @@ def _check_free(folder: Folder, change: Change) -> None:
 
 
 def mark(job: str) -> str:
-    """The file by which a version is known that replaces another, until its job is done."""
+    """The file that marks a version as new, until its job is done."""
     return f".sparkwire-{job}"
 
 
@@ -113,7 +113,7 @@ def carry_out(folder: Folder, state: JobState) -> None:
 
 
 def _end(folder: Folder, job: str) -> None:
-    """Forget what was decided: the job is done."""
+    """Forget the decision: the job is done."""
     try:
         folder.remove(f"{SIDE}/{job}/{JOB}")
     except OSError:
@@ -122,7 +122,7 @@ def _end(folder: Folder, job: str) -> None:
 
 
 def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
-    """Carry out what is left of a plan; the partitions that have changed meanwhile, and are kept."""
+    """Carry out the rest of a plan; returns the partitions that it keeps because they have changed meanwhile."""
     plan = state.decided
     changed = [name for name in plan.swaps if not _swap(folder, state, name, keeps_changed)]
     _move(folder, state)
@@ -133,7 +133,7 @@ def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
 
 
 def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bool:
-    """See to it that a partition has its new version; False where it is kept, since it has changed meanwhile."""
+    """Give a partition its new version; False if it has changed meanwhile and stays as it is."""
     new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
     was = state.decided.swaps[name]
     for one in (name, new, old):

@@ -17,9 +17,9 @@ class Process(NamedTuple):
     machine: str
     """which machine since which start of it, and which of its containers: elsewhere the number means another process"""
     pid: int | None
-    """None where it is not known"""
+    """None if unknown"""
     born: str
-    """when it began, as the machine counts: numbers are given again"""
+    """when it began, as the machine counts: process ids repeat"""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}" if self.pid is not None else f"a process on {self.host}"
@@ -44,7 +44,7 @@ def _process(pid: int | None) -> Process:
 
 
 def is_gone(process: Process) -> bool:
-    """Whether a process has ended, as far as can be known here: not of one elsewhere."""
+    """Whether a process of this machine has ended; False for one elsewhere."""
     if process.pid is None or not is_here(process):
         return False
     if not _PROC.exists():

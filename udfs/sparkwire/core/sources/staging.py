@@ -34,7 +34,7 @@ class Staging:
             self._locked.add(partition)
 
     def create(self, name: str) -> tuple[str, Any]:
-        """A new file that will be called ``name``: what it is called for now, and a stream into it."""
+        """A new file that gets the name ``name`` later: its current name, and a stream into it."""
         staged = f"{SIDE}/{self._job}/{self._attempt}-{len(self._names)}.{name}"
         self._names.append(staged)
         return staged, self.folder.create(staged)

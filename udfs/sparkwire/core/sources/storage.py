@@ -81,12 +81,12 @@ class Layer(Protocol):
     def opened(self, raw: Callable[[], Any]) -> Any:
         """A file that is open for reading, as ``pyarrow.fs`` has them: ``seek``, ``readinto``, ``read_at``, ``close``.
 
-        ``raw`` opens the file whose bytes they are made of.
+        ``raw`` opens the file from which they derive.
         """
 
 
 class FileState(NamedTuple):
-    """By what a local file is known to be the one that was listed."""
+    """Identifies a local file as the one listed."""
 
     inode: int
     size: int
@@ -94,7 +94,7 @@ class FileState(NamedTuple):
     modified: int
     """[ns since epoch]"""
     has_holes: bool
-    """whether less is allocated than it is long, as of a segment that a broker has made in advance and fills"""
+    """whether it is longer than its allocated blocks, as a segment that a broker preallocates"""
 
     def is_replaced(self, now: FileState) -> bool:
         """Whether another file has its name now, or other bytes: a file that has grown is the same."""
@@ -109,19 +109,19 @@ def _state(info: os.stat_result) -> FileState:
 
 
 class File(NamedTuple):
-    """A file that was found."""
+    """A file found."""
 
     root: str
     path: str
     query: str
     size: int
-    """when it was listed [bytes]; of a compressed file the compressed size"""
+    """in the listing [bytes]; of a compressed file the compressed size"""
     modified: float | None = None
     """when it was last written [s since epoch]; None where the filesystem does not say"""
     layer: Layer | None = None
-    """what its bytes are to be made of; ``size`` is of what they become then"""
+    """how to derive its bytes; ``size`` is that of the derived bytes"""
     state: FileState | None = None
-    """when it was listed; None in a store, and of a file that was not listed"""
+    """in the listing; None in a store, and of a file that was not listed"""
 
     @property
     def name(self) -> str:
@@ -145,7 +145,7 @@ class File(NamedTuple):
         return self.path.endswith(GZIP)
 
     def beside(self, basename: str) -> File:
-        """A file of another name in the same folder, whose size is not known."""
+        """A file of another name in the same folder, whose size is unknown."""
         return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None, state=None)
 
     def as_it_is_now(self) -> File:
@@ -164,7 +164,7 @@ def _state_now(file: File) -> FileState:
 
 
 class FileGone(FileChangedError, FileNotFoundError):
-    """A file that was there when it was listed."""
+    """A file that was there in the listing."""
 
 
 def _gone(file: File) -> FileGone:
@@ -210,7 +210,7 @@ def _mounted(path: str) -> str:
 
 
 def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
-    """The filesystem of a place, and the path in it, which is no part of the URI by which that is opened.
+    """The filesystem of a place, and the path in it, which is not part of the URI that opens it.
 
     ValueError where there is no such store.
     """
@@ -238,7 +238,7 @@ def _s3(root: str, query: str) -> tuple[Any, str]:
 
 
 Needed = Callable[[str], bool]
-"""whether a directory of this name has to be read: where that is rejected it is an error, and no reason to leave it out"""
+"""whether a directory of this name is required: missing permission is then an error, and no reason to skip it"""
 
 
 def _is_user_file(name: str) -> bool:
@@ -253,23 +253,23 @@ class Listing(NamedTuple):
     single: bool
     """whether the path names one file itself"""
     folders: Mapping[str, tuple[int, int]]
-    """the local directories that were listed, and by what they are known to have the same files"""
+    """the local directories listed, and what identifies their files"""
 
     def is_current(self) -> bool:
-        """Whether no directory has got, or lost, a file since it was listed."""
+        """Whether no directory has got, or lost, a file since the listing."""
         return all(_folder_state(folder) == state for folder, state in self.folders.items())
 
 
 def listed(path: str, needed: Needed = _is_user_file) -> Listing:
-    """The files at a path. A directory is listed with all that is below it, hidden or not.
+    """The files at a path, in a directory all below it, hidden or not.
 
-    FileNotFoundError where there is nothing at the path; PermissionError where a directory must not be listed that is needed.
+    FileNotFoundError if nothing exists at the path; PermissionError if you may not list a directory that it needs.
     """
     return listed_at(place_of(path), needed)
 
 
 def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
-    """The same of a path that was taken apart."""
+    """The same of a parsed path."""
     there = place
     if not _exists(place, place.path) and _ENCODED.search(place.path):  # as browsers copy it
         decoded = unquote(place.path)
@@ -294,7 +294,7 @@ def children_below(file: File, folder: str, begins: str) -> list[File]:
 
 
 def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
-    """The files at a path and below; ``folders`` gets the directories that were listed."""
+    """The files at a path and below; ``folders`` gets the directories listed."""
     below = _local_below if not place.root else _stored_below
     yield from below(place, path, needed, folders)
 
@@ -358,19 +358,19 @@ def _look(path: str) -> os.stat_result | None:
 
 
 def _folder_state(path: str) -> tuple[int, int]:
-    """By what a directory is known to have the same files; zeros if none exists."""
+    """Identifies the files of a directory; zeros if it does not exist."""
     info = _look(path)
     return (0, 0) if info is None else (info.st_ino, info.st_mtime_ns)
 
 
 def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list[tuple[str, os.stat_result | None]]:
-    """All files below a local directory. Symbolic links are followed, each directory is read once."""
+    """All files below a local directory. Follows symbolic links, and reads each directory once."""
 
     def fail(error: OSError) -> None:
         name = str(error.filename)
         if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
             raise error
-        _LOG.warning("%s is skipped: it must not be read", name)
+        _LOG.warning("%s is skipped: you do not have permission to read it", name)
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
@@ -394,7 +394,7 @@ def _guarded(place: PathParts, path: str, ask: Any) -> Any:
     try:
         return ask()
     except PermissionError as error:
-        raise PermissionError(f"path {shown} must not be read: {_first_line(error)}") from error
+        raise PermissionError(f"path {shown}: you do not have permission to read it: {_first_line(error)}") from error
     except pa.ArrowInvalid as error:
         raise ValueError(f"path {shown} cannot be opened: {_first_line(error)}") from error
     except OSError as error:
@@ -402,7 +402,7 @@ def _guarded(place: PathParts, path: str, ask: Any) -> Any:
 
 
 def _matches(place: PathParts) -> Iterator[str]:
-    """The files and directories that a glob names, level by level, so that no more is listed than it needs."""
+    """The files and directories that a glob names. Lists level by level, and no more than it needs."""
     for pattern in _without_slashes_in_braces(place.path):
         first, *parts = pattern.split("/")
         paths = [first]
@@ -422,7 +422,7 @@ def _fitting(part: str) -> Callable[[str], bool]:
 
 
 def _without_slashes_in_braces(path: str) -> list[str]:
-    """``{a/b,c}/d`` is ``a/b/d`` and ``c/d``: a glob is matched name by name."""
+    """``{a/b,c}/d`` is ``a/b/d`` and ``c/d``: a glob matches name by name."""
     patterns = [path]
     while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
         if len(patterns) > _MOST_PATTERNS:
@@ -450,15 +450,15 @@ def _exists(place: PathParts, path: str) -> bool:
 
 
 class FileCut(FileChangedError):
-    """A file that was longer when it was listed."""
+    """A file that was longer in the listing."""
 
 
 class FileReplaced(FileChangedError):
-    """A file whose name another one has since it was listed."""
+    """A file whose name another one has since the listing."""
 
 
 def steady(plan: Callable[[], Planned]) -> Planned:
-    """What ``plan`` makes of files that it lists and opens; it is called again where some are replaced between the two."""
+    """The result of ``plan``, which lists and opens files; calls it again if files change between the two."""
     for _ in range(_TRIED):
         try:
             return plan()
@@ -470,9 +470,9 @@ def steady(plan: Callable[[], Planned]) -> Planned:
 class OpenFile:
     """Ranges of one file. Keeps the bytes that it read last, so that what a next view shares with them is not read again.
 
-    ``bytes_read`` counts what was asked of storage [bytes].
+    ``bytes_read`` counts the bytes requested from storage [bytes].
 
-    FileNotFoundError where it is gone since it was listed; FileReplaced where another one has its name.
+    FileNotFoundError where it is gone since the listing; FileReplaced where another one has its name.
     """
 
     def __init__(self, file: File) -> None:
@@ -498,7 +498,9 @@ class OpenFile:
         except FileNotFoundError as error:
             raise _gone(self.file) from error
         except PermissionError as error:
-            raise PermissionError(f"{self.file.name} must not be read: {_first_line(error)}") from error
+            raise PermissionError(
+                f"{self.file.name}: you do not have permission to read it: {_first_line(error)}"
+            ) from error
         listed = self.file.state
         if listed is not None and listed.is_replaced(_state_now(self.file)):
             opened.close()
@@ -528,7 +530,7 @@ class OpenFile:
     def view(self, position: int, size: int) -> Bytes:
         """``size`` bytes from ``position`` on, fewer only at the end of the file; they are valid until the next view.
 
-        FileCut where the file has become shorter than it was when it was listed.
+        FileCut where the file has become shorter than in the listing.
         """
         size = max(0, min(size, self.size - position))
         kept = position - self._start
@@ -546,7 +548,7 @@ class OpenFile:
         return read_only(self._held.view())
 
     def read(self, position: int, size: int) -> bytes:
-        """Likewise, but bytes, of which nothing is kept: for a few that are far from others."""
+        """Likewise, but without caching: for a few bytes that are far from others."""
         size = max(0, min(size, self.size - position))
         if self.file.compressed:
             return self.view(position, size).tobytes()

@@ -55,7 +55,7 @@ TASKS: Final = (
 )
 
 _TRIED: Final = 20
-"""how often a directory is listed that changes meanwhile: then each file is looked at when it is opened"""
+"""how often to list a directory that changes meanwhile; after that, opening a file checks it"""
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
@@ -120,14 +120,14 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
 
 
 def _above(path: str) -> list[str]:
-    """The directories in which what is not there may be aside."""
+    """The directories that may contain files of interrupted jobs."""
     parts = path.split("/")
     fixed = list(takewhile(lambda part: not is_glob(part), parts))
     return ["/".join(fixed[:k]) or "/" for k in {len(fixed), min(len(fixed), len(parts) - 1)}]
 
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
-    """The directories that these files may have been written to as partitions, or streams."""
+    """The directories of which these files may be partitions, or streams."""
     tops = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
     if not place.root:
         folders = {file.folder for file in files if f"/{SIDE}/" not in file.path}

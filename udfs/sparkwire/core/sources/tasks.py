@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
     """Items put together, in their order, as many as cost up to ``most``.
 
-    Nothing is kept small for the sake of more tasks: in the time that Spark takes to start one, tens of MB are read.
+    Small tasks do not pay: in the time that Spark takes to start one, it reads tens of MB.
     """
     out: list[list[Item]] = []
     room = 0

@@ -31,26 +31,26 @@ class MissingEnd(NamedTuple):
     """Where events of a new window come and the window before has no end."""
 
     skipped: int
-    """events that were skipped before in this response"""
+    """events skipped before in this response"""
     window: int
     """scn of the last window that ended"""
     latest: int
     """highest scn read"""
     written: int
-    """scn of the last event that was kept"""
+    """scn of the last event kept"""
 
 
 class ReadResponse(NamedTuple):
     """What one response of a relay comes to."""
 
     events: pa.BinaryArray
-    """those that are kept"""
+    """those kept"""
     columns: EventColumns
     """of these events"""
     rows: int
-    """events read, with those that were skipped"""
+    """events read, with those skipped"""
     error: int
-    """why it was not read to its end, `errors.OK` if it was; a torn event at the end is TRUNCATED, and dropped"""
+    """why reading stopped before its end, `errors.OK` if it did not; a torn event at the end is TRUNCATED, and dropped"""
     missing_end: MissingEnd | None = None
     """where reading ended because the window before has no end"""
 
@@ -58,7 +58,7 @@ class ReadResponse(NamedTuple):
 class EventBuffer:
     """What Databus's `DbusEventBuffer.readEvents` keeps of each response.
 
-    Of end-of-period events that follow one another in a response only the first is kept: of a run of empty windows in one
+    Of consecutive end-of-period events in a response it keeps only the first: of a run of empty windows in one
     response consumers hear nothing. ``drop_old_events``, the mode of relays and not of clients, skips events of earlier
     windows. A window without an end then ends the response.
     """
@@ -89,7 +89,7 @@ class EventBuffer:
     def _order(
         self, scns: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]
     ) -> tuple[npt.NDArray[np.bool_], MissingEnd | None]:
-        """Which events are kept, up to where a window's end is missing, and that place."""
+        """Which events to keep, up to a missing end of a window, and that place."""
         keep = np.ones(len(scns), np.bool_)
         latest, window, after_end, skipped = self._written, self._seen_window, False, 0
         for row, (scn, kind) in enumerate(zip(scns.tolist(), kinds.tolist(), strict=True)):
@@ -125,7 +125,7 @@ class Split(NamedTuple):
 
 
 def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
-    """Walk over the events of a chunk; nothing is copied."""
+    """Walk over the events of a chunk, without copying."""
     buffer = chunk if isinstance(chunk, pa.Buffer) else pa.py_buffer(chunk)
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(np.array([0, buffer.size])), buffer])
     most = buffer.size // V2_KEY + 1

@@ -1,4 +1,4 @@
-"""From one dispatcher to the callbacks of all consumers: who is called, in which thread, and what the results come to."""
+"""From one dispatcher to the callbacks of all consumers: calls, threads, and combined results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Failure(NamedTuple):
 class Callbacks:
     """The callbacks of all registered consumers.
 
-    A consumer alone is called in the dispatcher's thread. The members of a group have a thread each, in which all their
+    A single consumer runs in the dispatcher's thread. The members of a group have a thread each, in which all their
     callbacks run; a barrier is to wait for all of them. Callbacks that no consumer overrides cost nothing.
     """
 
@@ -68,7 +68,7 @@ class Callbacks:
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
         """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.
 
-        After the first failure no more events are handed out; members of a group may have handled some after it.
+        After the first failure it passes no more events; members of a group may have handled some after it.
         """
         listening = self._listening.get(source)
         if listening is None:

@@ -29,7 +29,7 @@ class Checkpoint(NamedTuple):
     snapshot_offset: int = UNKNOWN
     mode: Mode = "INIT"
     bootstrap: tuple[tuple[str, Any], ...] = ()
-    """the fields of bootstrap checkpoints, as they are named and ordered in the JSON"""
+    """the fields of bootstrap checkpoints, with the names and the order of the JSON"""
 
     @classmethod
     def online(cls, scn: int, timestamp_nanos: int = UNKNOWN) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""What a user derives from, and how it is registered."""
+"""The base class of consumers, and their registration."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Consumer:
         on_end_data_event_sequence(scn)
         on_checkpoint(scn)                          of a window without events this alone
 
-    Barriers: all callbacks but `on_data_event` wait until they are done, and until the data events before them are. In a
-    group, data events are shared among the members between two barriers; every other callback goes to every member.
+    Barriers: all callbacks but `on_data_event` wait until they are done, and until the data events before them are. The members
+    of a group share the data events between two barriers; every other callback goes to every member.
 
-    A callback that returns ERROR or ERROR_FATAL, raises, or returns no `Result` rolls back: `on_rollback` is called with the scn
-    of the last accepted checkpoint (not if there is none yet), and everything after it is delivered again. What it returns
-    to `on_rollback` is ignored; to `on_checkpoint` an error is SKIP_CHECKPOINT. See `Result`.
+    A callback that returns ERROR or ERROR_FATAL, raises, or returns no `Result` rolls back. `on_rollback` gets the scn of the
+    last accepted checkpoint (no call without one), and everything after it comes again. The result of `on_rollback` has no
+    effect; an error of `on_checkpoint` is SKIP_CHECKPOINT. See `Result`.
     """
 
     def on_start_consumption(self) -> Result:
@@ -45,7 +45,7 @@ class Consumer:
         return Result.SUCCESS
 
     def on_data_event(self, event: DataEvent) -> Result:
-        """A change."""
+        """Called for each data event."""
         return Result.SUCCESS
 
     def on_end_source(self, source: str, schema: str | None) -> Result:
@@ -57,7 +57,8 @@ class Consumer:
         return Result.SUCCESS
 
     def on_checkpoint(self, scn: int) -> Result:
-        """May the client forget what it has delivered? In large windows also in their middle, with the scn of the start."""
+        """Asks whether the client may checkpoint everything delivered so far. In large windows also in the middle, with the scn
+        of the start."""
         return Result.SUCCESS
 
     def on_rollback(self, scn: int) -> Result:
@@ -86,12 +87,12 @@ CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
 
 
 def overrides(consumer: Consumer, callback: str) -> bool:
-    """Whether the consumer has a callback: one that it inherits from `Consumer` need not be called."""
+    """Whether the consumer has a callback: those inherited from `Consumer` do nothing."""
     return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
 
 
 def check_callbacks(consumer: Consumer) -> None:
-    """That what looks like a callback is one: a misspelt one would never be called, and every event be consumed.
+    """Check that methods that look like callbacks are callbacks: a misspelt one would never run, and its events be lost.
 
     TypeError naming the first that is none.
     """
@@ -104,7 +105,7 @@ def check_callbacks(consumer: Consumer) -> None:
 
 
 class Registration(NamedTuple):
-    """Consumers that are registered together: one, or the members of a group."""
+    """Consumers of one registration: one, or the members of a group."""
 
     members: Sequence[Consumer]
     """each data event goes to one of them, every other callback to all"""

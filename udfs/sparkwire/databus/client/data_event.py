@@ -1,4 +1,4 @@
-"""A change as a consumer gets it: the fields of `dbus_event`, decoded when they are requested."""
+"""A change as a consumer gets it: the fields of `dbus_event`, decoded on first use."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ _OPENING: Final = (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS)
 class Dispatcher:
     """Dispatches the events of one stream.
 
-    `start`, then `feed` and `run` as events come, at last `stop`. What was fed is kept until a checkpoint covers it, or the
-    threshold is crossed.
+    `start`, then `feed` and `run` as events come, at last `stop`. It keeps events until a checkpoint covers them, or they
+    exceed the threshold.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Dispatcher:
         self._progress = Progress()
         self._report = WindowReport()
         self._window: Run | None = None  # whose first event starts the window in progress
-        self._checkpoint_scn: Run | None = None  # which the last accepted checkpoint was asked with
+        self._checkpoint_scn: Run | None = None  # of the last accepted checkpoint
         self._events_seen = False
         self._regressing = False
         self._source: Source | None = None
@@ -86,7 +86,7 @@ class Dispatcher:
             self._kept.feed(page)
 
     def run(self) -> None:
-        """Dispatch what was fed, until nothing is left or the dispatcher is closed."""
+        """Dispatch all waiting events, or until the dispatcher closes."""
         kept, threshold = self._kept, self.settings.threshold
         while self.is_open and kept.has_next:
             first, page = kept.page()
@@ -96,7 +96,7 @@ class Dispatcher:
                     self._roll_back()
                     break
                 if self._size > threshold:
-                    # The checkpoint was declined or there was none: drop the events to make progress.
+                    # Without an accepted checkpoint: drop the events to make progress.
                     kept.remove()
                     self._size = 0
                 if kept.at != first + run.last or self.state is State.CLOSED:
@@ -168,7 +168,7 @@ class Dispatcher:
         """The source of a data event, None where the relay has sent nothing of it or of the event's schema."""
         if self.sources is not None:
             source = self.sources.get(run.src_id)
-            # A source without a schema cannot be started, and a schema is known whichever source it was sent for.
+            # A source without a schema cannot start; schemas count for all sources.
             return None if source is None or source.schema is None or run.unknown else source
         named = self._names.get(run.src_id)
         if named is None:
@@ -259,7 +259,7 @@ class Dispatcher:
         return self._call("on_error", error)
 
     def _regress(self, run: Run) -> None:
-        """The stream goes back: `on_rollback` with the next event's scn, whatever that event is; nothing is replayed."""
+        """The stream goes back: `on_rollback` with the next event's scn, whatever that event is, without a replay."""
         self._regressing = self._events_seen = False
         self._progress.go_back()
         self._report.regressed()

@@ -1,4 +1,4 @@
-"""What `on_error` is told, and what ends a consumption."""
+"""The errors that `on_error` gets, and those that end a consumption."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", 
 
 
 def error_of(payload: bytes) -> Exception | None:
-    """What an error event tells of, with the message of its cause; None for an id that is not known.
+    """What an error event tells of, with the message of its cause; None for an id that is unknown.
 
     Read as strictly as Databus does, which knows no other fields: a stack frame that Java 9 or later has written, it
     cannot read.

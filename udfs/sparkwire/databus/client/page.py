@@ -94,7 +94,7 @@ class Page:
     """Events that follow one another in a stream, one a row.
 
     The fields that the dispatcher needs of every event are in arrays. The first time a consumer requests a field of a data
-    event, it is decoded for the whole page.
+    event, the page decodes it for all events.
     """
 
     scns: Ints
@@ -176,7 +176,7 @@ class Page:
         return column
 
     def typed(self, row: int) -> Any:
-        """The payload of a data event by its schema; all events of that schema are decoded at once.
+        """The payload of a data event by its schema; decodes all events of that schema at once.
 
         LookupError where no source has the event's schema id.
         """
@@ -236,7 +236,7 @@ def pages(
     *,
     check: bool = False,
 ) -> Iterator[Page]:
-    """The events in pages of a bounded number of rows; nothing is copied. ``check``: whether schema ids have to be known."""
+    """The events in pages of a bounded number of rows, without copying. ``check``: whether every schema id must exist."""
     for first in range(0, len(events), ROWS):
         part = None if columns is None else EventColumns(*(column[first : first + ROWS] for column in columns))
         yield Page(events.slice(first, ROWS), part, schemas, check=check)

@@ -1,4 +1,4 @@
-"""What is reported of every completed window."""
+"""The report of a completed window."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Window(NamedTuple):
     events: int
     """data events"""
     rollbacks: int
-    """since the window before was completed: after failures and SCN regresses"""
+    """since the previous window: after failures and SCN regresses"""
     retries: int
     """of these rollbacks, those after failures: how often it was tried again"""
     seconds: float
-    """since the window before was completed"""
+    """since the previous window"""
     checkpoint: Checkpoint | None
-    """None where it was declined or could not be stored"""
+    """None if a consumer declined it, or it could not be stored"""
 
 
 class WindowReport:

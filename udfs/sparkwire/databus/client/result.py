@@ -1,4 +1,4 @@
-"""What a callback returns."""
+"""The result of a callback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Result(IntEnum):
-    """What a callback returns; of several consumers' results the highest counts.
+    """The result of a callback; of several consumers' results the highest counts.
 
     Only `on_checkpoint` sees a difference between the first three: it stores the checkpoint, unless one of the consumers
     returns SKIP_CHECKPOINT (or an error, which means the same there). Anywhere else they are plain success, and ERROR and

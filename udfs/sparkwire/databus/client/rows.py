@@ -54,7 +54,7 @@ class Recorder(Consumer):
         return Result.SUCCESS
 
     def batch(self, page: Page | None = None) -> pa.RecordBatch:
-        """What was called since the last time, for the events of ``page``: as nothing fails, for each once, in order."""
+        """The callbacks since the last call, for the events of ``page``: without failures, one for each, in order."""
         rows, self._rows = self._rows, []
         numbers, callbacks, scns, sources = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
         at = iter([] if page is None else np.flatnonzero((page.kinds == DATA) | (page.kinds == ERROR)).tolist())

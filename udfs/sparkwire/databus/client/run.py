@@ -52,9 +52,9 @@ def dispatch(
     Parameters
     ----------
     chunks
-        the stream's bytes; each chunk is one response of a relay, whole events. What cannot be read ends its chunk (it is
-        logged), and a torn event at a chunk's end is dropped, as in Databus. As in Databus, consumers get no callbacks for
-        empty windows that follow a window in the same chunk. ``consume``, whose rows are no responses, reports each of them.
+        the stream's bytes; each chunk is one response of a relay, whole events. Unreadable bytes end their chunk, with a line
+        in the log. As in Databus, a torn event at a chunk's end is dropped. As in Databus, consumers get no callbacks for empty
+        windows that follow a window in the same chunk. ``consume``, whose rows are no responses, reports each of them.
     consumers
         one consumer, or several; each gets everything. A `Registration` tells which sources' data events it gets, or makes
         a group of several consumers. A failure of one rolls back all.
@@ -68,7 +68,7 @@ def dispatch(
     schema_check
         whether data events must have a known schema id.
     drop_old_events
-        whether events of windows that have been seen are skipped: what relays do, and clients do not.
+        whether to skip events of earlier windows: relays do this, clients do not.
     stop
         whether `on_stop_consumption` ends it. Databus calls it for a stop message alone.
 

@@ -45,7 +45,7 @@ class Status(Enum):
     INITIALIZING = auto()
     RUNNING = auto()
     ERROR_RETRY = auto()
-    """a callback failed, and no window or threshold checkpoint has been completed since"""
+    """a callback failed after the last window or threshold checkpoint"""
     SUSPENDED_ON_ERROR = auto()
     """stopped"""
     SHUTDOWN = auto()
@@ -58,9 +58,9 @@ _MAX_SLEEP: Final = 60_000  # [ms]
 class Retries:
     """How often the dispatcher has tried again, and how often it may.
 
-    Databus counts from the last completed window, and the first failure twice. Where checkpoints are declined, its
-    rollbacks go over completed windows, each of which resets that count: an event that always fails is then tried forever. So
-    the failures of each event are counted too, and neither count may reach the limit.
+    Databus counts from the last completed window, and the first failure twice. If consumers decline checkpoints, its rollbacks
+    repeat completed windows, each of which resets that count: it tries an event that always fails forever. So this counts the
+    failures of each event, too, and neither count may reach the limit.
     """
 
     def __init__(self, limit: int, first_sleep: int = 0, sleep: Callable[[float], object] = time.sleep) -> None:
@@ -95,7 +95,7 @@ class Retries:
         self._next_sleep = self._first_sleep
 
     def accepted(self) -> None:
-        """A checkpoint is accepted: what failed before it is not delivered again."""
+        """After an accepted checkpoint: events before it do not come again."""
         self._of_event.clear()
 
 

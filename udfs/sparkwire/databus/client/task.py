@@ -40,7 +40,7 @@ _REPORTED: Final = 1 << 14  # [rows] of a batch of the report
 
 
 class Consumption(NamedTuple):
-    """How the streams of a task are consumed; pickled to it."""
+    """The settings for a task's streams; Spark pickles them."""
 
     consumer: Consumer | Callable[[], Consumer]
     group_size: int
@@ -118,7 +118,7 @@ def callback_rows(
 
 
 def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], Iterator[pa.Array]]]:
-    """Each stream with its events, a slice of a batch at a time; the slices of one have to be taken before the next."""
+    """Each stream with its events, a slice of a batch at a time; read the slices of one before the next."""
     parts = (
         (key, batch.column("event").slice(first, last - first))
         for batch in batches

@@ -42,7 +42,7 @@ OPTIONS: Final = (
         "sources",
         options.integers,
         None,
-        "ids of the sources whose data events are requested; control events always are",
+        "ids of the sources whose data events you want; control events always come",
     ),
     Option("startingScn", options.whole_number, None, "windows that end there or later, and the open one"),
     Option("startingCheckpoint", options.text, "", "a Databus checkpoint, its JSON: what it has not consumed"),
@@ -117,7 +117,7 @@ def _start(scn: int | None, checkpoint: str) -> Start | None:
 def find(paths: Sequence[str]) -> list[File]:
     """The files at some paths, in the order of their names; those hidden by their names (``.…``, ``_…``) are left out.
 
-    OSError where there is nothing, or it must not be read; ValueError where there are directories, but no file in them.
+    OSError if the path does not exist, or you may not read it. ValueError for directories without a file.
     """
     files = found_at(paths, _visible, _NO_FILE)
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
@@ -170,7 +170,7 @@ def schema(query: EventsQuery) -> pa.Schema:
 
 
 def with_filters(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> EventsQuery:
-    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    """The query with filters that all have to hold; it may still return other rows."""
     for column, operator, *values in options.not_null(comparisons):
         if column == "src_id" and operator in ("=", "in"):
             query = query._replace(sources=options.within(query.sources, values))
@@ -197,7 +197,7 @@ def _size(part: FilePart) -> int:
 def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int, begin: Begin) -> list[FilePart]:
     """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
 
-    ``files``: each with the position in it from which on it is read. ``begin``: what is known there of the first.
+    ``files``: each with the position where reading begins. ``begin``: the state there in the first file.
     """
     previous, window = begin.previous, Open(begin.window)
     if len(files) == 1 and (files[0][0].compressed or files[0][0].size - files[0][1] <= max_bytes):
@@ -253,6 +253,6 @@ def _cuts(
 def read(query: EventsQuery, task: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since it was planned.
+    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since the plan.
     """
     return batches_of(task, partial(event_rows, query))

@@ -1,4 +1,4 @@
-"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows that are requested."""
+"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows requested."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class FilePart(NamedTuple):
     scns: tuple[int, int] | None = None
     """after a loss: of windows those that end after the first and not after the second"""
     guard: EventGuard | None = None
-    """of a stream: what it was planned for"""
+    """of a stream: the bytes to find again"""
 
 
 class EventGuard(NamedTuple):
-    """What the file of a part was when it was planned."""
+    """What the file of a part was in the plan."""
 
     stream: str
     resume_at: str
@@ -66,13 +66,13 @@ class EventGuard(NamedTuple):
 
 
 def tail_of(source: OpenFile, position: int) -> int:
-    """A checksum of the last bytes before a position: what a place in a stream is known by."""
+    """A checksum of the last bytes before a position: it identifies a place in a stream."""
     first = max(0, position - _TAIL)
     return zlib.crc32(source.read(first, position - first))
 
 
 def part_now(part: FilePart) -> FilePart | None:
-    """What to read of a part: where the file of a stream has changed since it was planned, the windows that it had.
+    """What to read of a part: where the file of a stream has changed since the plan, the windows that it had.
 
     DataLossError where it has changed, and that fails the query.
     """
@@ -187,7 +187,7 @@ class _Reader:
         return makers
 
     def _kept(self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
-        """Which rows are requested."""
+        """The selected rows."""
         query, is_data = self.query, rows.kinds == DATA
         kept: Bools = np.ones(len(rows.kinds), np.bool_)
         if query.mode == DROPMALFORMED:

@@ -31,7 +31,7 @@ SKIPPED = 16 << 20
 AHEAD = 1 << 16
 """what has to be at hand from a place on to say whether an event begins there [bytes]"""
 LEAST = 45
-"""about the size of the smallest event; room for rows is made by it [bytes]"""
+"""about the size of the smallest event, which determines the room for rows [bytes]"""
 
 _V1_SEQUENCE, _V2_SEQUENCE = V1["sequence"].offset, V2["sequence"].offset
 _V1_SOURCE, _V2_SOURCE = V1["src_id"].offset, V2["src_id"].offset
@@ -49,7 +49,7 @@ class EventRows(NamedTuple):
     position: int
     """of the first in the file [bytes]"""
     data: Bytes
-    """valid until the next rows are requested"""
+    """valid until the next request"""
     ends: npt.NDArray[np.int32]
     """row ``i`` is ``data[ends[i]:ends[i + 1]]``"""
     kinds: npt.NDArray[np.int8]
@@ -90,7 +90,7 @@ def frame_rows(
     bounds: tuple[int, int],
     sums: RangeSums,
 ) -> tuple[int, int, int]:
-    """Fill in the rows that begin before ``stop`` and can be decided by ``data``.
+    """Fill in the rows that begin before ``stop`` and that ``data`` decides.
 
     Returns their number, the variant to remember, and how many bytes it takes to classify the next event. 0 if it needs more of
     the file only. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Start(NamedTuple):
-    """From where on windows are requested."""
+    """The first window of a query."""
 
     scn: int
     skipped: int

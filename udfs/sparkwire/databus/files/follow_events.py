@@ -54,13 +54,13 @@ class EventOffset(NamedTuple):
     """number of the one that comes next"""
     file: str
     position: int
-    """of the first byte that has not been given"""
+    """position of the first byte not yet returned"""
     previous: int
     """variant of the event before"""
     tail: int = 0
-    """checksum of the bytes before the position, once it is known"""
+    """checksum of the bytes before the position, if known"""
     scn: int = NO_SCN
-    """of the last window that was given"""
+    """of the last window given"""
     waits: bool = False
     """whether more of the file was there, of a window without an end"""
     read: tuple[ReadFile, ...] = ()
@@ -91,7 +91,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         try:
             return sum(stop - start for _, start, stop in _spans(log, standing(log, begin or FRONT), end))
         except Lost:
-            return 0  # nothing is left out of it: what is lost is said when its rows are planned
+            return 0  # it leaves nothing out: the plan of its rows reports a loss
 
     def nearer(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset, share: int) -> EventOffset:
         near = self._boundary(log, begin, share)
@@ -135,7 +135,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         ]
 
     def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
-        """A part up to ``end``, and what its file has before the places that are known."""
+        """A part up to ``end``, and what its file has before the places known."""
         known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.position]
         if end.file == plain_name(part.file):
             part = part._replace(stop=min(part.stop, end.position))
@@ -189,7 +189,7 @@ def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
 
 
 def _is_as_read(file: File, at: EventOffset) -> bool:
-    """Whether a file has been read to its end. What is compressed does not grow any more."""
+    """Whether the query has read a file to its end. Compressed files do not grow."""
     return any(one.name == _key(file) and (file.compressed or one.size == file.size) for one in at.read)
 
 
@@ -207,7 +207,7 @@ def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
 
 
 def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
-    """Where a stream continues that has been given up to ``at``: there, or at the front of the file after it.
+    """Where a stream continues after ``at``: there, or at the beginning of the next file.
 
     Lost where that is not there.
     """
@@ -232,7 +232,7 @@ def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
 
 
 def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
-    """Before the first window that has not been given, by its SCN, in files that are not those that were read."""
+    """The position before the first new window, by its SCN, in files that differ from those read."""
     read = tuple(one for one in at.read if _changed(files, one) is None)
     front = FRONT._replace(window=at.window, scn=at.scn, read=read)
     begin = front
@@ -293,7 +293,7 @@ def _found_again(files: Sequence[File], start: EventOffset, boundary: EventOffse
 
 
 def _read(one: UnreadFile) -> ReadFile:
-    """What is known of a file that has been read to its end."""
+    """The state of a file that the query has read to its end."""
     with OpenFile(one.file) as source:
         return ReadFile(_key(one.file), source.size, tail_of(source, source.size))
 

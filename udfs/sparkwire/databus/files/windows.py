@@ -56,7 +56,7 @@ class Windows(NamedTuple):
 def windows_of(rows: EventRows, window: Open, ahead: Callable[[Open], Ending] | None) -> Windows:
     """Number rows whose first may continue ``window``.
 
-    ``ahead`` is asked what becomes of the last window where it continues after the rows; without it that stays open.
+    ``ahead`` returns the end of the last window if it continues after the rows; without it, the window stays open.
     """
     kinds = rows.kinds
     begins = kinds == REGRESS

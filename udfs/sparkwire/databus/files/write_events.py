@@ -3,8 +3,8 @@
     path/0000000000.bin               windows one after the other, each with its end of period
     path/<stream>/0000000000.bin      the same where rows, or an option, name their stream
 
-Files are numbered in the order of the rows, a task's after those of the tasks before: with ``stream => directory`` they are read
-as one stream. Rows with ``event`` are written byte for byte; those without are what `to_dbus_event` makes of their fields.
+The numbers of files follow the order of tasks and of rows in a task: with ``stream => directory`` they are one stream. It
+writes rows with ``event`` byte for byte; from others, `to_dbus_event` makes events.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ WRITE_OPTIONS: Final = (
         "a directory in it; by default the last part of each row's `stream`, where it is",
     ),
     Option("fileBytes", options.size, 128 << 20, "from which on a file ends with its window [bytes]"),
-    Option("wholeWindows", options.boolean, True, "whether a window without its end of period is rejected"),
+    Option("wholeWindows", options.boolean, True, "whether to reject a window without its end of period"),
     JOB_ID,
     Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
 )
 
 
 class EventsWrite(NamedTuple):
-    """What is to be written, and how."""
+    """What to write, and how."""
 
     path: str
     stream: str | None
@@ -78,7 +78,7 @@ class EventsWrite(NamedTuple):
 
 
 class StagedEvents(NamedTuple):
-    """A file that is written, and not yet in its place."""
+    """A file written, and not yet in its place."""
 
     stream: str
     task: int

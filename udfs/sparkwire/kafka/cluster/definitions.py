@@ -1,16 +1,16 @@
 """Kafka's own message definitions, which `message_reader` reads by.
 
-`definitions.json` is made by `tools.kafka_definitions` out of Kafka's jars. A message is fields in the order of its definition,
+`tools.kafka_definitions` makes `definitions.json` from Kafka's jars. A message is fields in the order of its definition,
 of which a version has some:
 
     string   i16 size, UTF-8              flexible: unsigned varint size + 1
     bytes    i32 size, bytes              flexible: the same
     array    i32 count, item item …       flexible: unsigned varint count + 1
     tags     at the end of a message and of each structure, if flexible: unsigned varint count, for each unsigned varint tag,
-             unsigned varint size, bytes. A tag that the definition does not have is skipped
+             unsigned varint size, bytes. The reader skips a tag that the definition does not have
 
 A size or count of -1 (flexible: 0) is null, if the definition allows it. Before a nullable structure is an i8: 1, or -1 for
-null (in a tag 0). Bytes after the message are ignored.
+null (in a tag 0). Bytes after the message have no effect.
 
 Source: apache/kafka, `generator/src/main/java/org/apache/kafka/message/FieldSpec.java`, and KIP-482.
 """

@@ -1,7 +1,7 @@
 """``kafka_group_record``: a record of `__consumer_offsets`, by its key and its value.
 
 The key's version identifies the kind of record: 0 and 1 are a committed offset, 2 is the state of a group. From 3 on, records
-belong to the newer group protocols (KIP-848, KIP-932, KIP-1071). For these, only the key's version is returned;
+belong to the newer group protocols (KIP-848, KIP-932, KIP-1071). For these, it returns only the key's version;
 `kafka_internal_record` has all of it. A null value is a tombstone: the offset or the group is gone.
 """
 
@@ -17,23 +17,23 @@ from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import InternalRecords, MessageReader, RecordKind, column_of
 
 TOPIC: Final = "__consumer_offsets"
-_READ: Final = range(3)  # the keys of which more than the version is returned
+_READ: Final = range(3)  # versions of keys to read in full
 _NEWEST: Final = max(message.number for message in messages() if message.topic == TOPIC and message.part == "key")
 
 _KEY: Final = (
     ("group", "group", "STRING", "The group's id."),
-    ("topic", "topic", "STRING", "Whose offset was committed."),
+    ("topic", "topic", "STRING", "Topic of the committed offset."),
     ("partition", "partition", "INT", "Of the topic."),
 )
 _VALUE: Final = (
-    ("offset", "offset", "BIGINT", "That was committed: of the next record to read."),
+    ("offset", "offset", "BIGINT", "The committed offset: of the next record to read."),
     ("leader_epoch", "leaderEpoch", "INT", "Of the record before, -1 for none; from version 3 on."),
     ("metadata", "metadata", "STRING", "What the consumer committed with the offset."),
-    ("commit_timestamp_ms", "commitTimestamp", "BIGINT", "When it was committed [ms since epoch]."),
+    ("commit_timestamp_ms", "commitTimestamp", "BIGINT", "Time of the commit [ms since epoch]."),
     ("expire_timestamp_ms", "expireTimestamp", "BIGINT", "When it expires [ms since epoch]; version 1 alone."),
     ("protocol_type", "protocolType", "STRING", "Such as consumer or connect."),
     ("generation", "generation", "INT", "Of the group."),
-    ("protocol", "protocol", "STRING", "The assignor that was chosen."),
+    ("protocol", "protocol", "STRING", "The assignor in use."),
     ("leader", "leader", "STRING", "The member that assigns."),
     ("members", "members", "INT", "How many members the group has."),
 )

@@ -50,7 +50,7 @@ _NOTHING: Final = Kept({}, [])
 
 
 class MessageReader:
-    """Reads messages by their definitions; the fields named by ``paths`` are kept, and the items of ``emitted``."""
+    """Reads messages by their definitions; keeps the fields named by ``paths``, and the items of ``emitted``."""
 
     def __init__(
         self,

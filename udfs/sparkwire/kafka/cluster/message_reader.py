@@ -30,7 +30,7 @@ class Wrong(Exception):
 
 
 class Kept(NamedTuple):
-    """What is kept of a message beside its values."""
+    """The selected parts of a message."""
 
     values: dict[str, Any]
     """by path (``transactionPartitions.topic``): numbers, the bytes of texts, of an array how many items it has"""
@@ -84,7 +84,7 @@ class MessageVersion:
     Parameters
     ----------
     paths
-        the fields that are kept
+        the fields to keep
     emitted
         the paths of a text and of the numbers of which each is an item
     """
@@ -95,7 +95,7 @@ class MessageVersion:
         self._read = self._structure(message.fields, "", False)
 
     def read(self, cursor: Cursor) -> tuple[Any, int]:
-        """The message as values of JSON, and what is wrong with it; what was kept before stays."""
+        """The message as JSON values, and its error; earlier selections stay."""
         try:
             return self._read(cursor), OK
         except Wrong as wrong:
@@ -104,7 +104,7 @@ class MessageVersion:
     def _structure(self, fields: Iterable[DefinedField], path: str, nullable: bool) -> Read:
         there = [field for field in fields if self._version in field.versions]
         plain = [(f.name, self._field(f, path)) for f in there if self._version not in f.tagged]
-        # Of a message of which few fields are kept nobody requests the tags, whatever they are.
+        # A selection of a few fields never includes tags.
         tagged = (
             {} if self._paths else {f.tag: (f.name, self._field(f, path)) for f in there if self._version in f.tagged}
         )
@@ -204,7 +204,7 @@ def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) ->
 
 
 def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> None:
-    """Those that are known, and after the others; each has the size that it says."""
+    """Those known, and after the others; each has the size that it says."""
     for _ in range(cursor.varint()):
         tag, size = cursor.varint(), cursor.varint()
         if size > cursor.end - cursor.pos:

@@ -50,7 +50,7 @@ class MetadataChange(NamedTuple):
 
 
 def named(names: dict[int, str], number: int) -> str:
-    """A number's name; one that is not known stays a number."""
+    """A number's name; one that is unknown stays a number."""
     return names.get(number, str(number))
 
 
@@ -84,7 +84,7 @@ class ClusterState:
         self.features: dict[str, int] = {}
 
     def apply(self, changes: Iterable[MetadataChange]) -> ClusterState:
-        """Apply records in order; those of a transaction when it ends, and none of one that is aborted, or never ends."""
+        """Apply records in order; those of a transaction when it ends, and none of one aborted, or never ends."""
         held: list[MetadataChange] | None = None
         for change in changes:
             if change.type == "BeginTransactionRecord":

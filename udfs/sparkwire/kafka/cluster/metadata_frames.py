@@ -22,7 +22,7 @@ def read_frames(
 ) -> None:
     """The frame of records of metadata: three unsigned varints, its version 1, the message's number and its version.
 
-    ``starts`` move to after it; a row that ends before it starts is skipped.
+    ``starts`` move to after it; it skips a row that ends before it starts.
     """
     for row in range(starts.size):
         if ends[row] < starts[row]:

@@ -4,7 +4,7 @@
     ALIAS.checkpoints.internal        the committed offsets of ALIAS's groups, translated for the target
     heartbeats, ALIAS.heartbeats      when MirrorMaker last ran from a source to a target
 
-Other separators than ``.`` may be configured: ``_`` and ``-`` are known. Values begin with an i16 version, but for those of
+MirrorMaker can use other separators than ``.``: it reads ``_`` and ``-``. Values begin with an i16 version, but for those of
 offset syncs. All fields are Kafka's plain types, no version is flexible.
 
 Source: apache/kafka, `connect/mirror/.../OffsetSync.java` and `connect/mirror-client/.../Checkpoint.java`, `Heartbeat.java`.

@@ -55,7 +55,7 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
     "topics": _table(
         "A topic.",
         ("topic", "STRING", "Name of the topic."),
-        ("topic_id", "STRING", "Id of the topic, as in `partition.metadata`: a topic that is created again has another id."),
+        ("topic_id", "STRING", "Id of the topic, as in `partition.metadata`: a new topic of the same name has another id."),
         ("partitions", "INT", "Number of partitions."),
     ),
     "partitions": _table(
@@ -100,7 +100,7 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
         "A SCRAM user, without secrets.",
         ("user", "STRING", "Name of the user."),
         ("mechanism", "STRING", "SCRAM-SHA-256 or SCRAM-SHA-512."),
-        ("iterations", "INT", "Number of iterations with which the password is hashed."),
+        ("iterations", "INT", "Number of iterations of the password's hash."),
     ),
     "quotas": _table(
         "A quota of clients.",

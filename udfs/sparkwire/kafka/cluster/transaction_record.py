@@ -1,7 +1,7 @@
 """``kafka_transaction_record``: a record of `__transaction_state`, by its key and its value.
 
-A null value is a tombstone: the transactional id is gone. The topics of partitions are repeated for each of them; where they come
-to more than `message_reader.MOST_COPIED`, those that fit are returned, and TOO_LARGE.
+A null value is a tombstone: the transactional id is gone. Each partition repeats its topic; beyond `message_reader.MOST_COPIED`
+it returns those that fit, and TOO_LARGE.
 
 Source: apache/kafka, `TransactionState`.
 """

@@ -51,7 +51,7 @@ class Copy(NamedTuple):
 
     @property
     def is_finished(self) -> bool:
-        """Whether its upload came to the manifest, which is written last, or was about to."""
+        """Whether its upload has come to the manifest, its last step, or was about to."""
         return self.manifest is not None or self.indexes is not None or self.is_plain
 
 
@@ -93,7 +93,7 @@ def is_decided(copies: Sequence[Copy]) -> bool:
 
 
 def without_leftovers(copies: Sequence[Copy]) -> list[Copy]:
-    """The copies of a partition but those that failed and were made again: of another id, with the same offset."""
+    """The copies of a partition without failed ones: those have another id and the same offset."""
     bases = {copy.base for copy in copies if copy.is_complete}
     return [copy for copy in copies if copy.is_complete or copy.base not in bases]
 

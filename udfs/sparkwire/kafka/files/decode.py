@@ -1,6 +1,6 @@
 """From the entries of a log to rows, a piece at a time; corrupt bytes become a row that says so.
 
-A piece is as many entries as come to about `DECODED` bytes once they are decompressed, or one that comes to more: memory
+A piece is as many entries as come to about `DECODED` bytes after decompression, or one that comes to more: memory
 depends on neither the file nor what its compressed batches promise.
 """
 
@@ -73,7 +73,7 @@ def pieces(
 ) -> Iterator[DecodedRows[Scan]]:
     """The rows of the entries from ``position`` on that begin before ``stop``; ``joined``: of which the last has to end there.
 
-    A piece is valid until the next is requested. WrongIndexError where they are not joined.
+    A piece is valid until the next request. WrongIndexError if the parts do not join.
     """
     while position < stop:
         run = log.run(position, stop)

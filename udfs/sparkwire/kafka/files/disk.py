@@ -67,7 +67,7 @@ def _topic_id(segment: Segment) -> str:
 
 
 def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
-    """What is told of the partition whose first segment on disk this is."""
+    """What the directory states about the partition whose first segment on disk this is."""
     epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
     starts = _START.findall(log_dir_file(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
     known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}

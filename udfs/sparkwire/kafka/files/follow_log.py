@@ -29,7 +29,7 @@ _SCANNED = 1 << 20  # of zeros at once [bytes]
 
 
 class LastEntry(NamedTuple):
-    """The last valid entry that was given, and where it stood."""
+    """The last valid entry returned, and its position."""
 
     file: str
     position: int
@@ -37,14 +37,14 @@ class LastEntry(NamedTuple):
 
 
 class LogOffset(NamedTuple):
-    """Up to where a log has been given."""
+    """The end of the part of a log returned so far."""
 
     next: int
     """the offset that comes next"""
     file: str
-    """the segment in which that was found"""
+    """the segment that had it"""
     position: int
-    """of the first byte in it that has not been given"""
+    """position of its first byte not yet returned"""
     last: LastEntry | None = None
     first: int | None = None
     """in the batch with which a log joins: where it begins"""
@@ -56,7 +56,7 @@ class Standing(NamedTuple):
     segment: int
     position: int
     last: tuple[int, Expected] | None = None
-    """segment and position of the last entry that was given"""
+    """segment and position of the last entry returned"""
 
 
 class LogFollower(Follower[Sequence[Segment], LogOffset]):
@@ -106,7 +106,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             return begin if there and not list(_spans(partition, at, place)) else end
 
     def _joining(self, name: str, partition: OpenPartition) -> LogOffset:
-        """The end of a log of which nothing has been given, and where it begins."""
+        """The end of a new log, and where it begins."""
         end = self._readable(name, partition, None, None)
         first, _ = partition.range(LogBounds(self.query.starting_offset, None, self.query.starting_timestamp, None))
         return end._replace(first=end.next if first is None else max(first, partition.begins()))
@@ -122,7 +122,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         return end
 
     def _followed(self, name: str, partition: OpenPartition, end: LogOffset) -> Tracker:
-        """The transactions of a log up to ``end``, from where they were followed to the last time."""
+        """The transactions of a log up to ``end``, continued from the last call."""
         tracker, done = self._trackers.get(name, (Tracker(), None))
         at = Standing(0, 0)
         if done is not None:
@@ -143,7 +143,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             try:
                 return sum(stop - start for _, start, stop in _spans(partition, *_both(partition, begin, end)))
             except Lost:
-                return 0  # nothing is left out of it: what is lost is said when its rows are planned
+                return 0  # it leaves nothing out: the plan of its rows reports a loss
 
     def nearer(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset, share: int) -> LogOffset:
         partition = OpenPartition(log, self.query.verify)
@@ -210,7 +210,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             known[0] = known[0] or _in_segment(from_.last, k)
             known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
             if not segment.file.compressed:
-                # As if the file ended there: what has been added since is no part of these rows.
+                # As if the file ended there: later bytes are not part of these rows.
                 segment = segment._replace(file=segment.file._replace(size=stop))
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
@@ -305,7 +305,7 @@ def _with_current_size(segment: Segment) -> Segment:
 
 
 def standing(partition: OpenPartition, at: LogOffset) -> Standing:
-    """Where a log continues that has been given up to ``at``; Lost where that is not there."""
+    """Where a log continues after ``at``; Lost if that entry does not exist."""
     if at.last is None:
         return _at_offset(partition, at)
     k, position = _last_given(partition, at.last)
@@ -323,7 +323,7 @@ def standing(partition: OpenPartition, at: LogOffset) -> Standing:
             raise Lost(f"{at.file} is gone")
         if following != at.next:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
-    # Behind the entry, and behind the corrupt bytes after it that have been given.
+    # After the entry, and after the corrupt bytes that follow it.
     given = at.position + position - at.last.position if at.file == at.last.file else 0
     if given > ends and log.is_valid(ends):  # a broker has cut them off, and continues
         given = ends
@@ -343,7 +343,7 @@ def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, 
 
 
 def segment_named(partition: OpenPartition, file: str) -> int | None:
-    """The segment that has the name of a file, or its offset: it may have been compressed, or come from a backup."""
+    """The segment with the name of a file, or its offset: it may be a compressed copy, or come from a backup."""
     offset = base_offset_of(file)
     for k, segment in enumerate(partition.segments):
         if segment.file.basename == file or (offset is not None and segment.base_offset == offset):
@@ -421,7 +421,7 @@ def first_uncleaned(segment: Segment) -> int:
 
 
 def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
-    """After the last valid entry; ``begin``: what has been given up to ``at``."""
+    """After the last valid entry; ``begin``: the part before ``at`` is done."""
     final = len(partition.segments) - 1
     last, k = None, final + 1
     while last is None and k > (at.segment if at else 0):
@@ -445,7 +445,7 @@ def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | Non
 
 
 def _given_until(file: File, source: OpenFile, ends: int) -> int:
-    """How far the last segment is given, whose last valid entry ends at ``ends``: bytes after it wait as long as it may grow."""
+    """How far to read the last segment, whose last valid entry ends at ``ends``: later bytes wait while it may grow."""
     if may_grow(file):
         return ends
     for position in range(ends, source.size, _SCANNED):

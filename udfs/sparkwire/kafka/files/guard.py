@@ -13,7 +13,7 @@ from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, MESSAGE_ENTR
 
 
 class EntryId(NamedTuple):
-    """What an entry is known by."""
+    """Identifies an entry."""
 
     offset: int
     """as stored"""
@@ -30,7 +30,7 @@ class Expected(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """What a part was planned for."""
+    """The state of the log for which a part was planned."""
 
     log: str
     expected: tuple[Expected, ...]
@@ -50,13 +50,13 @@ def end_of_entry(log: Log, position: int) -> tuple[int, int]:
 
 
 def entry_at(log: Log, position: int) -> Expected | None:
-    """The entry that is framed at a position."""
+    """The entry framed at a position."""
     entry = entry_id(log, position)
     return None if entry is None else Expected(position, entry)
 
 
 def entry_id(log: Log, position: int) -> EntryId | None:
-    """What the entry at a position is known by; None where none is framed there."""
+    """Identifies the entry at a position; None if there is none."""
     if not 0 <= position < log.source.size:
         return None
     header = log.source.read(position, BATCH_SIZE)

@@ -1,7 +1,7 @@
 """The batches of a log by their headers: of what is between them nothing is read.
 
 No checksum is available, so a size counts if the next header agrees: it is framed, and its offset continues from that of the
-batch. Otherwise the batch is read as `decode.pieces` reads it. So the rows are the same.
+batch. Otherwise it reads the batch as `decode.pieces` does. So the rows are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGE = 16 << 10
 NEAR = 256 << 10
 """what is read at once where entries are small [bytes]"""
 ROOM = 4096
-_FEW = 16  # headers that are read alone before they are checked, at first
+_FEW = 16  # headers to read alone before checking them, at first
 _FURTHEST = 2**31  # that offsets continue by: what compaction takes away leaves smaller gaps in a segment
 _UNKNOWN = -(2**63)
 _SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
@@ -56,7 +56,7 @@ def add_headers(
 ) -> tuple[int, int, int, int]:
     """Add the headers that are in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
 
-    ``alone``: each header is followed by the next; else by its entry's bytes.
+    ``alone``: after each header comes the next; else its entry's bytes.
 
     Returns why it ended, how many headers there are, where the next is, and the last offset before it.
     """
@@ -94,11 +94,11 @@ def batch_pieces(log: Log, position: int, stop: int, joined: bool = False) -> It
 
 
 def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``; none is valid after the next is requested.
+    """The batches from ``position`` on that begin before ``stop``; an item is valid until the next request.
 
     ``joined`` as in `pieces`.
     """
-    if log.source.file.compressed:  # what is left out has to be decompressed anyway
+    if log.source.file.compressed:  # skipping does not save decompression
         yield from batch_pieces(log, position, stop, joined)
         return
     headers = _Headers(empty(ROOM * BATCH_SIZE, np.uint8), empty(ROOM, np.int64), empty(ROOM, np.int64))
@@ -110,7 +110,7 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         why, count, after, last = (int(n) for n in add_headers(data, alone, position, size, stop, last, count, headers))
         if alone:  # after a wrong header, at most as many headers are read for nothing as came before it
             few = _FEW if why == _DOUBT else min(2 * few, ROOM)
-        # The latest is believed when the next agrees.
+        # The latest counts when the next agrees.
         believed = count if why == _DONE else count - 1
         if believed > 0 and (why != _MORE or count == ROOM):
             yield _batches_of(headers, believed)

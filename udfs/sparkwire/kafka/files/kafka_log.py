@@ -106,7 +106,7 @@ def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa
 
 
 _MOST_KEYS: Final = 64
-"""that records are compared with one by one"""
+"""compared with each record"""
 
 COLUMNS: Final = {
     RECORDS: _ordered(RECORDS_TABLE, _FIRST),
@@ -166,9 +166,9 @@ def find(
 ) -> list[Segment]:
     """The segments at some paths, and those of the same partitions in a bucket; a partition's in the order of their offsets.
 
-    ``by_names``: whether in a bucket names are believed until a segment is read.
+    ``by_names``: whether names in a bucket count until a task reads the segment.
 
-    OSError where there is nothing, or it must not be read; ValueError where there are files, but no segment among them, and as
+    OSError if the path does not exist, or you may not read it. ValueError if its files include no segment, and as
     `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
@@ -241,7 +241,7 @@ def part_bytes(query: LogQuery) -> int:
 
 
 def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
-    """The query with filters of which all have to hold; rows that do not hold may still be given."""
+    """The query with filters that all have to hold; it may still return other rows."""
     filtered = query.filtered
     for column, operator, *values in options.not_null(comparisons):
         if column == "offset":

@@ -38,17 +38,17 @@ from sparkwire.kernels import Bytes, int64, kernel
 CHUNK = 4 << 20
 """what is read at once [bytes]"""
 SEARCHED = 16 << 20
-"""the largest entry that is looked for after corrupt bytes [bytes]"""
+"""the largest entry looked for after corrupt bytes [bytes]"""
 _FRAMES = 1 << 14
 
 
 class EntryRun(NamedTuple):
-    """Whole entries, one after the other, whose checksums have not been looked at."""
+    """Complete entries, one after the other, without checking their checksums."""
 
     position: int
     """in the file [bytes]"""
     data: Bytes
-    """valid until the next run is requested"""
+    """valid until the next run request"""
 
 
 class Block(NamedTuple):
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     position: int
     """of the bytes in the file: the frames count from there [bytes]"""
     data: Bytes
-    """valid until the next block is requested; of an entry that is not OK perhaps its header alone"""
+    """valid until the next block request; of an entry that is not OK perhaps its header alone"""
     frames: FrameBlock
 
     @property
@@ -98,7 +98,7 @@ def frame_corrupt(
     """Find the entries from ``first`` on that begin before ``stop``, as long as ``data`` decides them.
 
     ``left`` bytes of the file are from the beginning of ``data`` on. ``bounds``: where in ``data`` nothing can be looked for any
-    more, and `SEARCHED`. ``next_entry``: the first valid entry after ``first``, -1 where it is not known.
+    more, and `SEARCHED`. ``next_entry``: the first valid entry after ``first``, -1 if unknown.
 
     Returns the number of entries, the first valid entry after them if the caller looks for it, and whether it is needed to
     continue.
@@ -162,7 +162,7 @@ class Log:
     verify
         whether an entry with a wrong checksum is corrupt
     chunk
-        what is read at once, `CHUNK` unless it is given [bytes]
+        what is read at once, `CHUNK` by default [bytes]
     """
 
     def __init__(self, source: OpenFile, verify: bool = True, chunk: int = 0) -> None:

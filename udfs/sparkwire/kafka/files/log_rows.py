@@ -1,4 +1,4 @@
-"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows that are requested."""
+"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows requested."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
 
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-    """The batches of a part, a piece at a time; their checksums are computed only where something requests them."""
+    """The batches of a part, a piece at a time; computes checksums only if the query needs them."""
     needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
     checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
@@ -116,7 +116,7 @@ def _decoded(query: LogQuery) -> tuple[str, ...]:
 def _finished(
     query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
-    """The rows that are requested, with what their file says of them."""
+    """The rows requested, with what their file says of them."""
     if kept is not None:
         columns = {name: column.filter(kept) for name, column in columns.items()}
         rows = int(pc.sum(kept).as_py() or 0)
@@ -154,7 +154,7 @@ def _timestamp_types(records: Records) -> pa.Array:
 
 
 def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
-    """Which records are requested, None for all: nearly always so, and then as little as can be is looked at."""
+    """The selected records, None for all: the common case, which reads as little as possible."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
@@ -188,13 +188,13 @@ def _hidden(part: SegmentPart, offsets: pa.Array, aborted: pa.Array) -> pa.Array
 
 
 def _and_data(transactional: pa.Array, control: pa.Array, aborted: pa.Array) -> pa.Array:
-    """What is aborted is data of transactions: neither their markers nor what belongs to none."""
+    """Aborted records are data of transactions, not markers and not records outside of transactions."""
     data = pc.and_(pc.fill_null(transactional, False), pc.invert(pc.fill_null(control, False)))
     return pc.and_(data, aborted)
 
 
 def _within(part: SegmentPart, records: Records) -> Iterator[pa.Array]:
-    """Which records have offsets that are requested; no mask where all have."""
+    """Which records have offsets requested; no mask where all have."""
     offsets = records.offset()
     limits = pc.min_max(offsets)
     least, most = limits["min"].as_py(), limits["max"].as_py()
@@ -209,7 +209,7 @@ def _is_bad(records: Records) -> pa.Array:
 
 
 def _kept_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
-    """Which batches are requested, None for all."""
+    """The selected batches, None for all."""
     masks = [
         pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
         pc.fill_null(pc.less_equal(_first_offset(columns), part.end_offset - 1), True),

@@ -46,7 +46,7 @@ class Holes:
         self._within = False
         """whether the entry before what comes is not valid"""
         self._after: tuple[int, FoundEntry | None] | None = None
-        """from where on the next valid entry was looked for, and which it is"""
+        """where the search for the next valid entry began, and its result"""
 
     def of_batches(self, entries: BatchHeaders, end: int, corrupt: pa.Array) -> dict[str, pa.Array]:
         """The columns of entries that end at a position of the file; ``corrupt``: the error of each."""
@@ -107,7 +107,7 @@ class Holes:
         return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
 
     def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:
-        """Of what is requested, and NULL where nothing is between."""
+        """Within the query's offsets; NULL if nothing is between."""
         first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
         if self._part.end_offset < END:
             last = np.minimum(last, self._part.end_offset - 1)
@@ -122,7 +122,7 @@ _NONE: Final = FoundEntry(2**63, 0, 0, 0, 0, 0)
 
 
 def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:
-    """The first and last offset of each entry; the first of a compressed message of magic 0 or 1 is not known."""
+    """The first and last offset of each entry; the first of a compressed message of magic 0 or 1 is unknown."""
     stored = entries.field("offset").values
     return np.where(entries.is_wrapper, _UNKNOWN, stored), entries.last_offset.values
 

@@ -69,7 +69,7 @@ class Remote(NamedTuple):
     disk: Disk | None = None
     """what the partition's directory says, where that belongs to it"""
     manifest: Manifest | None = None
-    """None until the segment is needed"""
+    """None until first use"""
     end: int | None = None
     """the offset before which another segment continues with the log, if that is before the segment's own end"""
     lost: str = ""

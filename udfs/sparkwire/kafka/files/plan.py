@@ -1,4 +1,4 @@
-"""Cut a query over segments into tasks: which parts of which files hold what is requested."""
+"""Split a query over segments into tasks: the parts of the files that have its rows."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class SegmentPart(NamedTuple):
     """nor are those from here on"""
     aborted: tuple[Aborted, ...]
     guard: Guard | None = None
-    """of a stream: what it was planned for"""
+    """of a stream: the entry to find again"""
     following: int | None = None
     """the offset with which the next segment begins, None if none exists or its name does not tell it"""
     first_open: int | None = None
-    """where the first transaction begins that is open at the log's end, if that was requested"""
+    """where the first transaction begins that is open at the log's end, if requested"""
     joined: bool = False
     """whether another part begins at ``stop``, so that an entry has to end there"""
 
 
 class Transacted(NamedTuple):
-    """What has to be known of transactions."""
+    """The transactions that a query needs."""
 
     committed: bool
     """whether rows are left out by them"""
@@ -69,7 +69,7 @@ NOT_TRANSACTED: Final = Transacted(False, False)
 
 
 class LogBounds(NamedTuple):
-    """What is requested of each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
+    """The query's bounds in each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
 
     first_offset: int | None = None
     end_offset: int | None = None
@@ -94,7 +94,7 @@ class Reach(NamedTuple):
     next: int
     """the offset after its last"""
     newest: int
-    """largest timestamp that is known of its last segment [ms since epoch]"""
+    """largest timestamp known of its last segment [ms since epoch]"""
 
 
 def parts(
@@ -105,7 +105,7 @@ def parts(
     verify: bool,
     max_bytes: int,
 ) -> list[SegmentPart]:
-    """The parts of segments that hold what is requested, each of about ``max_bytes`` at most.
+    """The parts of segments that have the query's rows, each of about ``max_bytes`` at most.
 
     ValueError where the start is beyond the end of every partition.
     """
@@ -156,7 +156,7 @@ def _beyond(bounds: LogBounds, reaches: list[Reach]) -> str:
 
 
 class OpenPartition:
-    """The segments of one partition, opened as they are needed, all closed with ``opened``."""
+    """The segments of one partition, opened on first use, all closed with ``opened``."""
 
     def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
         self.segments: list[Segment] = list(segments)
@@ -177,7 +177,7 @@ class OpenPartition:
         return self._seekers[k]
 
     def with_manifest(self, k: int) -> Segment:
-        """A segment with all that is known of it; Undecided where the names of a bucket do not tell the log."""
+        """A segment with its manifest; Undecided if the names in a bucket do not determine the log."""
         if self.segments[k].remote is not None:
             self.segments[k] = remote.with_manifest(self.segments[k], self.following(k))
         return self.segments[k]
@@ -285,7 +285,7 @@ class OpenPartition:
                 yield part._replace(aborted=known.aborted, first_open=known.first_open) if any(transacted) else part
 
     def transactions(self, first: int) -> PartitionTransactions:
-        """Those that were aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
+        """Those aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
 
         Headers are read of the last segment, and of those that the broker's files do not tell of.
         """
@@ -361,7 +361,7 @@ class OpenPartition:
 
 
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
-    """What to read of a part: of a stream, where its segment has changed since it was planned, what has its offsets now.
+    """What to read of a part: of a stream, where its segment has changed since the plan, what has its offsets now.
 
     A file that replaces it is the same where it has the entries with which the part begins and ends.
 
@@ -392,7 +392,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
 
 
 def is_named(segment: Segment) -> bool:
-    """Whether of a segment in a bucket only the names are known yet."""
+    """Whether a segment in a bucket has no manifest yet."""
     return segment.remote is not None and segment.remote.manifest is None
 
 

@@ -84,7 +84,7 @@ def bucket_segments(copies: Iterable[Copy], keys: Keys, by_names: bool) -> list[
 
 
 def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk | None = None) -> list[Segment]:
-    """The segments that are the log of one partition; ``by_names``: of some of them only the names may be known yet."""
+    """The segments that are the log of one partition; ``by_names``: some may have no manifest yet."""
     if disk is not None:
         copies = [copy for copy in copies if copy.id not in disk.unfinished and copy.base < disk.local_start]
     copies = without_leftovers(copies)
@@ -125,7 +125,7 @@ def _by_names(copies: Sequence[Copy], keys: Keys, disk: Disk | None) -> list[Seg
 
 
 def loaded(copy: Copy) -> Manifest | str:
-    """A segment's manifest; why there is none that can be believed."""
+    """A segment's manifest, or why it is invalid."""
     if copy.is_plain:
         return _of_plain_copy(copy)
     if copy.log is None:
@@ -233,7 +233,7 @@ def reach(manifest: Manifest, lineage: Lineage) -> int:
 
 
 def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> list[Segment]:
-    """The log of one partition as all its manifests tell; ValueError where a manifest is of a version that is not known."""
+    """The log of one partition as all its manifests tell; ValueError where a manifest is of a version that is unknown."""
     limit = disk.local_start if disk is not None else None
     bases = sorted({copy.base for copy in copies if copy.is_complete} | ({limit} if limit is not None else set()))
     following = dict(pairwise(bases))

@@ -3,7 +3,7 @@
 An index has no checksum, and may be truncated, zeroed, corrupt, or belong to another file. So an index entry counts only under
 two conditions. It points to a valid log entry before the target, and valid entries lead there from the previous index entry.
 Otherwise the search tries the index entry before it, and finally the beginning of the segment. From there it reads headers. A
-wrong index makes a search longer. Only an index that was made to agree with bytes inside a record's value leads into that
+wrong index makes a search longer. Only an index made to agree with bytes inside a record's value leads into that
 value. If a task begins there, the task before does not end there, and the query fails (`decode.check_joined`).
 """
 
@@ -37,7 +37,7 @@ _TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
 
 
 class FoundEntry(NamedTuple):
-    """A framed entry that was found."""
+    """A framed entry found."""
 
     position: int
     first: int

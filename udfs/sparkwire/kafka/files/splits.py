@@ -58,7 +58,7 @@ def _before(seeker: Seeker, floor: int, position: int) -> int:
 
 
 def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> CutPlace | None:
-    """The first cut from ``nominal`` on; valid entries are counted from ``position`` on."""
+    """The first cut from ``nominal`` on; counts valid entries from ``position`` on."""
     first, before = position, None
     for block in log.blocks(position, stop):
         begins, corrupt = block.position + block.frames.begin, np.flatnonzero(block.frames.error != OK).tolist()

@@ -2,7 +2,7 @@
 
 A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT, both in the
 partition's own log. So one pass over the headers of a partition tells which are aborted, and which are open at its end, across
-segments. Where a broker's own files know it (`txn_files`), that much need not be read.
+segments. A broker's own files (`txn_files`) can save a part of that pass.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _marker(data: Bytes, pos: int, end: int) -> int:
 
 
 class Tracker:
-    """The transactions of a partition as far as its log has been followed."""
+    """The transactions of a partition up to the entries read so far."""
 
     def __init__(self) -> None:
         self._opened: dict[int, int] = {}
@@ -116,7 +116,7 @@ class Tracker:
         return position
 
     def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
-        """Take what is known of the entries that come next: what was aborted in them, and is open after them."""
+        """Skip the next entries: take their aborted transactions, and those open after them, from elsewhere."""
         self._aborted += aborted
         self._opened = dict(opened)
 

@@ -1,11 +1,11 @@
 """What a broker keeps beside a partition's segments about transactions, where it agrees with the log.
 
-    00000000000000000280.txnindex   the transactions that were aborted in segment 280; there is none where none was
+    00000000000000000280.txnindex   the transactions aborted in segment 280; there is none where none was
     00000000000000000280.snapshot   the producers as they were before offset 280: where their open transactions begin
 
-A transaction index has no checksum, and either file may be of another partition. So an entry is believed only if the batches
-stand in the log that it speaks of: the transaction's first one, and the marker that aborted it. An index that has lost whole
-entries cannot be distinguished from a complete one; consumers rely on it as well.
+A transaction index has no checksum, and either file may be of another partition. So an entry counts only if the log has its
+batches: the transaction's first one, and the marker that aborted it. An index without some of its entries looks like a complete
+one; consumers rely on it as well.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
 
 
 def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:
-    """The transactions that were aborted in a segment whose offsets end before ``end``, None where no index tells."""
+    """The transactions aborted in a segment whose offsets end before ``end``, None where no index tells."""
     raw = beside(segment, ".txnindex")
     # To look up more than the segment has is to read it.
     if not raw or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
@@ -71,7 +71,7 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
 
 
 def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
-    """The same of one in a bucket, whose index was written with it, and not if there was none; None where it cannot be read."""
+    """The same of a segment in a bucket, whose upload includes the index, if any; None if it is unreadable."""
     assert segment.remote is not None
     assert segment.remote.manifest is not None
     manifest = segment.remote.manifest

@@ -1,4 +1,4 @@
-"""What of a manifest is believed: each value is of its type and within its bounds."""
+"""Validates a manifest: each value has its type and is within its bounds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class NotBelieved(ValueError):
 
 
 def number(value: Any, allowed: range) -> int:
-    """A whole number; NotBelieved where it is none, or beyond what is allowed."""
+    """An integer; NotBelieved for another type, or a value out of bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
         raise NotBelieved(f"it has {_shown(value)} where a number from {allowed.start} to {allowed.stop - 1} belongs")
     return value
 
 
 def name(value: Any) -> str:
-    """A text that can be printed; NotBelieved where it is none."""
+    """A printable text; NotBelieved for anything else."""
     if not isinstance(value, str) or not value.isprintable() or not value:
         raise NotBelieved(f"it has {_shown(value)} where a name belongs")
     return value

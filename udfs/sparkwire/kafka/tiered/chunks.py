@@ -1,7 +1,8 @@
-"""A segment's bytes out of its chunks in a bucket: those that a range needs are fetched at once, decrypted and decompressed.
+"""A segment's bytes from its chunks in a bucket: fetches the chunks of a range in one request, decrypts and decompresses them.
 
 A chunk that is not what it was (cut off, another tag, no zstd) is as many zeros: to whoever reads the segment they are corrupt
-bytes like any others, a row that says so, and what follows is read. Of a chunk that is stored as it was, what is left is given.
+bytes like any others, a row that says so, and what follows is read. Of an unencrypted and uncompressed chunk, it returns what
+is left.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sparkwire.kafka.tiered.encryption_keys import Keys
 from sparkwire.kafka.tiered.manifest import Encryption
 
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
-"""what is asked of storage in one request, where chunks are smaller and where they are many [bytes]"""
+"""maximum size of one request for several small chunks [bytes]"""
 _DECODED = 64 << 20
 """what the chunks of one request may become together, where one alone does not come to more [bytes]"""
 
@@ -34,7 +35,7 @@ class Raw(Protocol):
 class ChunkLayer:
     """What turns the `.log` object into the segment.
 
-    It keeps what was fetched last, also for whoever opens the object next: mostly that begins in it.
+    It keeps the last bytes for the next reader of the object, which mostly begins in them.
     """
 
     def __init__(self, chunks: Chunks, encryption: Encryption | None, keys: Keys) -> None:
@@ -50,7 +51,7 @@ class ChunkLayer:
         return ChunkInput(raw(), self)
 
     def original(self, data: bytes, k: int) -> bytes:
-        """What chunk ``k`` is; zeros where that is not known any more."""
+        """What chunk ``k`` is; zeros if unknown any more."""
         chunks = self.chunks
         size = min(chunks.original, chunks.size - k * chunks.original)
         content: bytes | None = data

@@ -24,7 +24,7 @@ IV, TAG = 12, 16
 
 
 class Keys:
-    """The keys of one file of `encryptionKeys`, read when the first is needed; a task takes the path along, and no key."""
+    """The keys of one file of `encryptionKeys`, read on first use; a task carries the path, and no key."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -103,4 +103,4 @@ def _content(path: str, named: str) -> bytes:
     except (FileNotFoundError, IsADirectoryError) as error:
         raise FileNotFoundError(f"{named}, and there is no such file") from error
     except PermissionError as error:
-        raise PermissionError(f"{named}, which must not be read") from error
+        raise PermissionError(f"{named}, which you do not have permission to read") from error

@@ -4,9 +4,9 @@
                                                                                ….log              the segment, in chunks
                                                                                ….indexes          five indexes in a row
 
-A chunk is so many bytes of the segment, the last one fewer, compressed and encrypted by itself. The manifest is written last.
-
-Whoever can write to the bucket can write a manifest: each value is held against its bounds.
+A chunk is a fixed number of the segment's bytes (the last one has fewer), compressed and encrypted separately. The plugin
+writes the manifest last. Anyone with write access to the bucket can write a manifest: the reader checks each value against its
+bounds.
 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`.
 """
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 
 
 class Encryption(NamedTuple):
-    """How a segment's chunks and indexes are encrypted."""
+    """The encryption of a segment's chunks and indexes."""
 
     data_key: str
     """``KEYID:BASE64``, itself encrypted with the RSA key of this id"""
@@ -72,7 +72,7 @@ class Manifest(NamedTuple):
 def parsed(raw: bytes, title: str, stored: int) -> Manifest:
     """Read a manifest; ``title`` is its object's name, ``stored`` the size of the `.log` object [bytes].
 
-    NotBelieved where it is cut off or contradicts itself; ValueError where it is of a version that is not known.
+    NotBelieved where it is cut off or contradicts itself; ValueError where it is of a version that is unknown.
     """
     if len(raw) > _LARGEST:
         raise NotBelieved(f"it has {len(raw)} bytes, and {_LARGEST} are the most")

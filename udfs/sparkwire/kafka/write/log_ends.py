@@ -1,8 +1,8 @@
-"""Where the logs that are written start and end: where the logs start and end that they stand for.
+"""Where written logs start and end: where their source logs do.
 
 Consumers keep offsets. So a log without its first records still starts where it did. A log without its last records or markers
 still ends there: an empty batch holds the last offset, as after Kafka's own compaction. Start and end come from the source of
-the rows, and with `overwrite` from the log that is replaced. Its end never goes back.
+the rows, and with `overwrite` from the log replaced. Its end never goes back.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sparkwire.kafka.write.write_options import LogWrite
 
 
 class Bounds(NamedTuple):
-    """What a log that is written covers, whatever its rows do."""
+    """The offsets that a written log covers, whatever its rows are."""
 
     start: int | None
     """where it starts at the latest; None where its first row says it"""
     end: int
     """where it ends at the earliest, exclusive"""
     epoch: int
-    """leader epoch at that end, -1 where it is not known"""
+    """leader epoch at that end, -1 if unknown"""
 
 
 class LogEnds:
@@ -62,9 +62,9 @@ class LogEnds:
         }
 
     def asked(self, staged: Collection[str]) -> list[str]:
-        """The partitions that are written though no row is left for them; ``staged`` are those that have rows.
+        """The partitions to write although they have no remaining rows; ``staged`` are those with rows.
 
-        ValueError where it is not sure that this is meant.
+        ValueError if the intention is not clear.
         """
         write = self._write
         if write.is_source_named:
@@ -184,7 +184,7 @@ def with_ends(
 ) -> list[StagedSegment]:
     """The segments of a log, in order, with those before and after them that keep its start and its end.
 
-    ``after``: where the log ends that they are appended to, and the leader epoch there; None where they are all of it.
+    ``after``: for appended rows, where the existing log ends, and the leader epoch there; None for a complete log.
     """
     files = list(staged)
     epoch = write.leader_epoch if write.leader_epoch is not None else _last_epoch(staged, bounds, after)

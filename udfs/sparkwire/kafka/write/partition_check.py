@@ -1,12 +1,12 @@
 """What a broker does at its start with the directory of one partition: step by step what its loader does.
 
-1. temporary files go; the files of a compaction that was interrupted get their names
-2. indexes without a segment go; a segment without one is looked at whole, and its indexes are built
+1. it deletes temporary files; the files of an interrupted compaction get their names
+2. it deletes indexes without a segment; it reads a segment without indexes completely, and builds them
 3. after an unclean shutdown it verifies every batch from the segment of its recovery point on, and truncates the log at the
   first
    that is not valid
 4. it empties a log that ends before it starts, and limits the checkpoint of leader epochs to the log
-5. the directory of a topic that the cluster does not know is renamed
+5. it renames the directory of a topic that the cluster does not have
 
 Source: apache/kafka, `LogLoader`, `LogSegment`, `LeaderEpochFileCache`, `ProducerStateManager`, `LogManager.isStrayKraftReplica`.
 """
@@ -100,7 +100,7 @@ class _Loaded(NamedTuple):
 class PartitionLoader:
     """One directory, whose files are ``files``.
 
-    ``clean``: whether the broker was shut down in order. ``cluster``: its metadata, None where they are not known.
+    ``clean``: whether the broker was shut down in order. ``cluster``: its metadata, None where they are unknown.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class PartitionLoader:
         self._name = name
         self._shown = shown
         self._stored = {file: file for file in sorted(files) if "/" not in file}
-        """the file that has each name once temporary ones are dealt with"""
+        """the file with each name after the treatment of temporary files"""
         self._clean = clean
         self._at = checkpoints
         self._cluster = cluster
@@ -128,7 +128,7 @@ class PartitionLoader:
         return Finding(self._shown, file, action, why)
 
     def partition(self) -> list[CheckedPartition]:
-        """What would be served, once `findings` has looked."""
+        """What the broker would serve, after `findings`."""
         if not self._loaded:
             return []
         return [CheckedPartition(self._shown, len(self._loaded), self._start, max(self._start, self._loaded[-1].next))]
@@ -202,13 +202,13 @@ class PartitionLoader:
             elif file.endswith(_SWAP):
                 del self._stored[file]
                 if (_offset(file) or 0) >= min(cleaned, default=2**63):
-                    yield self._finding(file, "delete", "a compaction that was interrupted had not come to an end")
+                    yield self._finding(file, "delete", "an interrupted compaction had not finished it")
                 else:
                     swaps.append(file)
         for swap in swaps:
             yield from self._covered(swap)
         for swap in swaps:
-            yield self._finding(swap, "restore", "a compaction was interrupted: it gets its name")
+            yield self._finding(swap, "restore", "it belongs to an interrupted compaction: it gets its name")
             self._stored[swap.removesuffix(_SWAP)] = swap
 
     def _covered(self, swap: str) -> Iterator[Finding]:
@@ -293,7 +293,7 @@ class PartitionLoader:
             return has_bad_indexes(source, base, interval)
 
     def _indexes(self, log: str, scan: Scan) -> Generator[Finding, None, bool]:
-        """What is wrong with the indexes of a segment; whether they are built again before anything else."""
+        """Errors of a segment's indexes; returns whether the broker builds them again first."""
         stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
         at_once = f"{stem}.index" not in self._stored
         action: Action = "serve" if self._clean and not at_once else "rebuild"
@@ -301,7 +301,7 @@ class PartitionLoader:
             file = f"{stem}{suffix}"
             if file not in self._stored and action == "serve":
                 yield self._finding(
-                    file, action, "it is not there, and an empty one is made: times are looked up for nothing"
+                    file, action, "it is missing; the broker makes an empty one, and lookups by time find nothing"
                 )
                 continue
             if file not in self._stored:

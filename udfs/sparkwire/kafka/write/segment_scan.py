@@ -129,7 +129,7 @@ def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
 
 
 def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
-    """Whether offsets go back so that no index of the segment can be built."""
+    """Whether offsets go back so that the segment cannot have an index."""
     indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
     latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0
     for entry, _ in _valid(source):

@@ -2,8 +2,8 @@
 
 An entry of an index comes after each ``indexIntervalBytes`` of a segment, and one of the time index at its end, as
 `LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them again. A
-snapshot beside the segment says that no producer is known where it begins: without it tiered storage does not copy the
-segment before.
+snapshot beside the segment states that no producers exist where it begins: without it tiered storage does not copy the segment
+before.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ INDEXES: Final = {
 }
 """what their entries are; an offset counts from that in the segment's name"""
 _AT_ONCE: Final = 8 << 20
-"""of rows that are encoded in one call [bytes]"""
+"""of rows encoded in one call [bytes]"""
 _OVERHEAD: Final = 21
 """[bytes] that a record takes at most beside its key, its value and its headers"""
 _HEADER_OVERHEAD: Final = 10
 
 
 class StagedSegment(NamedTuple):
-    """A segment that is written, and not yet in its place."""
+    """A complete segment that is not yet in its place."""
 
     topic: str
     partition: int
@@ -146,7 +146,7 @@ class PartitionWriter:
             self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
 
     def _write_batches(self, records: RecordsToWrite, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
-        """A few megabytes at a time: what is encoded is in the cache when it is written."""
+        """A few megabytes at a time: encoded bytes are still in the cache when it writes them."""
         for first, stop in _pieces(ends, filled):
             begin, end = ends[first:stop], ends[first + 1 : stop + 1]
             count = len(begin)
@@ -243,7 +243,7 @@ class _Batches(NamedTuple):
 
 
 class _Segment:
-    """A segment that is being written."""
+    """The segment in progress."""
 
     def __init__(self, write: LogWrite, staging: Staging, names: tuple[str, int, int], base: int) -> None:
         self._write = write

@@ -34,12 +34,12 @@ from sparkwire.kafka.write.write_rows import by_partition, rows_of
 
 EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"
-"""what a partition keeps when it is replaced: the id of its topic"""
+"""what a replaced partition keeps: the id of its topic"""
 
 _MOST_OPEN: Final = 100
 """segments that a task has open"""
 _WAITING: Final = 8 << 20
-"""of rows from which on they are written [bytes]"""
+"""size of waiting rows at which to write them [bytes]"""
 
 Epochs = Sequence[tuple[int, int]]
 
@@ -92,7 +92,7 @@ def write_rows(
 ) -> list[StagedSegment]:
     """The segments that one try of a task writes, none of them under its name yet.
 
-    ValueError where a row cannot be written, or another job writes to its partition.
+    ValueError if a row is invalid, or another job writes to its partition.
     """
     staging = Staging(Folder(write.path), job, attempt)
     writers = _Writers(write, staging, task)
@@ -143,7 +143,7 @@ class _Writers:
 
 
 def _epoch(write: LogWrite, folder: Folder, partition: str) -> int:
-    """The leader epoch of rows that do not say theirs: where they are appended, that of the rows before them."""
+    """The leader epoch of rows without one: for appended rows, that of the rows before them."""
     if write.leader_epoch is not None:
         return write.leader_epoch
     known = [] if write.overwrite else _epochs(folder, partition)

@@ -76,8 +76,8 @@ WRITE_OPTIONS: Final = (
     Option("topic", _topic, None, "of rows without a column `topic`"),
     Option("partition", options.whole_number, None, "of rows without a column `partition`"),
     Option("compression", options.choice(*codecs.writable()), "none", "of every batch"),
-    Option("batchBytes", options.size, 64 << 10, "up to which a batch is filled, before it is compressed [bytes]"),
-    Option("segmentBytes", _segment_size, 1 << 30, "up to which a segment is filled: `segment.bytes` [bytes]"),
+    Option("batchBytes", options.size, 64 << 10, "target size of a batch before compression [bytes]"),
+    Option("segmentBytes", _segment_size, 1 << 30, "maximum size of a segment: `segment.bytes` [bytes]"),
     Option("indexIntervalBytes", options.whole_number, 4096, "between entries of an index: `index.interval.bytes` [bytes]"),
     Option(
         "leaderEpoch",
@@ -97,7 +97,7 @@ WRITE_OPTIONS: Final = (
         "startingOffset",
         _number(0, LARGEST_OFFSET),
         0,
-        "the first one that is assigned, in a partition that has none yet",
+        "the first offset to assign, in a new partition",
     ),
     Option(
         "sourcePath",
@@ -129,7 +129,7 @@ WRITE_OPTIONS: Final = (
         "maxMessageBytes",
         options.size,
         MAX_MESSAGE_BYTES,
-        "what a batch may come to, as it is written: the topic's `max.message.bytes` [bytes]",
+        "maximum size of a batch after compression: the topic's `max.message.bytes` [bytes]",
     ),
     Option(
         "ifExists",
@@ -143,7 +143,7 @@ WRITE_OPTIONS: Final = (
 
 
 class LogWrite(NamedTuple):
-    """What is to be written, and how."""
+    """What to write, and how."""
 
     path: str
     topic: str | None
@@ -163,15 +163,15 @@ class LogWrite(NamedTuple):
     overwrite: bool
     job_id: str | None
     source: Origin | None
-    """what the rows were read from, as far as that is known"""
+    """the source of the rows, if known"""
     is_source_named: bool
-    """whether the user has said so: then all of its partitions are written"""
+    """whether the user has named it: then the job writes all of its partitions"""
     starts: Mapping[str, int] | None
     """where logs start at the latest, by partition, ``""`` for every one"""
     ends: Mapping[str, int] | None
     """where they end at the earliest: the same"""
     committed: bool
-    """whether rows of transactions are known to be committed"""
+    """whether all rows of transactions are of committed ones"""
 
 
 def is_topic(name: str) -> bool:
@@ -187,7 +187,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     o = options.parsed(NAME, WRITE_OPTIONS, given)
     names = _checked(schema)
     if not o["path"]:
-        raise ValueError(f"{NAME} needs path: the directory that partitions are written to")
+        raise ValueError(f"{NAME} needs path: the directory to write partitions to")
     for name in ("topic", "partition"):
         if (name in names) == (o[name] is not None):
             raise ValueError(f"{NAME} takes {name} as a column or as an option: give one of them")
@@ -214,7 +214,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
 
 
 def _source(o: Mapping[str, Any], read: Origin | None, overwrite: bool, assign: bool) -> Origin | None:
-    """The log whose ends are kept. What is appended, or numbered again, has those of none, unless the user says so."""
+    """The log whose ends count. Appended rows, and rows with new offsets, have none, unless the user names one."""
     if o["sourcePath"]:
         return Origin((o["sourcePath"],))
     whole = overwrite or o["ifExists"] == ERROR
@@ -239,11 +239,11 @@ _TAKEN: Final = {
     "headers": ((pa.types.is_list,), "ARRAY<STRUCT<key STRING, value BINARY>>"),
     "partition_leader_epoch": (_INTEGERS, "INT"),
 }
-"""the columns that are written, with the types that each may have"""
+"""the columns written, with the types that each may have"""
 JUDGED: Final = ("error", "is_control", "is_transactional", HIDDEN)
-"""columns that say whether a row is a record that may be written"""
+"""columns that say whether you may write a row as a record"""
 IGNORED: Final = (frozenset(COLUMNS[RECORDS]) | frozenset(ON_REQUEST)) - set(_TAKEN) - set(JUDGED)
-"""what else `kafka_log` reads: it says where and how a record was stored"""
+"""the other columns of `kafka_log`: where and how it found a record"""
 
 
 _NAMES: Final = {name.lower(): name for name in (*_TAKEN, *JUDGED, *IGNORED)}
@@ -262,7 +262,7 @@ def column_names(schema: pa.Schema) -> list[str]:
 
 
 def _checked(schema: pa.Schema) -> list[str]:
-    """The names of the columns, each of which is known and has its type."""
+    """The names of the columns, each checked for its name and type."""
     names = column_names(schema)
     for name, field in zip(names, schema, strict=True):
         fit, sql = _TAKEN.get(name, ((lambda _: True,), ""))

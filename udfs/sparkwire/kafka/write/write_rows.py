@@ -36,7 +36,7 @@ _LARGEST_PARTITION: Final = 2**31 - 1
 
 
 def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of Spark as `ROWS`; ValueError where a row cannot be written, with its topic, partition and offset."""
+    """Rows of Spark as `ROWS`; ValueError for a row that it cannot write, with topic, partition and offset."""
     given = dict(zip(column_names(batch.schema), batch.columns, strict=True))
     if "timestamp_type" not in given and "timestampType" in given:  # as Spark's own Kafka source has it
         given["timestamp_type"] = _named_types(given["timestampType"])
@@ -102,7 +102,7 @@ _RANGES: Final = (
 
 
 def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
-    """ValueError for the first row that cannot be written."""
+    """ValueError for the first invalid row."""
     _reject_first(rows, rows.column("topic").is_null(), "topic is NULL")
     for name, least, most in _RANGES:
         numbers = rows.column(name)

@@ -31,7 +31,7 @@ _KINDS = (CRC32, CRC32_RAW, CRC32C)
 
 
 class RangeSums(NamedTuple):
-    """The checksums of one row's beginnings, computed as far as one was requested."""
+    """The checksums of one row's prefixes, computed on demand."""
 
     kind: int
     """which checksum, of `_KINDS`"""
@@ -45,7 +45,8 @@ class RangeSums(NamedTuple):
 
 
 def range_sums(checksum: Checksum, row: int, longest: int) -> RangeSums:
-    """For the row that begins at ``row``, and others of up to ``longest`` bytes; memory is touched when it is used."""
+    """For the row that begins at ``row``, and others of up to ``longest`` bytes; memory that it does not use stays
+    untouched."""
     sums = np.empty(longest // STEP + 2, np.uint32)
     sums[0] = 0
     polynomial = checksum.poly
@@ -72,7 +73,7 @@ def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
 
 @kernel
 def begin_row(row: int, sums: RangeSums) -> None:
-    """What is requested next is in the row that begins at ``row``."""
+    """The next requests are about the row that begins at ``row``."""
     sums.known[0] = row
     sums.known[1] = 1
 
