@@ -5,7 +5,7 @@
     python sql/demo.py kafka 3 8    two of them
 
 Every ``sql/examples/<format>.sql`` begins with a comment that says which view it reads; the view is made
-here, from the files that come with the package (``sparkwire.samples()``, in a query ``$SAMPLES``). Recipes named
+here, from the bundled sample data (``sparkwire.samples()``, in a query ``$SAMPLES``). Recipes named
 ``<format>_….sql`` continue from there. ``kafka_log.sql`` reads a directory by the data source of that name.
 A title that begins with a star is part of the tour.
 """
@@ -146,7 +146,7 @@ def show_source() -> None:
 
 
 class FailsOnce(Consumer):
-    """Fails at its tenth change, as if a database had been away for a moment."""
+    """Fails at its tenth change, to simulate a database outage."""
 
     def __init__(self) -> None:
         self.changes = 0

@@ -42,6 +42,6 @@ WHERE schema_id = unhex(md5(order_schema))
 ORDER BY position
 LIMIT 3;
 
--- Confluent's prefix before a payload: a zero byte and the schema's number in a registry
+-- Confluent's wire format header: a zero byte and the schema's number in a registry
 SELECT registry_schema_id(message) AS schema, hex(registry_payload(message)) AS payload, registry_schema_id(X'02AB') AS of_other_bytes
 FROM VALUES (X'000000002A0206666F6F') AS t(message);

@@ -1,12 +1,12 @@
--- Databus event streams: what came, in which windows, and what was damaged on the way.
+-- Databus event streams: what came, in which windows, and what was corrupt.
 -- `stream` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
 
--- * Split every file into its events, damaged ones too
+-- * Split every file into its events, corrupt ones too
 CREATE OR REPLACE TEMPORARY VIEW events AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, file AS stream, e.*
 FROM stream LATERAL VIEW inline(dbus_events(content)) e AS position, event, status, error;
 
--- What lies in each file
+-- What is in each file
 SELECT file, version, byte_order, count(*) AS events, sum(bytes) AS bytes
 FROM (
   SELECT file, dbus_version(event) AS version, dbus_byte_order(event) AS byte_order, length(event) AS bytes
@@ -44,13 +44,13 @@ FROM numbered
 GROUP BY delivery
 ORDER BY delivery;
 
--- * Damage: where it lies, how many bytes, and why they cannot be read
+-- * Corrupt bytes: where they are, how many, and why they are unreadable
 SELECT file, position, length(event) AS bytes, status, error
 FROM events
 WHERE status <> 'OK'
 ORDER BY file, position;
 
--- * What damaged events still tell: a wrong checksum hides no field
+-- * Fields of corrupt events: a wrong checksum hides no field
 SELECT position, error, header_ok, value_ok, opcode, source, scn, key
 FROM (
   SELECT position, error,
@@ -61,7 +61,7 @@ FROM (
   WHERE status <> 'OK')
 ORDER BY position;
 
--- Which windows lost events: the relay's stream without what arrived in the damaged copy
+-- Which windows lost events: the relay's stream without what arrived in the corrupt copy
 WITH intact AS (
   SELECT file, dbus_sequence(event) AS window, dbus_opcode(event) AS opcode, dbus_key(event) AS key
   FROM events
@@ -111,7 +111,7 @@ FROM (
 WHERE type IN ('CHECKPOINT', 'SCN_REGRESS', 'ERROR')
 ORDER BY position;
 
--- Many fields in one pass: dbus_event answers everything at once, inline() makes columns of it
+-- Many fields in one pass: dbus_event returns all fields at once, inline() makes columns of it
 SELECT e.key_type, e.key, e.opcode, e.is_trace, e.schema_version, e.value_size, e.timestamp
 FROM events LATERAL VIEW inline(array(dbus_event(event))) e
 WHERE file = 'relay_v1.bin' AND e.sequence = 1010 AND e.is_valid

@@ -17,7 +17,7 @@ FROM changes
 GROUP BY database, table, operation
 ORDER BY database, table, operation;
 
--- * Messages that are wrong, why, and what can be read of them all the same
+-- * Invalid messages: the reason, and their readable fields
 SELECT error, op, sequence_id, table, event_time
 FROM changes
 WHERE error IS NOT NULL

@@ -1,4 +1,4 @@
--- Kafka segments straight from a broker's disk: records, tombstones, gaps, damage, transactions.
+-- Kafka segments directly from a broker's disk: records, tombstones, gaps, corruption, transactions.
 -- `segments` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
 
 -- * Split every segment into its records, compressed ones too; what cannot be read is a row that says why
@@ -11,7 +11,7 @@ CREATE OR REPLACE TEMPORARY VIEW batches AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, b.*
 FROM segments LATERAL VIEW inline(kafka_batches(content)) b;
 
--- * What lies in each file: versions of the format, codecs, records
+-- * What is in each file: versions of the format, codecs, records
 SELECT file, magic, compression, count(DISTINCT position) AS batches, count(*) AS records,
        min(offset) AS first_offset, max(offset) AS last_offset, min(timestamp) AS since, max(timestamp) AS until
 FROM records
@@ -55,13 +55,13 @@ WHERE record_count = 0
 ORDER BY file, position
 LIMIT 10;
 
--- * Damage: where it lies, how many bytes of it, and why they cannot be read
+-- * Corrupt bytes: where they are, how many, and why they are unreadable
 SELECT file, position, size, magic, base_offset, crc_valid, error
 FROM batches
 WHERE error IS NOT NULL
 ORDER BY file, position;
 
--- What a broker keeps of damaged files when it recovers, and how many records are readable after that
+-- What a broker keeps of corrupt files when it recovers, and how many records are readable after that
 WITH kept AS (
   SELECT regexp_extract(path, '[^/]+$', 0) AS file, length(content) AS bytes,
          kafka_valid_bytes(content) AS kept_bytes, kafka_next_offset(content) AS next_offset

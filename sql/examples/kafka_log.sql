@@ -1,4 +1,4 @@
--- A directory of Kafka segments as a table: no broker, no cells, no copy of what nobody asks for.
+-- A directory of Kafka segments as a table: without a broker. It decodes only the columns that you select.
 -- `orders` is the partition directory orders-0, by the data source kafka_log.
 
 -- * What is in the log: topic and partition are those of the directory
@@ -7,7 +7,7 @@ SELECT topic, partition, count(*) AS records, min(offset) AS first_offset, max(o
 FROM orders
 GROUP BY topic, partition;
 
--- * The same directory in SQL alone, as a consumer in read_committed gets it
+-- * The same directory in SQL alone, as a read_committed consumer would see it
 CREATE OR REPLACE TEMPORARY VIEW committed USING kafka_log OPTIONS (
   path '$SAMPLES/kafka/orders-0', isolationLevel 'read_committed', columns 'offset, timestamp, key, value');
 

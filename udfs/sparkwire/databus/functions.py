@@ -52,8 +52,8 @@ FUNCTIONS: Final = (
         "dbus_events(stream BINARY)",
         stream.TABLE,
         stream.Stream,
-        "Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum; the "
-        "skipped bytes are one row. A truncated tail is the last row.",
+        "Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum. "
+        "The skipped bytes are one row. A truncated tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),
     Function(

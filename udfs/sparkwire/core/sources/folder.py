@@ -40,7 +40,7 @@ def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
             return look(folder, name)
         except PermissionError as error:
             raise PermissionError(
-                f"{folder.shown(name)}: you do not have permission to read it, or something in it: run this as another user ({error})"
+                f"{folder.shown(name)}: you do not have permission to read it, or a part of it: use another account ({error})"
             ) from error
 
     return guarded
