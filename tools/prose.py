@@ -173,9 +173,7 @@ def figures(all_texts: list[Text]) -> str:
 
 def lower(all_texts: list[Text]) -> None:
     """Write the table with the numbers of today where they are lower."""
-    rows = [
-        f"{word.pattern}\t{word.instead}\t{min(word.known, len(word.occurrences(all_texts)))}" for word in house_words()
-    ]
+    rows = [f"{word.pattern}\t{word.instead}\t{_lowered(word, all_texts)}" for word in house_words()]
     head = [line for line in TABLE.read_text("utf-8").splitlines() if line.startswith("#")]
     TABLE.write_text("\n".join([*head, *rows]) + "\n", "utf-8")
 

@@ -1,4 +1,4 @@
-"""Where Spark looks for sources by itself: with the package installed `kafka_log` is there without ``register``."""
+"""Where Spark looks for sources automatically: with the package installed `kafka_log` is there without ``register``."""
 
 from sparkwire.spark.discovery import OFFERED
 

@@ -110,5 +110,5 @@ def test_why_a_row_is_hidden(kind: str, tmp_path: Path) -> None:
 def test_a_stream_cannot_tell_what_is_hidden(tmp_path: Path) -> None:
     segment(tmp_path, 0, entries(0, 3))
     query = kafka_log.query({"path": str(tmp_path), "columns": "offset,hidden"})
-    with pytest.raises(ValueError, match=r"^kafka_log tells hidden in batch queries: a stream"):
+    with pytest.raises(ValueError, match=r"^kafka_log has hidden in batch queries only: a stream"):
         LogFollower(query)

@@ -873,7 +873,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum; the skipped bytes are one row. A truncated tail is the last row.
+    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum. The skipped bytes are one row. A truncated tail is the last row.
 
     Parameters
     ----------
@@ -1070,7 +1070,7 @@ def kafka_batches(log: Column | str | bytes) -> Column:
     ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
         position: Where the entry begins in the bytes given [bytes].
         size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
-        base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened.
+        base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which has it only inside.
         last_offset: Offset of the last record written, which compaction may have removed.
         magic: Version of the format: 0, 1 or 2; others as stored.
         crc: The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.
@@ -1304,7 +1304,7 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
     Returns
     -------
     STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
-        kind: OFFSET, GROUP or OTHER, as the key tells.
+        kind: OFFSET, GROUP or OTHER, by the key.
         version: Of the value; of the key for OTHER.
         group: The group's id.
         topic: Topic of the committed offset.

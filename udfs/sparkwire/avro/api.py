@@ -38,7 +38,7 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
     Raises
     ------
     ValueError
-        where one is no schema, the one cannot be read by the other, or it is recursive: one sentence.
+        where one is no schema, the one cannot be read by the other, or it is recursive.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def rows(
     TypeError
         where the column is not BINARY, or ``schemas`` is none of these.
 
-    The query fails with one sentence where the column has something else than it was taken for: events for messages, or the other
+    The query fails with a clear error message if the column has another wire format: events for messages, or the other
     way round, or a hundred rows at once none of which is either.
 
     Examples
@@ -187,7 +187,7 @@ def encode(struct: Column | str, schema: Any) -> Column:
     Raises
     ------
     ValueError
-        where it is no schema, or the column cannot be written by it: one sentence.
+        where it is no schema, or the column cannot be written by it.
 
     Examples
     --------

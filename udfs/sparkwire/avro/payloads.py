@@ -1,4 +1,4 @@
-"""What stands around Avro data, and names the schema of each: a prefix, a header of a Kafka record, or a column beside them.
+"""What surrounds Avro data, and names the schema of each: a prefix, a header of a Kafka record, or a column beside them.
 
     confluent         0  id                  i32 big-endian
     confluent_header  1  guid                16 bytes, in the record's header __value_schema_id or __key_schema_id; or 0 and an id
@@ -48,7 +48,7 @@ class Payloads(NamedTuple):
     """Avro data, what names the schema of each, and what is wrong with what they were in."""
 
     values: pa.Array
-    """NULL where there is none"""
+    """NULL if none exists"""
     ids: pa.Array
     errors: pa.Array
     """STRING, NULL where all is well"""
@@ -175,7 +175,7 @@ def _as_text(keys: pa.Array, text: Callable[[bytes], str | None]) -> pa.Array:
 
 
 def _header(headers: pa.Array, name: str) -> pa.Array:
-    """The value of the first header of a name; NULL where there is none."""
+    """The value of the first header of a name; NULL if none exists."""
     flat, rows = headers.flatten(), pc.list_parent_indices(headers)
     named = pc.equal(flat.field(0), name).fill_null(False)
     where, values = np.asarray(rows.filter(named)), flat.field(1).filter(named)

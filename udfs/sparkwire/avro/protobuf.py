@@ -38,7 +38,7 @@ class ProtoFile(NamedTuple):
 def compiled(schema: Registered) -> ProtoFile:
     """By ``protoc``; needs the extra ``registry``.
 
-    ModuleNotFoundError without the extra: one sentence; ValueError where the text is no Protobuf, or imports what it does not
+    ModuleNotFoundError without the extra; ValueError where the text is no Protobuf, or imports what it does not
     refer to: it is named.
     """
     with needing_the_extra("a schema of type PROTOBUF"):

@@ -30,7 +30,7 @@ def in_context(subject: str, context: str) -> str:
 
 @contextmanager
 def needing_the_extra(what: str) -> Iterator[None]:
-    """ModuleNotFoundError that says which extra brings what is missing: one sentence."""
+    """ModuleNotFoundError that says which extra brings what is missing."""
     try:
         yield
     except ModuleNotFoundError as missing:
@@ -44,7 +44,7 @@ class Registered(NamedTuple):
 
     text: str
     title: str
-    """what a sentence calls it"""
+    """its name in an error message"""
     type: str = AVRO
     """AVRO, JSON or PROTOBUF"""
     references: tuple[tuple[str, str], ...] = ()
@@ -65,7 +65,7 @@ class SubjectVersion(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a sentence calls it."""
+        """Its name in an error message."""
         return f"{self.subject}, version {self.version}"
 
 
@@ -87,7 +87,7 @@ def with_references(
     Parameters
     ----------
     at
-        the version at a place that another one speaks of; None where there is none
+        the version at a place that another one speaks of; None if none exists
 
     Raises
     ------

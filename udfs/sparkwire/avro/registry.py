@@ -47,7 +47,7 @@ class Registry(SchemaSource):
         Raises
         ------
         ValueError
-            where a schema is none, or there is none: one sentence.
+            where a schema is none, or there is none.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Registry(SchemaSource):
         Raises
         ------
         ModuleNotFoundError
-            without the extra: one sentence.
+            without the extra.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class Registry(SchemaSource):
         Raises
         ------
         ValueError
-            where the columns are not there, or nothing of it is a schema: one sentence.
+            where the columns are not there, or nothing of it is a schema.
 
         Examples
         --------

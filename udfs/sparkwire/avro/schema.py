@@ -80,7 +80,7 @@ class Schema:
 
     @property
     def title(self) -> str:
-        """What a sentence calls it."""
+        """Its name in an error message."""
         return f"{self.kind} {self.name}" if self.name else self.kind
 
 
@@ -106,7 +106,7 @@ class _Names:
 
 
 def parse(schema: Any) -> Schema:
-    """The schema of a JSON text, or of what ``json.loads`` makes of one; SchemaError where it is none, in one sentence."""
+    """The schema of a JSON text, or of what ``json.loads`` makes of one; SchemaError where it is none."""
     return _parse(loaded(schema), "", _Names(), "the schema")
 
 

@@ -110,7 +110,7 @@ class _Given(NamedTuple):
     """A schema as it was given."""
 
     where: str
-    """what a sentence calls it"""
+    """its name in an error message"""
     schema: Any
     version: int | None = None
 
@@ -153,7 +153,7 @@ def _by_digest(schemas: Sequence[_Given]) -> Schemas:
 
 
 def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
-    """The texts of schemas, each with what a sentence calls it."""
+    """The texts of schemas, each with its name in an error message."""
     return tuple(_java(schema, where) for where, schema in named)
 
 

@@ -197,7 +197,7 @@ class _Encoder(Assembler):
         bounds = bounds_of(schema)
         whole = column.cast(pa.int32()) if pa.types.is_date32(type) else column
         values = np.asarray(whole.cast(pa.int64()).fill_null(0), np.int64)
-        # The instant's part below the unit is cut off toward the past.
+        # The instant's part below the unit is truncated toward the past.
         highest = bounds.highest * bounds.factor + bounds.factor - 1
         self.emit(ops.W_LONG, self.slot(values), bounds.lowest * bounds.factor, highest, bounds.factor)
         return True

@@ -198,7 +198,7 @@ def as_id(key: Any) -> Hashable:
 def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) -> RowsReader:
     """What ``rows`` are read with.
 
-    SchemaError where no column can be made of a field: one sentence.
+    SchemaError where no column can be made of a field.
     """
     found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
     found.check()

@@ -45,5 +45,5 @@ OK = -1
 
 
 def argument_error(function: str, takes: str, got: object) -> ValueError:
-    """A value that a function does not take, in one sentence."""
+    """The error for a value that a function does not take."""
     return ValueError(f"{function}() expected {takes}, got {got}")

@@ -111,7 +111,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
 def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
     """Check that a column has its wire format, if none of its rows could be read.
 
-    ValueError where the rows are of another wire format, or are many and all of none: one sentence.
+    ValueError where the rows are of another wire format, or are many and all of none.
     """
     values_present = values.drop_null()
     if not len(values_present) or pc.sum(errors.is_valid()).as_py() < len(values_present):

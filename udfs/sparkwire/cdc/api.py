@@ -40,9 +40,9 @@ def changes(
     table
         of Databus the name of the source's schema; else ``table``, ``database.table`` or ``database.schema.table``
     key, headers
-        of Debezium: the columns of Kafka's keys and headers. Keys tell the primary key and tombstones, headers a change of a key.
+        of Debezium: the columns of Kafka's keys and headers. Keys show the primary key and tombstones, headers a change of a key.
     keys
-        names of the primary key's columns, where the messages do not tell them
+        names of the primary key's columns, if the messages do not contain them
     schemas
         of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them. Of Debezium in Avro: a `Registry`, or a
         mapping from ids to schemas, for values and keys. It is queried as the data come, so a table of a stream may change.
@@ -68,7 +68,7 @@ def changes(
         - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
         - ``_before_`` STRUCT: the row before the change, as far as the message has it;
         - the table's columns: the new row, of a DELETE the old one, as far as known;
-        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not tell (PostgreSQL's unchanged TOAST values);
+        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not have (PostgreSQL's unchanged TOAST values);
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
         - ``_error_``: why a message cannot be read or placed.
 
@@ -77,7 +77,7 @@ def changes(
     Raises
     ------
     ValueError
-        where an argument is wrong, or a column of ``df`` or of the table has the name of a column of the result: one sentence.
+        where an argument is wrong, or a column of ``df`` or of the table has the name of a column of the result.
     TypeError
         where the column is not BINARY.
 
@@ -141,7 +141,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     changes
         a batch of `sparkwire.changes`, of one table. Over a stream take `sparkwire.merge`.
     keys
-        names of the primary key's columns; by default those that the messages tell
+        names of the primary key's columns; by default those in the messages
     as_of
         the table as it was: a ``datetime`` or its text, compared with ``_time_``, or an order, compared with ``_order_``. Of an
         order with parts the first will do: ``as_of=4711`` is the table after SCN 4711 of Databus.
@@ -154,7 +154,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     Raises
     ------
     ValueError
-        where the key is unknown, ``changes`` is a stream or has not the columns of `sparkwire.changes`: one sentence. A
+        where the key is unknown, ``changes`` is a stream or has not the columns of `sparkwire.changes`. A
         query over changes of two tables fails.
 
     Examples
@@ -192,7 +192,7 @@ def merge(
         a table of Delta or Iceberg: its name, or the path of a Delta table; or a directory, any other text
         with a slash, for Parquet. Read a directory with `merged`. A missing target is created.
     keys
-        names of the primary key's columns; by default those that the messages tell
+        names of the primary key's columns; by default those in the messages
     checkpoint
         of a stream: the directory of its own where it notes how far it has come
     trigger

@@ -22,12 +22,12 @@ HEAD: Final = {
     ORDER: "Sorts the changes of a key, the oldest first.",
     TIME: "When it happened.",
     TABLE: "The table's name.",
-    TRANSACTION: "The transaction's id; NULL where the system does not tell.",
+    TRANSACTION: "The transaction's id; NULL if the system does not report it.",
     KEYS: "Names of the primary key's columns.",
-    BEFORE: "The row before the change, or only its key where the system does not tell more; else NULL.",
+    BEFORE: "The row before the change, or only its key if the system reports no more; else NULL.",
 }
 TAIL: Final = {
-    UNAVAILABLE: "Columns that have a value which the message does not tell; they are NULL in the row.",
+    UNAVAILABLE: "Columns with a value that the message does not contain; they are NULL in the row.",
     UNEXPECTED: "The text of each value that has no column, or does not fit its column.",
     ERROR: "What is wrong with the message; NULL where it is valid.",
 }

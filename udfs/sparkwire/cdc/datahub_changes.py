@@ -33,7 +33,7 @@ def datahub_schema(columns: Mapping[str, str]) -> pa.Schema:
 def datahub_changes(
     blobs: pa.Array, table: Table, columns: Mapping[str, str], keys: Sequence[str] | None
 ) -> ChangeBatch:
-    """The changes of a table; ``keys`` where the messages do not tell them."""
+    """The changes of a table; ``keys`` if the messages do not contain them."""
     numbered = pa.record_batch([primitive(np.arange(len(blobs)))], names=["row"])
     images = typed_rows(blobs, table, columns, numbered)
     ends = np.flatnonzero(

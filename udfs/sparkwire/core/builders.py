@@ -79,7 +79,7 @@ class ColumnTable(list["Column[Scan]"], Generic[Scan]):
     def column(
         self, sql: str, example: str = "", doc: str = ""
     ) -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
-        """The function below returns the column of its own name; what the column means is ``doc``, or its docstring."""
+        """The function below returns the column with its name; what the column means is ``doc``, or its docstring."""
 
         def add(function: Callable[[Scan], pa.Array]) -> Callable[[Scan], pa.Array]:
             means = doc or " ".join((function.__doc__ or "").split())

@@ -29,7 +29,7 @@ _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
 _WIDEST = 8  # [bytes] of an item
-_SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages at hand
+_SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages available
 
 
 class Binary(NamedTuple):

@@ -1,4 +1,4 @@
-"""Names that Spark tells apart: it reads `id` and `ID` as one column, and Parquet takes no two such."""
+"""Names that Spark distinguishes: it reads `id` and `ID` as one column, and Parquet takes no two such."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def consume(
         members of the consumer group: threads that share a stream's data events between two barriers. All other callbacks go to
         every member.
     source_order
-        source ids (or names that ``sources`` tells): presents the sources of each window in this order, others after them.
+        source ids (or names, with ``sources``): presents the sources of each window in this order, others after them.
     partitions
         n tasks a stream, each with every window, and with the data events that Databus's key filter gives it
         (`dbus_key_partition`). Each has consumers .
@@ -165,7 +165,7 @@ def rows_by_source(
     Raises
     ------
     ValueError
-        where a schema is none, or cannot be read by the last one of its source: one sentence.
+        where a schema is none, or cannot be read by the last one of its source.
     TypeError
         where the column is not BINARY.
 

@@ -1,4 +1,4 @@
-"""What an event has: its fields in the order of ``dbus_event``, each a scalar function of its own and a column of the struct."""
+"""What an event has: its fields in the order of ``dbus_event``, each a scalar function and a column of the struct."""
 
 from __future__ import annotations
 

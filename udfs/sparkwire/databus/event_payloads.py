@@ -14,7 +14,7 @@ from sparkwire.kernels.load import Bools
 
 _FUNCTIONS: Final = FORMAT.by_name
 EVENT_COLUMNS: Final = ("sequence", "timestamp", "src_id", "opcode", "key")
-"""what a typed row tells of its Databus event, each between underscores"""
+"""what a typed row has of its Databus event, each between underscores"""
 
 
 def ask(function: str, column: pa.Array) -> pa.Array:

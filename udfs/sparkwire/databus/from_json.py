@@ -124,7 +124,7 @@ def _number(document: dict[str, Any], name: str, bits: int, absent: int | None =
     value = absent if value is None else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Refused(f"{name} is not a number")
-    # A fraction is cut off; what is too large for its integer becomes the largest, of an integer the lowest bits are kept.
+    # A fraction is truncated; what is too large for its integer becomes the largest, of an integer the lowest bits are kept.
     whole = value if isinstance(value, int) else _saturated(value, max(bits, _INT))
     return _wrapped(whole, bits)
 

@@ -1,4 +1,4 @@
-"""What a message has: its fields in the order of ``datahub_change``, each a function of its own and a column of the struct."""
+"""What a message has: its fields in the order of ``datahub_change``, each a function and a column of the struct."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def rows(
         - ``_position_`` STRUCT<log, position, sub_position, row>: where in its database's log the change is, which sorts;
           ``_time_``, ``_table_``, ``_transaction_``, ``_snapshot_``; ``_keys_``: names of the key's columns;
         - ``_before_``, ``_after_`` STRUCT: the table's columns;
-        - ``_unavailable_`` ARRAY<STRING>: columns that the message does not tell although they exist, NULL in the row;
+        - ``_unavailable_`` ARRAY<STRING>: columns that the message does not have although they exist, NULL in the row;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values without a column, and of values that do not fit it, such as
           an infinite date. The column is NULL then. NULL if there are none;
         - ``_error_``: ``debezium_error``. A corrupt message that may be of this table has a row, with what can be read.

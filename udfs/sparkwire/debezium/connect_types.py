@@ -231,7 +231,7 @@ def _of_schema(schema: Mapping[str, Any], levels: int) -> Type:
 
 @lru_cache(4096)
 def type_of(text: str) -> Type:
-    """The type that a text says; ValueError where it says none: one sentence."""
+    """The type that a text says; ValueError where it says none."""
     tokens: list[tuple[str, str]] = []
     position, end = 0, len(text.rstrip())
     while position < end:

@@ -145,7 +145,7 @@ def latest_columns(texts: Iterable[str]) -> dict[str, str]:
 
 
 def typed(columns: Mapping[str, str]) -> dict[str, Type]:
-    """The types of columns given as texts; ValueError where one is none: one sentence that names the column."""
+    """The types of columns given as texts; ValueError where one is none."""
     types = {}
     for name, text in columns.items():
         try:

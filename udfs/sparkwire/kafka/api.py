@@ -1,4 +1,4 @@
-"""The way back into Kafka: tables as partition directories that a broker starts on; and a cluster as tables.
+"""Restore topics: tables as partition directories that a broker starts on; and a cluster as tables.
 
     import sparkwire
 

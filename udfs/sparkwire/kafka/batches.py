@@ -70,7 +70,7 @@ def size(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BIGINT")
 def base_offset(batches: Batches) -> pa.Array:
-    """Offset of the first record; NULL for a compressed message of magic 0 or 1, which does not tell it unopened."""
+    """Offset of the first record; NULL for a compressed message of magic 0 or 1, which has it only inside."""
     offset = batches.field("offset")
     return primitive(offset.values, offset.valid & ~batches.is_wrapper)
 

@@ -1,4 +1,4 @@
-"""Kafka's codecs, a row each: whoever reads, writes, draws or documents compressed records asks this table.
+"""Kafka's codecs, a row each: readers, writers, pictures and pages of compressed records use this table.
 
 A codec that has no decoder, or is none of an entry's magic, is UNKNOWN_CODEC; one without an encoder is not written.
 """

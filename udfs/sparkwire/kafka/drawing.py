@@ -83,7 +83,7 @@ class Picture:
         return f"Picture({self.title})"
 
     def save(self, path: str | Path) -> None:
-        """Write it: the name's suffix tells the format (``.png``, ``.svg``, ``.pdf``)."""
+        """Write it: the name's suffix determines the format (``.png``, ``.svg``, ``.pdf``)."""
         self.figure.savefig(path)
 
     def _repr_png_(self) -> bytes:

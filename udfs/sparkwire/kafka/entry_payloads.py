@@ -71,7 +71,7 @@ def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryP
 
 @kernel
 def _is_outside(fields: HeaderFields, i: int, is_batch: bool, selected: OffsetRange) -> bool:
-    """Whether an entry has no record within the offsets wanted; a wrapper tells its last offset only."""
+    """Whether an entry has no record within the offsets wanted; a wrapper has its last offset only."""
     first = fields.offset[i]
     last = first + fields.last_offset_delta[i]
     wrapper = not is_batch and fields.attributes[i] & CODEC_MASK != NONE

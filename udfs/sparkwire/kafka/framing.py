@@ -54,7 +54,7 @@ class FrameBlock(NamedTuple):
 
 
 class EntrySums(NamedTuple):
-    """What a search for valid entries keeps of the row at hand."""
+    """What a search for valid entries keeps of the current row."""
 
     message: RangeSums
     batch: RangeSums

@@ -132,7 +132,7 @@ class Inflater:
         return len(sizes)
 
     def _open(self, data: Bytes, blocks: Iterable[Block], count: int) -> int:
-        """Inflate a payload of the row at hand: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
+        """Inflate a payload of the current row: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
         arena, start = self._arena, self._arena.used
         limit = min(self._limit, INT32_MAX - self._row_bytes, self._value_limit - self._cell_bytes, self._content)
         size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT

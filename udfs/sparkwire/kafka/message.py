@@ -8,7 +8,7 @@ from sparkwire.kafka.layout import LENGTH, MESSAGE_0, MESSAGE_1
 from sparkwire.kernels import Bytes, i8, i32, int64, kernel
 
 NOWHERE = -1
-"""a position that the bytes do not tell"""
+"""a position that the bytes do not have"""
 
 MESSAGE_MAGIC = MESSAGE_0["magic"].offset
 _KEY_0 = MESSAGE_0["key_size"].end

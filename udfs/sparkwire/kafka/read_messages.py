@@ -89,7 +89,7 @@ def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: MessageFields,
     keys = values = int64(0)
     out.key_ends[0] = out.value_ends[0] = 0
     for row in range(offsets.size - 1):
-        # Only here are the arrays at hand: handing them on costs more than the message.
+        # Only this kernel has the arrays: passing them costs more than the message.
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         for line in range(start, end, _LINE):
             prefetch(data, line + _AHEAD)
@@ -157,7 +157,7 @@ def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
 
 @kernel
 def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, message: Content) -> Verdict:
-    """The checksum covers the message, or all bytes where they do not tell its end."""
+    """The checksum covers the message, or all bytes where they do not have its end."""
     size = end - start
     if size < COVERED:
         return Verdict(int64(TRUNCATED), int64(-1), int64(0))

@@ -1,4 +1,4 @@
-"""``kafka_records``: every record of log bytes, compressed sets opened.
+"""``kafka_records``: every record of log bytes, compressed batches decompressed.
 
 Log bytes are read once, a cacheful at a time. `framing` finds the entries, `batch_headers` reads their headers, `payloads`
 locates their contents, `inflate` decompresses them, `parse` appends the records to columns. This module makes Arrow columns of

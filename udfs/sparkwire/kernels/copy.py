@@ -2,7 +2,7 @@
 
 Most fields are shorter than a cache line, where a call of memcpy costs more than the copy: up to
 ``SHORT`` bytes go in chunks of ``CHUNK`` that may run over the field's end, into ``COPY_SLACK`` bytes
-that the destination has to spare. What fits into one ``WORD`` goes in one: a chunk would nearly always
+that the destination has in addition. What fits into one ``WORD`` goes in one: a chunk would nearly always
 cross from one cache line into the next.
 """
 

@@ -44,7 +44,7 @@ def isa_of(triple: str, features: str) -> Isa:
 
 
 def compiled_isa() -> Isa:
-    """The best way in the code that Numba generates in this process; the portable one where Numba does not tell."""
+    """The best way in the code that Numba generates in this process; the portable one if Numba does not report it."""
     try:
         triple, _, features = numba_inside.target()
     except Exception as error:  # noqa: BLE001  # whatever numba has changed

@@ -140,7 +140,7 @@ def _shortest(fraction: int, exponent: int, width: int, bias: int) -> tuple[int,
 
 @kernel
 def _scaled(place: int, c: int) -> int:
-    """A multiple of a power of ten, its lowest bit set where something is cut off."""
+    """A multiple of a power of ten, its lowest bit set where something is truncated."""
     high, low = _POWERS[place], _POWERS[place + 1]
     middle = high * c
     top, carry = high_word(high, c), high_word(low, c)

@@ -1,4 +1,4 @@
-"""Timestamps in the unit of Spark; dates and times as text, ISO 8601. Who writes gives the place after what it writes."""
+"""Timestamps in the unit of Spark; dates and times as text, ISO 8601. A writer returns the position after its text."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ChangedTable(NamedTuple):
 
     @classmethod
     def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> ChangedTable:
-        """ValueError where ``changes`` is no change table, or the keys are unknown: one sentence."""
+        """ValueError where ``changes`` is no change table, or the keys are unknown."""
         schema = changes.schema
         check_columns(schema.names, function)
         columns = table_columns(schema.names, _fields(schema))
@@ -97,7 +97,7 @@ def _is_never(schema: StructType, name: str) -> bool:
 def keys_of(changes: DataFrame, function: str) -> list[str]:
     """The primary key's columns: as `changes` knew them, else as the messages tell, which are read for it.
 
-    ValueError where they do not tell, or tell different ones: one sentence.
+    ValueError if they have none, or different ones.
     """
     give = f"give keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
@@ -266,7 +266,7 @@ def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
 
 
 def lacks_values(dead_too: bool) -> Column:
-    """Whether the last row of a key does not tell values that it has; with ``dead_too`` a deleted row's count."""
+    """Whether the last row of a key lacks values of the key; with ``dead_too`` a deleted row's count."""
     lacks = F.col("live") & (F.coalesce(F.size("unavailable"), F.lit(0)) > 0)
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 

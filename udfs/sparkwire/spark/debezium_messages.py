@@ -35,7 +35,7 @@ class AvroMessages:
     def columns(self, table: str) -> Mapping[str, str]:
         """The columns of a table by the schemas of the registry.
 
-        ValueError where no schema is of the table, or a stream needs what only its data can say: one sentence.
+        ValueError where no schema is of the table, or a stream needs what only its data can say.
         """
         if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
             raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")

@@ -1,4 +1,4 @@
-"""Data sources that Spark finds by itself.
+"""Data sources that Spark finds automatically.
 
 At the first lookup of a Python source, Spark starts Python and registers ``DefaultSource`` of every top-level module named
 ``pyspark_*``. Two such modules are beside this package. So the sources are available without ``register``.

@@ -277,7 +277,7 @@ def _asked(at: int | datetime | None) -> int | datetime | None:
 
 
 def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
-    """Records up to the corrupt bytes with which the log ends, which a broker cuts off when it starts; that is said."""
+    """Records up to the corrupt bytes at the end of the log, which a broker truncates when it starts; logs a warning."""
     if rows is None:
         return None
     valid = next((k for k in range(len(rows), 0, -1) if rows[k - 1]["corrupt"] is None), 0)

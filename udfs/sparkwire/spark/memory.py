@@ -1,4 +1,4 @@
-"""The memory that a worker may have: too little for the libraries, or for a batch, is one sentence."""
+"""The memory that a worker may have: too little for the libraries, or for a batch, is a clear error message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_limit() -> None:
 
 @contextmanager
 def explain_oom(name: str) -> Iterator[None]:
-    """A batch for which a worker gets no memory fails in one sentence."""
+    """A batch for which a worker gets no memory fails with a clear error message."""
     try:
         yield
     except MemoryError as failure:

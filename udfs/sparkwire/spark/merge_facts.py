@@ -21,7 +21,7 @@ class BatchFacts(NamedTuple):
     lacking: int
     """rows that are there and lack values"""
     silent: int
-    """deleted rows that do not tell their values"""
+    """deleted rows that do not have their values"""
     truncated: Any
     """the order of the last TRUNCATE"""
     name: str | None
@@ -29,7 +29,7 @@ class BatchFacts(NamedTuple):
 
     @classmethod
     def of(cls, last: DataFrame, source: str | None = None) -> BatchFacts:
-        """ValueError where the changes are of two tables, or of another one than ``source``: one sentence."""
+        """ValueError where the changes are of two tables, or of another one than ``source``."""
         row = last.agg(
             F.count("live").alias("rows"),
             F.count_if(~F.col("live")).alias("deleted"),

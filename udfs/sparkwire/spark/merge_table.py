@@ -68,7 +68,7 @@ class TableTarget(NamedTuple):
             empty.writeTo(self.name).using(self._provider(spark)).create()
 
     def _provider(self, spark: SparkSession) -> str:
-        """Of a new table: what its catalog is for. ValueError where that takes no MERGE: one sentence."""
+        """Of a new table: what its catalog is for. ValueError where that takes no MERGE."""
         catalog = self.name.partition(".")[0] if self.name.count(".") > 1 else "spark_catalog"
         for name in (catalog, spark.conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
             implementation = (spark.conf.get(f"spark.sql.catalog.{name}", "") or "").lower()

@@ -41,7 +41,7 @@ def stored_schema(table: ChangedTable, keep: bool) -> StructType:
 
 
 def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str) -> StructType:
-    """The columns of both. ValueError where they cannot be had: one sentence."""
+    """The columns of both. ValueError where they cannot be had."""
     for name in (ORDER, TIME):
         if name not in stored.names:
             raise ValueError(f"{target} is no table that merge keeps, for it has no column {name}: name another target")

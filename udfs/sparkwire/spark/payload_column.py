@@ -48,7 +48,7 @@ class PayloadColumn(NamedTuple):
         wire: str,
         headers: str | None,
     ) -> PayloadColumn:
-        """ValueError where there is no such format, TypeError where the column is not BINARY: one sentence."""
+        """ValueError where there is no such format, TypeError where the column is not BINARY."""
         check_binary(df, column)
         if wire not in WIRE_FORMATS:
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
@@ -85,7 +85,7 @@ class PayloadColumn(NamedTuple):
 
     @property
     def payloads(self) -> Callable[[Arrays], Payloads]:
-        """How a worker takes messages apart. It holds names alone: functions travel to workers by what they hold."""
+        """How a worker takes messages apart. It holds names alone: Spark pickles functions with what they hold."""
         by, wire, headers = self.by, self.wire_format, self.headers
         of = "key" if self.column.strip("`").lower() == "key" else "value"
 
@@ -141,7 +141,7 @@ class PayloadColumn(NamedTuple):
     def ids(self) -> Sequence[Hashable]:
         """What names the schemas that the data may need: all of a registry, or those that the data name, which are read for it.
 
-        ValueError for a stream whose schemas only the data can say: one sentence.
+        ValueError for a stream whose schemas only the data can say.
         """
         ids = self.registry.ids()
         if ids is not None:

@@ -158,7 +158,7 @@ def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkRe
 def _protobuf_reader(
     messages: PayloadColumn, registered: Mapping[Hashable, Registered], message: str | None
 ) -> Iterator[_SparkReader]:
-    """With ``from_protobuf``, if a schema is Protobuf; ValueError where none has the message: one sentence."""
+    """With ``from_protobuf``, if a schema is Protobuf; ValueError where none has the message."""
     files = {key: compiled(one) for key, one in _of_type(registered, "PROTOBUF").items()}
     last = list(list(files.values())[-1].names.values()) if files else []
     name = message or (last[0] if last else None)

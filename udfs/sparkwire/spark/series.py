@@ -2,7 +2,7 @@
 
 What Spark passes as pandas has lost something: integers beside NULLs are floating point, an instant is a clock's
 reading, a NULL STRUCT is a row of NULLs, structs in arrays are dicts. `call` makes Arrow columns of the declared types out of it
-again, and rejects in one sentence what cannot be known any more. Returns stay Arrow's: nothing is copied on the way out.
+again, and rejects with a clear error message what cannot be known any more. Results stay Arrow's, without a copy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The data sources: options, filters and tasks handed to a format's modules, its record batches handed to Spark.
 
-Spark makes a source in a Python process of its own for planning, and pickles what it plans for its workers: everything here is
+Spark makes a source in a separate Python process for planning, and pickles what it plans for its workers: everything here is
 plain data and the names of this package's classes.
 """
 

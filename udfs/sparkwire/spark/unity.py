@@ -38,7 +38,7 @@ def results(name: str, batches: Iterator[Any]) -> Iterator[Any]:
         a Series each (a DataFrame for a STRUCT), or a tuple of them where the function has several arguments
     """
     for batch in batches:
-        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is rejected in one sentence.
+        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is rejected with a clear error message.
         yield call(FUNCTIONS[name], batch if isinstance(batch, tuple) else (batch,), {}, None)
 
 

@@ -216,7 +216,7 @@ class HttpSchemas(SchemaSource):
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        """What cannot be had, in one sentence: where, what, and why."""
+        """What cannot be had: where, what, and why."""
         try:
             yield
         except RegistryError:

@@ -50,7 +50,7 @@ _WITHOUT = {
     "adl": "write abfss://container@account.dfs.core.windows.net/path",
 }
 _PASSED_OVER = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
-"""what a volume has of its own"""
+"""the volume's own directories"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000

@@ -44,7 +44,7 @@ class Callbacks:
                 executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
                 self._executors[id(member)] = self._threads.enter_context(executor)
         self.listeners = {name: list(self._overriding(name)) for name in CALLBACKS}
-        """who has a callback, by callback: where nobody has it would succeed"""
+        """the consumers with a callback, by callback: without one it succeeds"""
         self._listening: dict[str, list[list[Consumer]]] = {}
         self._logged: set[Failure] = set()
         self.failure: Failure | None = None

@@ -91,7 +91,7 @@ class Checkpoint(NamedTuple):
         Raises
         ------
         ValueError
-            where one of Databus's invariants does not hold: which, in one sentence.
+            if one of Databus's invariants does not hold; names it.
         """
         broken = _broken(self)
         if broken is not None:

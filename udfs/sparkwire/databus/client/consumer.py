@@ -110,7 +110,7 @@ class Registration(NamedTuple):
     members: Sequence[Consumer]
     """each data event goes to one of them, every other callback to all"""
     sources: frozenset[str] | None = None
-    """names of the sources whose data events they get, None for all; the other callbacks tell of every source"""
+    """names of the sources whose data events they get, None for all; the other callbacks are about every source"""
 
     @classmethod
     def of(cls, consumer: Consumer | Registration, sources: Iterable[str] | None = None) -> Registration:

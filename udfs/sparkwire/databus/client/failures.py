@@ -19,7 +19,7 @@ _FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", 
 
 
 def error_of(payload: bytes) -> Exception | None:
-    """What an error event tells of, with the message of its cause; None for an id that is unknown.
+    """The error of an error event, with the message of its cause; None for an id that is unknown.
 
     Read as strictly as Databus does, which knows no other fields: a stack frame that Java 9 or later has written, it
     cannot read.

@@ -52,7 +52,7 @@ class Source:
 
     @cached_property
     def schema(self) -> str | None:
-        """The latest schema, which `on_start_source` and `on_end_source` tell."""
+        """The latest schema, which `on_start_source` and `on_end_source` get."""
         return next(reversed(list(self.schemas.values())), None)
 
 

@@ -56,7 +56,7 @@ def dispatch(
         in the log. As in Databus, a torn event at a chunk's end is dropped. As in Databus, consumers get no callbacks for empty
         windows that follow a window in the same chunk. ``consume``, whose rows are no responses, reports each of them.
     consumers
-        one consumer, or several; each gets everything. A `Registration` tells which sources' data events it gets, or makes
+        one consumer, or several; each gets everything. A `Registration` selects the sources whose data events it gets, or makes
         a group of several consumers. A failure of one rolls back all.
     sources
         what the relay serves: data events of other sources, or with a schema id that none of the sources has, fail. By

@@ -48,7 +48,7 @@ class Consumption(NamedTuple):
     settings: Settings
 
     def registration(self) -> Registration:
-        """Consumers of their own for one stream."""
+        """Separate consumers for one stream."""
         return Registration([self._member() for _ in range(self.group_size)])
 
     def _member(self) -> Consumer:

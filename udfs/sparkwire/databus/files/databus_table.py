@@ -203,7 +203,7 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
     if len(files) == 1 and (files[0][0].compressed or files[0][0].size - files[0][1] <= max_bytes):
         return [FilePart(files[0][0], stream, files[0][1], TO_THE_END, previous, window, UNENDED)]
     parts: list[FilePart] = []
-    waiting: list[int] = []  # parts at whose end the window at hand is open
+    waiting: list[int] = []  # parts at whose end the current window is open
     for file, start in files:
         with OpenFile(file) as source:
             events = EventFile(source)
@@ -224,7 +224,7 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
 
 
 def _join(parts: list[FilePart], waiting: list[int], window: Open, windows: Windows) -> None:
-    """Tell parts at whose end ``window`` was open what has become of it."""
+    """Complete the parts at whose end ``window`` was open."""
     rows_of_window = np.flatnonzero(windows.number == window.number)
     if len(rows_of_window) and not window.empty:
         for k in waiting:

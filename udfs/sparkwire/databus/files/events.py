@@ -29,14 +29,14 @@ CHUNK = 4 << 20
 SKIPPED = 16 << 20
 """the most that one row of skipped bytes has [bytes]"""
 AHEAD = 1 << 16
-"""what has to be at hand from a place on to say whether an event begins there [bytes]"""
+"""how many bytes it takes from a place on to decide whether an event begins there [bytes]"""
 LEAST = 45
 """about the size of the smallest event, which determines the room for rows [bytes]"""
 
 _V1_SEQUENCE, _V2_SEQUENCE = V1["sequence"].offset, V2["sequence"].offset
 _V1_SOURCE, _V2_SOURCE = V1["src_id"].offset, V2["src_id"].offset
 
-# What the bytes at hand end with.
+# The end of the current bytes.
 CHUNK_OF_FILE, FILE, GROWING_FILE = range(3)
 
 # What a row is for windows.
@@ -128,7 +128,7 @@ def frame_rows(
             if source == SCN_REGRESS:
                 kind = int64(REGRESS)
         else:
-            # A position is decided by what is at hand after it; at the end of the file, by all there is.
+            # The bytes after a position decide it; at the end of the file, all remaining ones.
             decided = size if at_end else size - ahead
             limit = min(decided, pos + skipped)
             after = next_header(data, pos, min(size, limit + ahead), previous, sums)

@@ -1,4 +1,4 @@
-"""`databus` as a stream: where a query stands in a stream of events is a window.
+"""`databus` as a stream: the position of a query in a stream of events is a window.
 
 Only complete windows become rows. Incomplete data are left for the next batch: a window without its end, and bytes at the end
 of a file that may grow, unless a later event proves them corrupt. A file that another one follows has ended. In a directory,
@@ -166,7 +166,7 @@ def _named(at: EventOffset) -> str:
     return f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
 
 
-# -- where a stream stands
+# -- the position of a stream
 
 
 def plain_name(file: File) -> str:
@@ -179,7 +179,7 @@ def _key(file: File) -> int:
 
 
 def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
-    """The files that have not been read to their end, that which is at hand first."""
+    """The files not yet read to their end, the current one first."""
     rest = [file for file in files if not _is_as_read(file, at)]
     read = {one.name: one.size for one in at.read}
     unread_files = [

@@ -51,9 +51,7 @@ def scan(key: pa.Array, value: pa.Array) -> InternalRecords:
 
 
 COLUMNS: Final[tuple[Column[InternalRecords], ...]] = (
-    Column(
-        "kind", "STRING", "OFFSET, GROUP or OTHER, as the key tells.", lambda records: from_codes(records.kinds, KINDS)
-    ),
+    Column("kind", "STRING", "OFFSET, GROUP or OTHER, by the key.", lambda records: from_codes(records.kinds, KINDS)),
     Column("version", "SMALLINT", "Of the value; of the key for OTHER.", InternalRecords.version),
     *(column_of(*field) for field in (*_KEY, *_VALUE)),
     Column("error", "STRING", "What is wrong with the key, else with the value.", InternalRecords.error),

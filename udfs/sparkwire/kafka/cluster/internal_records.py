@@ -131,7 +131,7 @@ class InternalRecords:
         numbers, versions = versions_of(key_spans), versions_of(value_spans)
         named = key_spans.sizes >= VERSION_SIZE
         self.kinds: npt.NDArray[np.int8] = np.full(len(key), _UNKNOWN, np.int8)
-        """which of ``kinds``, negative where the key does not tell"""
+        """which of ``kinds``, negative if the key has none"""
         read = np.zeros(len(key), np.bool_)
         for place, kind in enumerate(kinds):
             of_kind = named & (numbers >= kind.keys.start) & (numbers < kind.keys.stop)

@@ -39,7 +39,7 @@ class Kept(NamedTuple):
 
 
 class Cursor:
-    """Where the reading of a message stands."""
+    """The position of the reader in a message."""
 
     __slots__ = ("copied", "data", "end", "kept", "pos")
 

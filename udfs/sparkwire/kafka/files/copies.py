@@ -84,7 +84,7 @@ def _is_plain_copy(file: File) -> bool:
 
 
 def is_decided(copies: Sequence[Copy]) -> bool:
-    """Whether the names of a partition tell the log: each offset once, written one after the other, the last one last."""
+    """Whether the names of a partition determine the log: each offset once, written one after the other, the last one last."""
     if not all(copy.is_complete for copy in copies):
         return False
     times = [(copy.manifest or copy.any).modified or 0.0 for copy in copies]

@@ -76,7 +76,7 @@ def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
 
 
 def _unfinished(file: File, folder: str) -> Iterator[str]:
-    """The ids of segments that the broker's own records do not tell as finished, or not any more."""
+    """The ids of segments that the broker's own records do not list as finished, or no longer."""
     states: dict[str, int] = {}
     files = children_below(file, folder, f"{_STATES}-")
     for segment in in_order(segments(files, False, folder)):

@@ -4,7 +4,7 @@
     log-start-offset-checkpoint         beside the partitions: where the log starts, if that is within a segment
     the last batch                      its last offset is the one before the log's end, whether it has records or not
 
-The end offset is where consumers of the newest records stand: it outlives the records before it, markers and compacted records
+The end offset is the position of up-to-date consumers: it outlives the records before it, markers and compacted records
 among them.
 """
 

@@ -1,4 +1,4 @@
-"""`kafka_log` as a stream: where a query stands in a log is an offset.
+"""`kafka_log` as a stream: the position of a query in a log is an offset.
 
 Incomplete data are left for the next batch: bytes after the last valid entry of the last segment, while it may grow, and the
 zeros of a preallocated segment. A segment that another one follows is complete, and is read to its end.
@@ -70,7 +70,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             raise ValueError("kafka_log takes endingOffset and endingTimestamp in batch queries: a stream has no end")
         if HIDDEN in query.columns:
             raise ValueError(
-                "kafka_log tells hidden in batch queries: a stream gives a record before its transaction has ended"
+                "kafka_log has hidden in batch queries only: a stream returns records before their transactions have ended"
             )
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
@@ -241,7 +241,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
 
 def _name(segment: Segment) -> str:
-    """Of a log: its directory, or the file where its name tells no offset."""
+    """Of a log: its directory, or the file if its name has no offset."""
     return "".join(segment.log)
 
 
@@ -301,7 +301,7 @@ def _with_current_size(segment: Segment) -> Segment:
     return segment._replace(file=file.beside(file.basename)._replace(modified=file.modified))
 
 
-# -- where a log stands
+# -- the position of a log
 
 
 def standing(partition: OpenPartition, at: LogOffset) -> Standing:
@@ -331,7 +331,7 @@ def standing(partition: OpenPartition, at: LogOffset) -> Standing:
 
 
 def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, int]:
-    """Segment and position of an entry: where it stood, else where one with its offset stands."""
+    """Segment and position of an entry: at its old place, else of the one with its offset."""
     k = segment_named(partition, last.file)
     if k is not None and entry_id(partition.seeker(k).log, last.position) == last.id:
         return k, last.position

@@ -27,7 +27,7 @@ NEAR = 256 << 10
 """what is read at once where entries are small [bytes]"""
 ROOM = 4096
 _FEW = 16  # headers to read alone before checking them, at first
-_FURTHEST = 2**31  # that offsets continue by: what compaction takes away leaves smaller gaps in a segment
+_FURTHEST = 2**31  # that offsets continue by: compaction leaves smaller gaps in a segment
 _UNKNOWN = -(2**63)
 _SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
 

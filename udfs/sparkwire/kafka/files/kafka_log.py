@@ -114,7 +114,7 @@ COLUMNS: Final = {
 }
 """type by name, in order, of both kinds of rows"""
 ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string(), TIER: pa.string()}
-"""the same of columns that only who names them gets"""
+"""the same of columns that you get only by name"""
 
 _DOCS_OF_FILE: Final = {
     "topic": "From the directory's name; NULL where it has none.",

@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """What is at hand of a file around corrupt bytes."""
+    """The window of a file around corrupt bytes."""
 
     position: int
     size: int
@@ -248,7 +248,7 @@ class Log:
             next_entry = self.search(position + 1)
 
     def _around(self, position: int) -> _Window:
-        """A window in which ``position`` has what comes after it: the one at hand if it will do."""
+        """A window in which ``position`` has what comes after it: the current one if it suffices."""
         window, size = self._window, self.source.size
         needed = min(size, position + SEARCHED + self.chunk)
         if window is None or not window.position <= position < needed <= window.position + window.size:

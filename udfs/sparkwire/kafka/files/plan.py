@@ -49,7 +49,7 @@ class SegmentPart(NamedTuple):
     guard: Guard | None = None
     """of a stream: the entry to find again"""
     following: int | None = None
-    """the offset with which the next segment begins, None if none exists or its name does not tell it"""
+    """the offset with which the next segment begins, None if none exists or its name has no offset"""
     first_open: int | None = None
     """where the first transaction begins that is open at the log's end, if requested"""
     joined: bool = False
@@ -287,7 +287,7 @@ class OpenPartition:
     def transactions(self, first: int) -> PartitionTransactions:
         """Those aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
 
-        Headers are read of the last segment, and of those that the broker's files do not tell of.
+        It reads the headers of the last segment, and of segments without the broker's files.
         """
         tracker, last = Tracker(), len(self.segments) - 1
         begin = next(self._holding(first, END), last)

@@ -9,7 +9,7 @@ the order of the offsets, the names count until a manifest contradicts them. Oth
 3. Of a segment those offsets are true whose epoch reaches over them; of several that have an offset, one gives it.
 4. Offsets within the log that no segment gives are a hole, which is read as a segment that is corrupt.
 
-Epochs and states of a broker's directory, where they are at hand, are better: see `disk`.
+Epochs and states of a broker's directory, where they are available, are better: see `disk`.
 """
 
 from __future__ import annotations

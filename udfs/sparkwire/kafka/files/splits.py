@@ -1,7 +1,7 @@
 """Where a segment can be cut, so that what is read in parts are the same rows.
 
-A cut is a place at which a reader from the front arrives: before it stand valid entries, one right after the other, for `LEAD`
-bytes or from the last cut on. Which entries stand there is found from the `.index`, where it agrees with the segment, else from
+A cut is a place at which a reader from the front arrives: before it are valid entries, one right after the other, for `LEAD`
+bytes or from the last cut on. The entries there are found from the `.index`, where it agrees with the segment, else from
 the entries before it.
 """
 

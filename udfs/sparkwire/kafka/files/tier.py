@@ -15,7 +15,7 @@ _PARTS: Final = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS,
 
 
 def beside(segment: Segment, suffix: str) -> bytes:
-    """What stands beside a segment on disk as a file of this suffix; a snapshot is as of the segment's end."""
+    """The content of the file with this suffix beside a segment on disk; a snapshot is as of the segment's end."""
     remote = segment.remote
     if remote is None or remote.manifest is None:
         return b""

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class NotBelieved(ValueError):
-    """A manifest is none that the plugin wrote for its segment: it is cut off, of another segment, or contradicts itself."""
+    """A manifest is none that the plugin wrote for its segment: it is truncated, of another segment, or contradicts itself."""
 
 
 def number(value: Any, allowed: range) -> int:

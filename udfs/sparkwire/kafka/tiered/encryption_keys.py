@@ -36,7 +36,7 @@ class Keys:
 
         try:
             plain: bytes = cipher.decrypt(data[:IV], data[IV:], aad)
-        except (InvalidTag, ValueError):  # the latter of an IV that is cut off
+        except (InvalidTag, ValueError):  # the latter of an IV that is truncated
             return None
         return plain
 

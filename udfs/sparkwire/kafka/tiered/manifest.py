@@ -72,7 +72,7 @@ class Manifest(NamedTuple):
 def parsed(raw: bytes, title: str, stored: int) -> Manifest:
     """Read a manifest; ``title`` is its object's name, ``stored`` the size of the `.log` object [bytes].
 
-    NotBelieved where it is cut off or contradicts itself; ValueError where it is of a version that is unknown.
+    NotBelieved where it is truncated or contradicts itself; ValueError where it is of a version that is unknown.
     """
     if len(raw) > _LARGEST:
         raise NotBelieved(f"it has {len(raw)} bytes, and {_LARGEST} are the most")

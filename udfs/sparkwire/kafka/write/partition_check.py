@@ -197,7 +197,7 @@ class PartitionLoader:
         swaps: list[str] = []
         for file in list(self._stored):
             if file.endswith((".deleted", ".cleaned")):
-                yield self._finding(file, "delete", "it was on its way out, or not whole yet")
+                yield self._finding(file, "delete", "the broker was deleting or creating it")
                 del self._stored[file]
             elif file.endswith(_SWAP):
                 del self._stored[file]

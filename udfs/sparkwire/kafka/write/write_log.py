@@ -1,4 +1,4 @@
-"""What a write to `kafka_log` does, on the tasks and on the driver: segments, and versions of partitions made of them."""
+"""What a write to `kafka_log` does, on the tasks and on the driver: segments, and versions of partitions from them."""
 
 from __future__ import annotations
 
