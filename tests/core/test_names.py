@@ -122,7 +122,7 @@ def test_options_and_arguments_are_spelt_apart() -> None:
         if name != "sparkwire.changes_by_table" and any(one.kind is one.VAR_KEYWORD for one in given):
             with_options += 1
             assert [one for one in names if "_" in one] == [], name
-    assert with_options == 3
+    assert with_options == 4
 
 
 BYTES = {"event", "stream", "message", "log", "file", "blob", "value", "key"}

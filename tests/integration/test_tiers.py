@@ -119,7 +119,7 @@ def test_disk_and_bucket_of_a_running_broker(
     assert 0 < len(committed) < len(seen["live"].records)
     assert read("live", isolationLevel="read_committed") == committed
 
-    cluster = sparkwire.kafka.cluster(spark, str(broker.directory), remote_path=remote)
+    cluster = sparkwire.kafka.cluster(spark, str(broker.directory), remotePath=remote)
     ids = {row.topic: row.topic_id for row in cluster.topics.collect()}
     for topic in seen:
         assert ids[topic] in (broker.directory / f"{topic}-0/partition.metadata").read_text()

@@ -68,8 +68,13 @@ def test_as_of_an_offset_and_a_time(spark: SparkSession, run: Path) -> None:
     assert {row.topic for row in then.topics.collect()} == names
 
 
+def test_a_wrong_option(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match=r"^cluster takes the options remotePath, encryptionKeys, got remote_path$"):
+        sparkwire.kafka.cluster(spark, "/var/kafka", remote_path="/bucket")  # type: ignore[call-arg]
+
+
 def test_segments_of_both_tiers_and_transactions(spark: SparkSession, run: Path) -> None:
-    here = sparkwire.kafka.cluster(spark, str(run / "local"), remote_path=str(run / "remote"))
+    here = sparkwire.kafka.cluster(spark, str(run / "local"), remotePath=str(run / "remote"))
     ends = {
         (row.topic, row.partition): (row.first, row.end)
         for row in here.segments.groupBy("topic", "partition")

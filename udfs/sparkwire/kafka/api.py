@@ -49,6 +49,13 @@ class WriteOptions(TypedDict, total=False):
     jobId: str
 
 
+class ClusterOptions(TypedDict, total=False):
+    """The options of ``spark.read.format("kafka_log")`` that `cluster` takes."""
+
+    remotePath: str
+    encryptionKeys: str
+
+
 def write(
     df: DataFrame,
     path: str,
@@ -138,7 +145,7 @@ def cluster(
     path: str | Sequence[str],
     *,
     at: int | datetime | None = None,
-    remote_path: str = "",
+    **options: Unpack[ClusterOptions],
 ) -> Cluster:
     """A cluster (KRaft) from its directories: who owns which topic, where partitions are, who may read them, how far groups are.
 
@@ -152,8 +159,9 @@ def cluster(
     at
         as it was after the record of this offset of `__cluster_metadata`, or at this time; by default as it is now. Groups and
         transactions follow a time, segments are those of now
-    remote_path
-        the bucket to which brokers have moved segments
+    options
+        of ``spark.read.format("kafka_log")``: ``remotePath``, the bucket to which brokers have moved segments, and
+        ``encryptionKeys``
 
     Returns
     -------
@@ -175,7 +183,7 @@ def cluster(
     """
     from sparkwire.spark.kafka_cluster import Cluster
 
-    return Cluster(spark, [path] if isinstance(path, str) else list(path), at, remote_path)
+    return Cluster(spark, [path] if isinstance(path, str) else list(path), at, {**options})
 
 
 def picture(path: str, *, topic: str | None = None, partition: int | None = None, **options: object) -> Picture:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,7 @@ Row = dict[str, Any]
 
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
+_OPTIONS: Final = ("remotePath", "encryptionKeys")
 _NOTHING: Final = ("matches no file", "does not exist", "has no segment")
 
 
@@ -38,11 +39,16 @@ class MetadataLog(NamedTuple):
 class Cluster:
     """The result of ``sparkwire.kafka.cluster``: see there. It makes each DataFrame on first use."""
 
-    def __init__(self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, remote_path: str) -> None:
+    def __init__(
+        self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, options: Mapping[str, Any]
+    ) -> None:
         self._spark = spark
         self._paths = paths
         self._at = _asked(at)
-        self._remote_path = remote_path
+        self._remote = {name: str(value) for name, value in options.items()}
+        unknown = options.keys() - _OPTIONS
+        if unknown:
+            raise ValueError(f"cluster takes the options {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
 
     def __repr__(self) -> str:
         return f"Cluster({', '.join(self._paths)})"
@@ -239,8 +245,8 @@ class Cluster:
 
     def _logs(self, pattern: str, remote: bool = False, **options: str) -> DataFrame | None:
         """The segments of all directories below a pattern; None if none exists."""
-        if remote and self._remote_path:
-            options["remotePath"] = self._remote_path
+        if remote:
+            options |= self._remote
         frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]
         frames_found = [frame for frame in frames if frame is not None]
         return reduce(DataFrame.unionByName, frames_found) if frames_found else None
