@@ -131,9 +131,9 @@ def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
     ]
     framed = spark.createDataFrame([(b"\0\0\0\0\1\4",)], "value BINARY")
     message = b"\0\0\0\0\1\4"
-    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(message, 2, None)]
-    assert [tuple(r) for r in avro.rows(framed, "VALUE", {"1": given[1]}).collect()] == [(message, 2, None)]
-    assert avro.rows(framed, "value", given, keep_payload=False).columns == ["a", "_error_"]
+    assert [tuple(r) for r in avro.rows(framed, "value", given).collect()] == [(message, 2, "1", None)]
+    assert [tuple(r) for r in avro.rows(framed, "VALUE", {"1": given[1]}).collect()] == [(message, 2, "1", None)]
+    assert avro.rows(framed, "value", given, keep_payload=False).columns == ["a", "_schema_id_", "_error_"]
     by_text = avro.rows(df.selectExpr("string(version) v", "`the value` b"), "b", given, by="v")
     assert [(r.v, r.b, r.a) for r in by_text.take(1)] == [("1", b"\4", 2)]
 
@@ -141,7 +141,7 @@ def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
 def test_a_field_takes_the_place_of_the_payload_of_its_name(spark: SparkSession) -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "value", "type": "int"}]}
     framed = spark.createDataFrame([(7, b"\0\0\0\0\1\4", "x")], "k INT, value BINARY, s STRING")
-    assert [tuple(r) for r in avro.rows(framed, "value", {1: schema}).collect()] == [(7, "x", 2, None)]
+    assert [tuple(r) for r in avro.rows(framed, "value", {1: schema}).collect()] == [(7, "x", 2, "1", None)]
 
 
 MESSAGES = [b"\0\0\0\0\1\4", b"\0\0\0\0\2\4", b"\0\0\0\0\1"]
@@ -159,19 +159,22 @@ def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, ta
         avro.rows(df, "value", dict(enumerate(schemas())), wire_format=taken).collect()
 
 
-def test_what_holds_the_schemas_chooses_no_wire_format(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_holds_the_schemas_chooses_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     """The same events by a folder, a list and a mapping; and messages with ids by a folder of ids."""
     df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
     mapping = dict(enumerate(schemas()))
     for given in (write_folder(tmp_path, "window_stream"), schemas(), mapping):
         rows = avro.rows(df, "event", given, wire_format="databus")
         assert {row._error_ for row in rows.collect()} == {None}
+        assert "_schema_id_" in rows.columns
+        of_one_type = avro.rows(df, "event", given, schemas()[0], wire_format="databus")
+        assert {row._error_ for row in of_one_type.collect()} == {None, "BAD_FIELD"}
     by_ids = tmp_path / "ids"
     by_ids.mkdir()
     (by_ids / "1.avsc").write_text('"int"')
     messages = spark.createDataFrame([(MESSAGES[0],)], "m BINARY")
     for some in (by_ids, {1: "int"}):
-        assert [tuple(row) for row in avro.rows(messages, "m", some).collect()] == [(MESSAGES[0], 2, None)]
+        assert [tuple(row) for row in avro.rows(messages, "m", some).collect()] == [(MESSAGES[0], 2, "1", None)]
 
 
 def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_rows(spark: SparkSession) -> None:
@@ -197,9 +200,9 @@ def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> N
     ).coalesce(1)
     names = ["n_2", "_error__3", "a", "A_2", "_schema_id_", "_error__2"]
     rows = avro.rows(df, "value", {1: schema})
-    assert rows.columns == [*df.columns, *names]
+    assert rows.columns == [*df.columns, *names[:4], "_schema_id__2", "_schema_id_", "_error__2"]
     reported = [tuple(row) for row in rows.drop("value").collect()]
-    assert reported[0] == (0, "mine", 1, 2, 3, 4, 5, None)
+    assert reported[0] == (0, "mine", 1, 2, 3, 4, 5, "1", None)
     assert [row[:2] + row[-1:] for row in reported[1:]] == [
         (1, "mine", "TRUNCATED"),
         (2, "mine", "UNKNOWN_SCHEMA"),

@@ -35,7 +35,7 @@ def test_data_sources(seen: dict[str, Any]) -> None:
 
 
 def test_typed_payloads(seen: dict[str, Any]) -> None:
-    assert seen["typed_payloads"] == {"given": 21, "id": 1, "a": 21, "_error_": None}
+    assert seen["typed_payloads"] == {"given": 21, "id": 1, "a": 21, "_schema_id_": "1", "_error_": None}
 
 
 def test_wrong_use_is_one_sentence(seen: dict[str, Any]) -> None:

@@ -270,7 +270,7 @@ def test_schemas_that_are_given_as_a_registry(spark: SparkSession) -> None:
     df = spark.createDataFrame([(1, b"\0\0\0\0\7\2x"), (2, b"\0\0\0\0\x08\2x")], SCHEMA).coalesce(1)
     rows = avro.rows(df, "value", Registry.of({7: one}), keep_payload=False)
     assert [tuple(row) for row in rows.collect()] == [(1, "x", "7", None), (2, None, "8", "UNKNOWN_SCHEMA")]
-    assert avro.rows(df, "value", {7: one}).columns == ["n", "value", "name", "_error_"]
+    assert avro.rows(df, "value", {7: one}).columns == ["n", "value", "name", "_schema_id_", "_error_"]
 
 
 def test_a_column_whose_schemas_are_of_another_type(spark: SparkSession, server: RegistryServer) -> None:

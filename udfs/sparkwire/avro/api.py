@@ -116,7 +116,7 @@ def rows(
     Returns
     -------
     DataFrame
-        the columns of ``df``, the fields, with a ``Registry`` ``_schema_id_``, and ``_error_``. A name that is taken has ``_2``
+        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``. A name that is taken has ``_2``
         after it: the columns of ``df`` come first, then these two. ``_error_`` is NULL, ``UNKNOWN_SCHEMA``, the
         code of the event's own error, ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. A value that
         cannot be read is NULL, and ``_error_`` names its field: ``BAD_FIELD: lines[].price``. Every row stays.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
-from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
+from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.column_names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
@@ -82,18 +81,15 @@ def rows(
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
-    if reader_schema is not None and isinstance(schemas, str | Path):
-        check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
-    id_columns = [_SCHEMA_ID] if isinstance(schemas, Registry) else []
-    new_columns = _with_remarks(messages, read, [], [*id_columns, _ERROR])
+    new_columns = _with_remarks(messages, read, [], [_SCHEMA_ID, _ERROR])
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
         messages = payloads(columns)
         fields, errors = read.rows(messages)
         check(columns[0], errors)
-        return None, [*fields, *([ids_as_text(messages.ids)] if id_columns else []), errors]
+        return None, [*fields, ids_as_text(messages.ids), errors]
 
     return messages.map_rows(new_columns, take, keep_payload=keep_payload and not is_name_in(column, new_columns.names))
 
