@@ -116,14 +116,18 @@ def dump(*files: Path, options: Sequence[str] = ()) -> str:
 
 
 def java(
-    arguments: Sequence[str], *artifacts: str, options: Sequence[str] = SHORT_LIVED, jars: Iterable[Path] = ()
+    arguments: Sequence[str],
+    *artifacts: str,
+    options: Sequence[str] = SHORT_LIVED,
+    jars: Iterable[Path] = (),
+    first: Iterable[Path] = (),
 ) -> list[str]:
-    """The command of a program of these artifacts and jars, or of Kafka's own."""
+    """The command of a program of these artifacts and jars, or of Kafka's own; ``first``: jars that hide Spark's."""
 
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     # Spark's logging first: Kafka's jars have none, and their slf4j is older.
-    path = [*map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,))), *jars]
+    path = [*first, *map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,))), *jars]
     return [java, "-Xmx512m", *options, "-cp", os.pathsep.join(map(str, path)), *arguments]
 
 

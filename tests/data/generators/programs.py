@@ -14,13 +14,15 @@ def output_of(
     arguments: Sequence[str] = (),
     *artifacts: str,
     given: str = "",
-    jars: Iterable[Path] = (),
-    options: Sequence[str] = (),
+    first: Iterable[Path] = (),
 ) -> str:
-    """What the program prints; ``given`` is its standard input. Fails with what it wrote to stderr."""
+    """What the program prints; ``given`` is its standard input, ``first`` are jars that hide Spark's.
+
+    Fails with what it wrote to stderr.
+    """
     # In UTC, and in UTF-8 whatever the machine's own are.
-    settings = (*SHORT_LIVED, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", *options)
-    command = java((str(program), *arguments), *artifacts, options=settings, jars=jars)
+    settings = (*SHORT_LIVED, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8")
+    command = java((str(program), *arguments), *artifacts, options=settings, first=first)
     done = subprocess.run(command, input=given.encode(), capture_output=True, check=False)
     assert done.returncode == 0, f"{program.name}: {done.stderr.decode()[-3000:]}"
     return done.stdout.decode()
