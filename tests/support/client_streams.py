@@ -1,24 +1,18 @@
-"""Streams for the client's tests: V1 events, big-endian, made with `struct` and `zlib` alone."""
+"""Streams for the client's tests: V1 events, big-endian, by the independent writer."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Sequence
 from functools import cache
 from random import Random
 from typing import Any
 
 from tests.support.databus_cases import golden_lines
+from tests.support.oracles.databus_writer import write
 
 END_OF_PERIOD, CHECKPOINT, REGRESS = -2, -3, -51
 SOURCES = (40, 41, 42)
-
-
-def crc(data: bytes) -> int:
-    """Databus's."""
-    return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def event(
@@ -35,13 +29,22 @@ def event(
     """One event; a data event has by default its source's golden schema id."""
     if schema_id is None:
         schema_id = schema_ids().get(source, bytes(16))
-    attributes = (opcode if source >= 0 else 0) | (0 if isinstance(key, int) else 8)
-    head, body = (struct.pack(">q", key), value) if isinstance(key, int) else (struct.pack(">i", len(key)), key + value)
-    nanos = 10**9 * max(scn, 0) if timestamp is None else timestamp
-    length = 53 + len(head) + len(body)
-    fixed = (length, attributes, scn, partition, 1, nanos, source, schema_id, crc(body))
-    header = struct.pack(">ihqhhqh16sI", *fixed) + head
-    return b"\0" + struct.pack(">I", crc(header)) + header + body
+    return write(
+        {
+            "version": 0,
+            "byte_order": "BIG_ENDIAN",
+            "attributes": (opcode if source >= 0 else 0) | (0 if isinstance(key, int) else 8),
+            "sequence": scn,
+            "physical_partition_id": partition,
+            "logical_partition_id": 1,
+            "timestamp_nanos": 10**9 * max(scn, 0) if timestamp is None else timestamp,
+            "src_id": source,
+            "schema_id": schema_id,
+            "key_long": key,
+            "key_bytes": key,
+            "value": value,
+        }
+    )
 
 
 @cache
