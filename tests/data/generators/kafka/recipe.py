@@ -75,7 +75,7 @@ def _records(batch: Row, data: bytes) -> list[Row]:
     if batch["timestampType"] == "LogAppendTime":
         if batch["magic"] == 2:
             entry[22] ^= _OF_LOG
-            entry[17:21] = oracle.crc32c(entry[21:]).to_bytes(4, "big")
+            entry[17:21] = oracle.crc32c(bytes(entry[21:])).to_bytes(4, "big")
         else:
             entry[17] ^= _OF_LOG
             entry[12:16] = zlib.crc32(entry[16:]).to_bytes(4, "big")
