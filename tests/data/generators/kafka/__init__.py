@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.data.generators.comparison import Compared, differing_fields, first_of_each
+from tests.data.generators.kafka.dumped import dump
 from tests.data.generators.kafka.recipe import NEW
 from tests.data.generators.kafka.written import ARTIFACTS, write
 from tests.data.generators.programs import output_of
@@ -36,6 +37,7 @@ def make(place: Path) -> Iterator[Compared]:
         (place / "stored" / name).write_bytes(data)
     yield from _read(place / "stored")
     yield write(place / "written")
+    yield dump(place / "dumped")
 
 
 def _read(stored: Path) -> Iterator[Compared]:
