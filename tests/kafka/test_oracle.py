@@ -98,9 +98,7 @@ def test_prefixes_and_searches(seed: int) -> None:
         assert following == (oracle.wrapped(intact[-1][1] + 1, 64) if intact else None)
 
 
-@pytest.mark.parametrize("seed", ROUNDS)
-@pytest.mark.parametrize("magic", [0, 1])
-def test_messages(magic: int, seed: int) -> None:
+def mutated_messages(magic: int, seed: int) -> list[bytes]:
     chance = random.Random(seed)
     messages = [message for message, _ in golden.messages(magic) if len(message) < 300]
     rows = []
@@ -119,6 +117,13 @@ def test_messages(magic: int, seed: int) -> None:
                     message[at] = chance.choice((0, 255))
                     message[:4] = zlib.crc32(message[4:]).to_bytes(4, "big")
         rows.append(bytes(message))
+    return rows
+
+
+@pytest.mark.parametrize("seed", ROUNDS)
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages(magic: int, seed: int) -> None:
+    rows = mutated_messages(magic, seed)
     for data, answer in zip(rows, ask("kafka_message", rows), strict=True):
         assert answer == oracle.message(data), data.hex()
 

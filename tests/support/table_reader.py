@@ -1,0 +1,198 @@
+"""A reader of any format by its table, slow and obvious: it shares no line with the walker of the package, or with the kernels.
+
+It reads what is there. A number or bytes that are not all there are missing from what it returns; where nothing says where the
+next part begins, it ends.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sparkwire.base.grammar import Part, PresentIf, Repeated, Sized, Struct, Varint
+from sparkwire.base.wire import Field
+from tests.support.oracles.kafka import crc32c
+
+Values = dict[str, Any]
+Unpack = Callable[[Values, bytes], bytes]
+
+CRCS: dict[str, Callable[[bytes], int]] = {
+    "crc32": zlib.crc32,
+    "crc32c": crc32c,
+    "crc32_raw": lambda data: zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF,
+}
+
+
+class Ends(Exception):
+    """Nothing says where the next part begins."""
+
+
+class Read:
+    """What is read of one struct."""
+
+    def __init__(self, parent: Read | None = None) -> None:
+        self.parent = parent
+        self.values: Values = {}
+        self.spans: dict[str, tuple[int, int]] = {}
+        """where each part should begin and end"""
+        self.checks: dict[str, bool] = {}
+        """of each checksum whose bytes are all there: whether it is right"""
+        self.wrong = False
+        """whether a size, a count or a kind contradicts the bytes"""
+
+
+class Reader:
+    """Reads ``data[at:stop]``; ``unpack`` decompresses."""
+
+    def __init__(
+        self, data: bytes, little: bool = False, at: int = 0, stop: int | None = None, unpack: Unpack | None = None
+    ):
+        self.data, self.at, self.stop = data, at, len(data) if stop is None else stop
+        self.order: Any = "little" if little else "big"
+        self.unpack = unpack
+
+    def read(self, struct: Struct, read: Read | None = None) -> Read:
+        read = Read() if read is None else read
+        start = self.at
+        try:
+            for part in struct.parts:
+                self.part(part, struct, read)
+        except Ends:
+            if struct.length is not None:
+                raise
+        if not struct.ends:
+            read.spans[struct.name] = start, self.stop
+        elif struct.ends in read.values:
+            end = start + read.values[struct.ends]
+            read.spans[struct.name] = start, end
+            read.wrong |= self.at > end
+            fixed = [read.spans[part.name][1] for part in struct.parts if isinstance(part, Field)]
+            self.at = end if end >= max(fixed, default=end) else -1
+        for covered in struct.covered:
+            begin = self.edge(read, covered.first, 0) if covered.first else self.edge(read, covered.after, 1)
+            end = self.edge(read, covered.last, 1)
+            if (
+                None not in (begin, end)
+                and covered.checksum in read.values
+                and begin >= 0
+                and end <= max(begin, self.stop)
+            ):
+                computed = CRCS[covered.crc](self.data[begin : max(begin, end)])
+                read.checks[covered.checksum] = computed == read.values[covered.checksum]
+        return read
+
+    def edge(self, read: Read, names: Sequence[str], side: int) -> Any:
+        return next((read.spans[name][side] for name in names if name in read.spans), None)
+
+    def part(self, part: Part, struct: Struct, read: Read) -> None:
+        if self.at < 0:
+            raise Ends
+        if isinstance(part, Struct):
+            self.read(part, read)
+        elif isinstance(part, PresentIf):
+            number = read.values.get(part.field)
+            if number is None:
+                raise Ends
+            present = part.cases.get(number & part.mask, part.otherwise)
+            if present is None:
+                read.wrong = True
+                raise Ends
+            for each in present:
+                self.part(each, struct, read)
+        elif isinstance(part, Sized):
+            self.sized(part, struct, read)
+        elif isinstance(part, Repeated):
+            self.repeated(part, struct, read)
+        else:
+            self.number(part, read)
+
+    def take(self, name: str, size: int, read: Read) -> bytes | None:
+        """Bytes, if all are there."""
+        at, self.at = self.at, self.at + size
+        read.spans[name] = at, self.at
+        return self.data[at : self.at] if self.at <= self.stop else None
+
+    def number(self, part: Field | Varint, read: Read) -> int:
+        """A number; one that is missing ends what follows only if its width does."""
+        if isinstance(part, Field):
+            raw = self.take(part.name, part.width, read)
+            if raw is None:
+                return 0
+            is_bytes = part.wire.startswith("bytes")
+            read.values[part.name] = raw if is_bytes else int.from_bytes(raw, self.order, signed=part.wire[0] == "i")
+            return 0 if is_bytes else int(read.values[part.name])
+        value = shift = 0
+        longest = 5 if part.bits == 32 else 10
+        for byte in self.data[self.at : min(self.at + longest, self.stop)]:
+            self.at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                value &= (1 << part.bits) - 1
+                read.values[part.name] = value >> 1 ^ -(value & 1)
+                return int(read.values[part.name])
+        read.wrong = True
+        raise Ends
+
+    def before(self, part: Field | Varint | str, read: Read) -> int:
+        """A size or a count."""
+        name = part if isinstance(part, str) else part.name
+        if not isinstance(part, str):
+            self.number(part, read)
+        if name not in read.values:
+            raise Ends
+        return int(read.values[name])
+
+    def sized(self, part: Sized, struct: Struct, read: Read) -> None:
+        if part.size is None:
+            if struct.ends and struct.ends not in read.values:
+                raise Ends
+            end = read.values[struct.ends] if struct.ends else self.stop
+            size = end - self.at
+            if size < 0:
+                read.wrong = True
+                raise Ends
+        else:
+            size = self.before(part.size, read)
+        if size < 0:
+            if part.nullable:
+                read.values[part.name] = None
+                return
+            read.wrong = True
+            raise Ends
+        content = self.take(part.name, size, read)
+        if content is None:
+            read.wrong = True
+        elif part.holds is not None and self.unpack is not None:
+            Reader(self.unpack(read.values, content), unpack=self.unpack).part(part.holds, struct, read)
+        else:
+            read.values[part.name] = content
+
+    def repeated(self, part: Repeated, struct: Struct, read: Read) -> None:
+        """Items up to one that cannot be read."""
+        count = None if part.count is None else self.before(part.count, read)
+        if count is not None and count < 0:
+            read.wrong = True
+            raise Ends
+        items = read.values.setdefault(part.of.name, [])
+        while len(items) != count and (count is not None or self.at < self.stop):
+            item = Read(read)
+            stop = self.stop
+            try:
+                if part.of.length is not None:
+                    size = self.number(part.of.length, item)
+                    if not 0 <= size <= self.stop - self.at:
+                        raise Ends
+                    self.stop = self.at + size
+                self.read(part.of, item)
+                if item.wrong or (part.of.length is not None and self.at != self.stop):
+                    raise Ends
+            except Ends:
+                read.wrong = True
+                raise
+            finally:
+                self.stop = stop
+            items.append(item.values)
+        if self.at != self.stop and part.after:
+            read.wrong = True
