@@ -9,12 +9,16 @@ from typing import Any
 
 import aiokafka.record.memory_records
 import kafka.record.memory_records
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
+from sparkwire.kafka.batch_bytes import bound_records
+from sparkwire.kafka.layout import BATCH_SIZE
+from sparkwire.kafka.to_records import records_of
 from tests.support import kafka_cases as golden
 from tests.support.arrow import enlarged, plain
 from tests.support.kafka_cases import Row
@@ -244,6 +248,28 @@ def test_sizes_at_which_varints_and_blocks_end(size: int) -> None:
     ]
     for codec in oracle.CODECS:
         assert fields(read(write([written * 3], 2, codec)[0])) == written * 3
+
+
+def test_a_batch_has_no_more_than_the_bound_of_its_records() -> None:
+    """Large keys and values, and timestamps that are as far apart as can be: a batch was longer than what it was cut by."""
+    chance = random.Random(5)
+    rows = [
+        record(
+            key=bytes(chance.choice((0, 70, 9000))),
+            value=bytes(chance.choice((0, 70, 9000))),
+            timestamp_ms=chance.choice((-(2**61), 0, 2**61)),
+            headers=[{"key": "k" * chance.choice((1, 70)), "value": None}] * chance.randrange(3),
+        )
+        for _ in range(300)
+    ]
+    column = pa.array([rows], pa.list_(RECORD)).flatten()
+    key, value, times, headers = column.flatten()
+    offsets = np.arange(len(rows), dtype=np.int64)
+    bounds = np.empty(len(rows), np.int64)
+    bound_records(records_of(offsets, np.asarray(times), key, value, headers), bounds)
+    for count in (1, 2, 10, len(rows)):
+        size = len(write([rows[:count]], 2)[0]) - BATCH_SIZE
+        assert bounds[:count].sum() - 14 * count <= size <= bounds[:count].sum()
 
 
 def test_many_records() -> None:

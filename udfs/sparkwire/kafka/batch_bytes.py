@@ -50,9 +50,6 @@ _PRODUCER_EPOCH = layout.BATCH["producer_epoch"].offset
 _BASE_SEQUENCE = layout.BATCH["base_sequence"].offset
 _COUNT = layout.BATCH["record_count"].offset
 
-MESSAGE_SIZES = (layout.MESSAGE_0.size + layout.LENGTH, layout.MESSAGE_1.size + layout.LENGTH)
-"""of a message without key and value, by its magic [bytes]"""
-
 # What a batch says without a producer's state: of producer, its epoch and sequence.
 _NOBODY = -1
 
@@ -101,9 +98,17 @@ def measure_sets(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints)
                 bodies[i] = _record_size(records, i, first)
                 total += varint_size(bodies[i]) + bodies[i]
             else:
-                total += layout.OVERHEAD + MESSAGE_SIZES[sets.magic[row]]
+                total += layout.OVERHEAD + layout.MESSAGE_SIZES[sets.magic[row]]
                 total += max(records.key.sizes[i], 0) + max(records.value.sizes[i], 0)
         sizes[row] = total
+
+
+@kernel
+def bound_records(records: RecordsToWrite, sizes: Ints) -> None:
+    """What each record takes at most, whichever batch it is in [bytes]."""
+    for i in range(sizes.size):
+        body = _record_size(records, i, i) + layout.LONGEST_DELTAS
+        sizes[i] = varint_size(body) + body
 
 
 @kernel

@@ -42,7 +42,7 @@ The CRC of a batch leaves out PartitionLeaderEpoch, so that a broker can set it 
 
 from __future__ import annotations
 
-from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint
+from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint, size_of
 from sparkwire.base.wire import Field, Layout
 
 _ENTRY = (
@@ -101,12 +101,6 @@ OVERHEAD = ENTRY.size
 """what ``size`` does not count [bytes]"""
 MAGIC = BATCH["magic"].offset
 """the magic byte is at the same place in every entry"""
-SMALLEST = (MESSAGE_0.size + LENGTH, MESSAGE_1.size + LENGTH, BATCH.size - OVERHEAD)
-"""smallest ``size`` of an entry by its magic [bytes]"""
-LEAST_SIZE = min(SMALLEST)
-SMALLEST_RECORD = 7
-"""a record of magic 2 with nothing in it: length, attributes, two deltas, three counts, a byte each [bytes]"""
-
 CODEC_MASK = 7
 LOG_APPEND_TIME = 8
 TRANSACTIONAL = 16
@@ -161,6 +155,19 @@ def _whole_message(table: Layout) -> Struct:
 
 WHOLE_MESSAGES = (_whole_message(MESSAGE_0), _whole_message(MESSAGE_1))
 """by magic"""
+
+# What follows from all of these.
+SMALLEST_HEADER = size_of(HEADER, {})
+"""of a record [bytes]"""
+SMALLEST_RECORD = size_of(RECORD, {})
+"""[bytes]"""
+LONGEST_DELTAS = size_of(RECORD, {"timestamp_delta": -(1 << 63), "offset_delta": -(1 << 31)}) - SMALLEST_RECORD
+"""what a record's deltas take at most beyond those that are 0 [bytes]"""
+MESSAGE_SIZES = tuple(size_of(message, {}) for message in WHOLE_MESSAGES)
+"""of a message without key and value, by its magic [bytes]"""
+SMALLEST = (*MESSAGE_SIZES, size_of(WHOLE_BATCH, {}) - OVERHEAD)
+"""smallest ``size`` of an entry by its magic [bytes]"""
+LEAST_SIZE = min(SMALLEST)
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 CONTROL_TYPES = (

@@ -29,7 +29,7 @@ from sparkwire.kafka.batch_headers import (
 from sparkwire.kafka.entry_payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.kafka.inflate import Inflater, Opened
-from sparkwire.kafka.parse_batch import SMALLEST_HEADER, BatchDefaults, parse_batch
+from sparkwire.kafka.parse_batch import BatchDefaults, parse_batch
 from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
 from sparkwire.kafka.record_columns import (
     HAS_OFFSET,
@@ -162,7 +162,7 @@ def parse_records(
         if start == stop:
             return
         payload, _ = most_of(opened, start, start + 1)
-        more = {HEADERS: payload // SMALLEST_HEADER + 2, HEADER_KEY_BYTES: payload, HEADER_VALUE_BYTES: payload}
+        more = {HEADERS: payload // layout.SMALLEST_HEADER + 2, HEADER_KEY_BYTES: payload, HEADER_VALUE_BYTES: payload}
 
 
 @kernel

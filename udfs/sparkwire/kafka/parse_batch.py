@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkwire.base.error_codes import BAD_RECORD, OK
-from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP
+from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP, SMALLEST_HEADER
 from sparkwire.kafka.parse_messages import NO_CODE, append_row
 from sparkwire.kafka.record_columns import (
     COMMON,
@@ -30,7 +30,6 @@ from sparkwire.kafka.sought import has_sought
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch
 from sparkwire.kernels.varint import varint, varlong
 
-SMALLEST_HEADER = 2  # two sizes [bytes]
 _AHEAD = 2048  # how far before a copy to prefetch its destination [bytes]
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
 _CONTROL_KEY = 4  # i16 version, i16 type [bytes]

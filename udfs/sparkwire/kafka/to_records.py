@@ -21,7 +21,6 @@ from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import Spans, build, empty, plain_value, spans_of
 from sparkwire.kafka import codecs
 from sparkwire.kafka.batch_bytes import (
-    MESSAGE_SIZES,
     RecordsToWrite,
     Sets,
     measure_sets,
@@ -29,7 +28,7 @@ from sparkwire.kafka.batch_bytes import (
     put_section,
     put_sets,
 )
-from sparkwire.kafka.layout import BATCH_SIZE, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES
+from sparkwire.kafka.layout import BATCH_SIZE, MESSAGE_SIZES, NO_TIMESTAMP, NONE, OVERHEAD, TIMESTAMP_TYPES
 from sparkwire.kernels import COPY_SLACK
 
 Ints = npt.NDArray[np.int64]

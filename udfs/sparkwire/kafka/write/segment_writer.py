@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
-from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets
+from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets, bound_records
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, NO_TIMESTAMP, OVERHEAD
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
@@ -33,9 +33,6 @@ INDEXES: Final = {
 """what their entries are; an offset counts from that in the segment's name"""
 _AT_ONCE: Final = 8 << 20
 """of rows encoded in one call [bytes]"""
-_OVERHEAD: Final = 21
-"""[bytes] that a record takes at most beside its key, its value and its headers"""
-_HEADER_OVERHEAD: Final = 10
 
 
 class StagedSegment(NamedTuple):
@@ -133,7 +130,8 @@ class PartitionWriter:
                 epochs = np.full(len(epochs), self._epoch)
             stamped = bools_of(rows.column("log_append_time"))
             records = records_of(offset, time, rows.column("key"), rows.column("value"), rows.column("headers"))
-            sizes = _sizes(records)
+            sizes = np.empty(len(offset), np.int64)
+            bound_records(records, sizes)
             ends = np.empty(len(sizes) + 1, np.int64)
             most = min(self._write.batch_bytes, self._write.max_message_bytes - BATCH_SIZE)
             count = int(cut_batches(sizes, offset, _apart(records, stamped, epochs), most, ends[1:]))
@@ -195,13 +193,6 @@ class PartitionWriter:
 def _joined(waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """The same rows as one batch, or as some where one cannot hold them: 2 GiB of keys or values."""
     return pa.Table.from_batches(waiting).combine_chunks().to_batches() if waiting else []
-
-
-def _sizes(records: RecordsToWrite) -> Ints:
-    """What each record takes at most [bytes]."""
-    headers = np.maximum(records.header_key.sizes, 0) + np.maximum(records.header_value.sizes, 0) + _HEADER_OVERHEAD
-    ends = np.concatenate([[0], np.cumsum(headers)])[records.headers]
-    return np.maximum(records.key.sizes, 0) + np.maximum(records.value.sizes, 0) + np.diff(ends) + _OVERHEAD
 
 
 def _apart(records: RecordsToWrite, stamped: Bools, epochs: Ints) -> Bools:
