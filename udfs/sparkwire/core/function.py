@@ -143,7 +143,8 @@ class Function:
             if the number or types of the arguments differ from the signature, or the columns differ in length.
         ValueError
             where an argument has a value that the function does not take.
-        MemoryError if memory runs out, which says nothing about the bytes.
+        MemoryError
+            where memory runs out, which says nothing about the bytes.
         """
         if self.deprecation:
             warn(self.deprecation)
