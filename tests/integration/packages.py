@@ -32,7 +32,8 @@ def run_python(package: Package, *arguments: str) -> str:
         [*command, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     if child.returncode != 0:
-        raise AssertionError(f"exit {child.returncode}: {child.stderr[-3000:]}")
+        lines = [line for line in child.stderr.splitlines() if not line.lstrip().startswith("at ")]  # Java's stacks
+        raise AssertionError(f"exit {child.returncode}: " + "\n".join(lines)[-6000:])
     return child.stdout
 
 
