@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
+from unittest import mock
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.errors import WriteConflictError
+from sparkwire.spark import merge_table
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 
 DELTA = {
@@ -92,6 +100,7 @@ def main(kind: str, directory: str) -> None:
     stream(spark, directory)
     grown(spark)
     more(spark, kind)
+    conflict(spark, Path(directory))
     spark.stop()
 
 
@@ -142,6 +151,41 @@ def more(spark: SparkSession, kind: str) -> None:
             sparkwire.merge(changes, target, "id")
         except ValueError as error:
             print(json.dumps(["rejected", str(error)]), flush=True)
+
+
+def conflict(spark: SparkSession, directory: Path) -> None:
+    """Somebody updates the table while merge runs: its source waits for that."""
+    running, updated, commit = directory / "running", directory / "updated", merge_table._run
+    changes = spark.createDataFrame([("UPDATE", 9, 1, 9)], "_op_ STRING, _order_ BIGINT, id INT, v BIGINT")
+
+    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        running.touch()
+        while not updated.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    def waiting(source: DataFrame, *others: Any) -> None:
+        commit(source.mapInArrow(wait, source.schema), *others)
+
+    def update() -> None:
+        while not running.exists():
+            time.sleep(0.05)
+        try:
+            spark.sql("UPDATE shop.wide SET v = v + 1")
+        finally:
+            updated.touch()
+
+    other = Thread(target=update)
+    other.start()
+    with mock.patch.object(merge_table, "_run", waiting):
+        try:
+            sparkwire.merge(changes, "shop.wide", "id")
+        except WriteConflictError as error:
+            print(json.dumps(["conflict", str(error)]), flush=True)
+    other.join()
+    sparkwire.merge(changes, "shop.wide", "id")
+    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v").collect()
+    print(json.dumps(["after the conflict", [list(row) for row in rows]]), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from tests.integration.packages import DELTA, ICEBERG, Package, run_python
 
 TWO = "the changes are of two tables, t and u: filter them by _table_, or name the table in sparkwire.changes with its database"
 
+CONFLICT = "somebody else writes to shop.wide: a table has one merge at a time; this one may be begun again"
+
 
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: Package) -> None:
@@ -25,4 +27,6 @@ def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: P
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
         ["rejected", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
         ["rejected", TWO],
+        ["conflict", CONFLICT],
+        ["after the conflict", [[1, 9], [2, 3]]],
     ]

@@ -148,7 +148,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
             _merge(rows, table, schema, target, facts, keep)
         finally:
             rows.unpersist()
-    except PySparkException as error:
+    except Exception as error:  # PySpark has no class for most of the connectors' exceptions
         if _CONFLICT.search(str(error)):
             raise WriteConflictError(
                 f"somebody else writes to {target.name}: a table has one merge at a time; this one may be begun again"
@@ -182,14 +182,14 @@ def _merge(
     spark, order = rows.sparkSession, schema[ORDER].dataType
     if facts.truncated is not None or (facts.deleted and not keep):
         _remember(rows, table, schema, target.beside, keep)
-    changed, truncated = rows.where("NOT is_truncate"), facts.truncated
+    changed = rows.where("NOT is_truncate")
+    if facts.truncated is not None:
+        changed = changed.where(f"at > {literal(facts.truncated, order)}")
     if target.beside.exists(spark):
         gone = spark.table(target.beside.name)
-        before = gone.where(_TRUNCATE).agg(F.max(ORDER)).collect()[0][0]
-        truncated = max((one for one in (truncated, before) if one is not None), default=None)
         changed = changed if keep else _without_late(changed, table, gone)
-    if truncated is not None:
-        changed = changed.where(f"at > {literal(truncated, order)}")
+        truncated = gone.where(_TRUNCATE).agg(F.max(ORDER).alias("truncated"))
+        changed = changed.crossJoin(F.broadcast(truncated)).where("truncated IS NULL OR at > truncated")
     places = {name: f"s.row.c{k}" for k, name in enumerate(table.columns)}
     places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
     places |= {ORDER: "s.at", TIME: "s.time"} | ({DELETED: "NOT s.live"} if keep else {})
@@ -220,13 +220,10 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
     places = {name: f"CASE WHEN s.has_values THEN s.row.c{k} END" for k, name in enumerate(table.columns)}
     places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
     places |= {ORDER: "s.at", TIME: "s.time", _TRUNCATE: "s.is_truncate"}
-    pairs = ", ".join(f"t.{quoted(name)} = {value}" for name, value in places.items())
-    clauses = [
-        f"WHEN MATCHED AND s.at > t.{ORDER} THEN UPDATE SET {pairs}",
-        f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})",
-    ]
+    insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})"
     gone = gone.withColumn("has_values", F.lit(table.may_lack_values))
-    _run(gone, beside, table, clauses, f" AND t.{_TRUNCATE} = s.is_truncate")
+    # Without an update this is an append of one pass: a delete that is newer than the stored one is stored beside it.
+    _run(gone, beside, table, [insert], f" AND t.{_TRUNCATE} = s.is_truncate AND t.{ORDER} >= s.at")
 
 
 def _beside_schema(schema: StructType) -> StructType:
