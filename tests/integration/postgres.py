@@ -71,7 +71,7 @@ def running_postgres() -> Iterator[Postgres]:
     with tempfile.TemporaryDirectory(prefix="sparkwire-postgres-") as place:
         if user:
             os.chown(place, pwd.getpwnam(user).pw_uid, -1)
-        data, log, port = Path(place, "data"), Path(place, "log"), _free_port()
+        data, log, port = Path(place, "data"), Path(place, "log"), free_port()
         initdb = ("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
         settings = " ".join(f"-c {name}='{value}'" for name, value in (_SETTINGS | {"port": str(port)}).items())
         control = ("pg_ctl", "--wait", f"--pgdata={data}")
@@ -99,7 +99,7 @@ def programs_of_postgres() -> Path | None:
     return places[-1].parent if places else None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

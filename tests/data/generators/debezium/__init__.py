@@ -13,17 +13,27 @@ from pathlib import Path
 import pytest
 
 from tests.data.generators.comparison import Compared
-from tests.data.generators.debezium.comparison import differences
-from tests.data.generators.debezium.scenario import run
-from tests.integration.postgres import MISSING, programs_of_postgres
-from tests.support import debezium_golden as golden
+from tests.data.generators.debezium.scenario import Database, compared, run
+from tests.data.generators.debezium.truth import tables
+from tests.data.generators.debezium.variants import VARIANTS, settings
+from tests.integration.postgres import MISSING, programs_of_postgres, running_postgres
+
+SCENARIO = Path(__file__).with_name("postgres.sql")
+_PORT = "port=55432"  # of the connections that the scenario opens inside a transaction
 
 
 def make(place: Path) -> Iterator[Compared]:
     """Make the data in an empty directory."""
     if programs_of_postgres() is None:
         pytest.fail(MISSING, pytrace=False)
-    run(place)
-    made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
-    messages = sum(text.count(b"\n") for name, text in made.items() if name.startswith("messages."))
-    yield Compared(messages, "messages of PostgreSQL written again", list(differences(golden.files("postgres"), made)))
+    with running_postgres() as server:
+        database = server.new_database("shoppg")
+
+        def execute(sql: str) -> None:
+            database.run(sql.replace(_PORT, f"port={database.port}"))
+
+        def settings_of(connector: str) -> dict[str, str]:
+            return settings(connector, server.port)
+
+        run(place, Database(SCENARIO, VARIANTS, settings_of, execute, lambda: tables(database)))
+    yield compared("postgres", VARIANTS, place)

@@ -6,24 +6,23 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.data.generators.debezium.truth import tables
-from tests.data.generators.debezium.variants import VARIANTS, settings
+from tests.data.generators.comparison import Compared
+from tests.data.generators.debezium.comparison import differences
+from tests.data.generators.debezium.variants import Variants
 from tests.integration.capture import connector, running_engine
 from tests.integration.jars import jar
-from tests.integration.postgres import running_postgres
+from tests.support import debezium_golden as golden
 
-SCENARIO = Path(__file__).with_name("postgres.sql")
 _AVRO = "org.apache.avro:avro:1.11.4"
 _CONVERTER = (
     "io.apicurio:apicurio-registry-utils-converter:2.6.2.Final",
     "io.apicurio:apicurio-registry-serdes-avro-serde:2.6.5.Final",
 )
-_PORT = "port=55432"  # of the connections that the scenario opens inside a transaction
 _PATIENCE = 600  # [s]
 _QUIET = 1.0  # [s]
 _QUIET_WITH_SIGNALS = 4.0  # [s], for an incremental snapshot continues when its signal has long been seen
@@ -55,36 +54,55 @@ class Messages:
         return {line["topic"]: line["offset"] + 1 for line in self.look()}
 
 
-def run(place: Path) -> None:
+class Database(NamedTuple):
+    """A database of a scenario, and the connectors to it."""
+
+    scenario: Path
+    variants: Variants
+    settings: Callable[[str], Mapping[str, str]]
+    """the properties of a connector"""
+    execute: Callable[[str], object]
+    """runs statements"""
+    tables: Callable[[], list[dict[str, Any]]]
+    """what it says of its tables, as lines of truth"""
+    artifacts: tuple[str, ...] = ()
+    """of its connector, beside PostgreSQL's"""
+
+
+def run(place: Path, database: Database) -> None:
     """Write messages, schemas and truth into a directory that exists, in files as the golden archive has them."""
-    before, *rest = re.split(r"-- @snapshot\n|-- @point (\d+) (.*)\n", SCENARIO.read_text("utf-8"))
+    before, *rest = re.split(r"-- @snapshot\n|-- @point (\d+) (.*)\n", database.scenario.read_text("utf-8"))
     _, _, *rest = rest
     (place / "truth").mkdir()
-    with running_postgres() as server:
-        database = server.new_database("shoppg")
+    variants = database.variants
+    database.execute(before)
+    files = [str(connector(place, name, database.settings(name))) for name in variants]
+    program = Path(__file__).with_name("Messages.java")
+    jars = [jar(coordinates, place) for coordinates in _CONVERTER]
+    arguments = [str(place), *files]
+    with running_engine(program, arguments, place, _AVRO, *database.artifacts, jars=jars) as engine:
+        written = {
+            variant: Messages(place / f"messages.{variant}.jsonl") for own in variants.values() for variant in own
+        }
+        tellers = [written[next(iter(own))] for own in variants.values()]
+        _settle(engine, place, written.values(), tellers, _is_last_of_snapshot, _QUIET)
+        for sql, number, label in zip(rest[::3], rest[1::3], rest[2::3], strict=False):
+            database.execute(sql)
+            quiet = _QUIET_WITH_SIGNALS if int(number) >= _SIGNALS_FROM else _QUIET
+            _settle(engine, place, written.values(), tellers, _is_point(int(number)), quiet)
+            point = {"kind": "point", "point": int(number), "label": label}
+            offsets = {variant: messages.next_offsets() for variant, messages in written.items()}
+            lines = [point | {"next_offsets": offsets}, *database.tables()]
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            (place / "truth" / f"point{int(number):02}.jsonl").write_text(text, "utf-8")
 
-        def execute(sql: str) -> None:
-            database.run(sql.replace(_PORT, f"port={database.port}"))
 
-        execute(before)
-        files = [str(connector(place, name, settings(name, server.port))) for name in VARIANTS]
-        program = Path(__file__).with_name("Messages.java")
-        jars = [jar(coordinates, place) for coordinates in _CONVERTER]
-        with running_engine(program, [str(place), *files], place, _AVRO, jars=jars) as engine:
-            written = {
-                variant: Messages(place / f"messages.{variant}.jsonl") for own in VARIANTS.values() for variant in own
-            }
-            tellers = [written[next(iter(own))] for own in VARIANTS.values()]
-            _settle(engine, place, written.values(), tellers, _is_last_of_snapshot, _QUIET)
-            for sql, number, label in zip(rest[::3], rest[1::3], rest[2::3], strict=False):
-                execute(sql)
-                quiet = _QUIET_WITH_SIGNALS if int(number) >= _SIGNALS_FROM else _QUIET
-                _settle(engine, place, written.values(), tellers, _is_point(int(number)), quiet)
-                point = {"kind": "point", "point": int(number), "label": label}
-                offsets = {variant: messages.next_offsets() for variant, messages in written.items()}
-                lines = [point | {"next_offsets": offsets}, *tables(database)]
-                text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-                (place / "truth" / f"point{int(number):02}.jsonl").write_text(text, "utf-8")
+def compared(name: str, variants: Variants, place: Path) -> Compared:
+    """What was made against the archive of a database."""
+    made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
+    messages = sum(text.count(b"\n") for file, text in made.items() if file.startswith("messages."))
+    found = list(differences(golden.files(name), made, variants))
+    return Compared(messages, f"messages of {name} written again", found)
 
 
 def _is_last_of_snapshot(topic: str, value: dict[str, Any]) -> bool:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-_ADDED = "op,table,lsn,source.ts_ms"
 _MODE, _FIELDS = "flat.delete.tombstone.handling.mode", "flat.add.fields"
 
-VARIANTS: dict[str, dict[str, dict[str, str]]] = {
-    "a": {
-        "json": {"format": "json"},
-        "json-schemas": {"format": "json-schemas"},
-        "avro": {"format": "avro"},
-        "json-nulls-kept": {"format": "json", "converter.replace.null.with.default": "false"},
-        "flat-rewrite": {"format": "json", _MODE: "rewrite", _FIELDS: _ADDED},
-        "flat-tombstone": {"format": "json", _MODE: "tombstone", _FIELDS: _ADDED},
-        "flat-rewrite-with-tombstone": {"format": "json", _MODE: "rewrite-with-tombstone", _FIELDS: _ADDED},
-        "flat-delete-to-tombstone": {"format": "json", _MODE: "delete-to-tombstone", _FIELDS: _ADDED},
-        "flat-rewrite-schemas": {"format": "json-schemas", _MODE: "rewrite", _FIELDS: _ADDED},
-        "flat-rewrite-avro": {"format": "avro", _MODE: "rewrite", _FIELDS: _ADDED},
-        "flat-drop-headers": {"format": "json", _MODE: "drop", "flat.add.headers": _ADDED},
-    },
-    "b": {"alt-json": {"format": "json"}, "alt-json-schemas": {"format": "json-schemas"}},
-    "c": {"ext-json": {"format": "json"}, "ext-json-schemas": {"format": "json-schemas"}},
-}
-"""by connector"""
+Variants = dict[str, dict[str, dict[str, str]]]
+"""by connector, by name: the settings"""
+
+
+def variants(added: str) -> Variants:
+    """Those of a database; ``added`` are the fields that flattened messages have of the source."""
+    return {
+        "a": {
+            "json": {"format": "json"},
+            "json-schemas": {"format": "json-schemas"},
+            "avro": {"format": "avro"},
+            "json-nulls-kept": {"format": "json", "converter.replace.null.with.default": "false"},
+            "flat-rewrite": {"format": "json", _MODE: "rewrite", _FIELDS: added},
+            "flat-tombstone": {"format": "json", _MODE: "tombstone", _FIELDS: added},
+            "flat-rewrite-with-tombstone": {"format": "json", _MODE: "rewrite-with-tombstone", _FIELDS: added},
+            "flat-delete-to-tombstone": {"format": "json", _MODE: "delete-to-tombstone", _FIELDS: added},
+            "flat-rewrite-schemas": {"format": "json-schemas", _MODE: "rewrite", _FIELDS: added},
+            "flat-rewrite-avro": {"format": "avro", _MODE: "rewrite", _FIELDS: added},
+            "flat-drop-headers": {"format": "json", _MODE: "drop", "flat.add.headers": added},
+        },
+        "b": {"alt-json": {"format": "json"}, "alt-json-schemas": {"format": "json-schemas"}},
+        "c": {"ext-json": {"format": "json"}, "ext-json-schemas": {"format": "json-schemas"}},
+    }
+
+
+VARIANTS = variants("op,table,lsn,source.ts_ms")
+"""of PostgreSQL"""
 
 _OWN: dict[str, dict[str, str]] = {
     "a": {"binary.handling.mode": "bytes"},
@@ -52,7 +58,7 @@ _OWN: dict[str, dict[str, str]] = {
 }
 
 
-def settings(connector: str, port: int) -> Mapping[str, str]:
+def settings(connector: str, port: int) -> dict[str, str]:
     """The properties of a connector to the database of the scenario."""
     by_name = {
         "topic.prefix": "shop",
