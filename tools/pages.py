@@ -160,7 +160,7 @@ def declaration(function: Function) -> str:
 
 
 def _broken(text: str, indent: str = "") -> str:
-    """A declaration with each part of its outermost brackets on a line, if it is too long for one."""
+    """A declaration with each part of its outermost brackets on a separate line, if it is too long for one."""
     if len(indent) + len(text) <= WIDTH or text[-1] not in ")>":
         return text
     opening = min(place for bracket in "(<" if (place := text.find(bracket)) >= 0)

@@ -128,7 +128,7 @@ def test_a_thread_that_comes_between_keeps_its_batch_to_itself(monkeypatch: pyte
 
 
 def test_threads_answer_for_their_own_batches() -> None:
-    """Databus, Kafka and DataHub in four threads, each with batches, switched as often as can be."""
+    """Databus, Kafka and DataHub in four threads, each with separate batches, switched as often as can be."""
     columns = {"dbus_sequence": "event", "kafka_value": "message", "datahub_table": "blob"}
     batches = [(name, batch([SAMPLES[sample]] * n)) for name, sample in columns.items() for n in range(1, 9)]
     expected = [FUNCTIONS[name].decode(column).to_pylist() for name, column in batches]

@@ -19,7 +19,7 @@ from tests.support.databus_cases import golden_bytes
 
 NAME = "00000000000000000100.log"
 SEGMENT = golden.archive("segments_v2")[f"v2_multi_segment/{NAME}"]
-# Whom no permission stops becomes nobody, in a process.
+# Whom no permission stops becomes nobody, in a separate process.
 CHILD = """
 import os, sys
 from sparkwire.databus.files import databus_table

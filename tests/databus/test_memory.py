@@ -21,7 +21,7 @@ EVENT_FUNCTIONS = [f"dbus_{name}" for name in oracle.NAMES] + ["dbus_event"]
 
 
 def tempting_rows() -> list[bytes]:
-    """Every cut of a few events, mutants with lengths that are, and the shortest of all."""
+    """Every cut of a few events, mutants with wrong lengths, and the shortest of all."""
     few = golden_rows()[::97]
     cuts = [event[:size] for event in few for size in range(len(event) + 1)]
     return [*cuts, *mutants(seed=4, count=1500), b"", b"\0", b"\2"]

@@ -1,6 +1,6 @@
 """A field that is added to a layout is read and written: no table but the layout's and the functions' has to know it.
 
-In a process, on a copy of the package: layouts become code when they are imported.
+In a separate process, on a copy of the package: layouts become code when they are imported.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ print((peak() - before) / len(column[0].as_buffer()))
 @pytest.mark.process
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_memory_is_bounded_by_the_message(attack: str) -> None:
-    """The peak of a process, beyond what it took with the message in it."""
+    """The peak of a separate process, beyond what it took with the message in it."""
     assert float(run_python("-c", CHILD, attack)) <= MOST
 
 

@@ -1,4 +1,4 @@
-"""The example queries of `sql/examples` run and result, and their input is what its README says."""
+"""The example queries of `sql/examples` run and return rows, and their input is what its README says."""
 
 from __future__ import annotations
 

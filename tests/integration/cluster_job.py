@@ -1,4 +1,4 @@
-"""What an application does on the cluster: the driver, as a process .
+"""What an application does on the cluster: the driver, in a separate process.
 
     python -m tests.integration.cluster_job WHAT GIVEN
 

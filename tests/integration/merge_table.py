@@ -1,4 +1,4 @@
-"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, as a process .
+"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, in a separate process.
 
     python -m tests.integration.merge_table delta|iceberg DIRECTORY
 

@@ -1,4 +1,4 @@
-"""Delta and Iceberg tables kept up to date from DataHub messages: a session with their jars, as a process .
+"""Delta and Iceberg tables kept up to date from DataHub messages: a session with their jars, in a separate process.
 
     python -m tests.integration.neighbours FORMAT DIRECTORY
 
@@ -52,7 +52,7 @@ _ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalog.tables": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.tables.type": "hadoop",
-    # A stream's batches have a session, and a catalog,: this one would show its tables as it made them.
+    # A stream's batches have a separate session and catalog: this one would show its tables as it made them.
     "spark.sql.catalog.tables.cache-enabled": "false",
 }
 SETTINGS: Mapping[str, dict[str, str]] = {"delta": _DELTA, "iceberg": _ICEBERG}

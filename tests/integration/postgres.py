@@ -61,7 +61,7 @@ class Postgres(NamedTuple):
 def running_postgres() -> Iterator[Postgres]:
     """A new server, until the context ends.
 
-    It does not run as root, and nobody else reads pytest's own directories: it has one . FileNotFoundError where
+    It does not run as root, and nobody else reads pytest's own directories: it has a separate one. FileNotFoundError where
     there are no programs of PostgreSQL.
     """
     programs = programs_of_postgres()

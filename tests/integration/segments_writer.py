@@ -1,4 +1,4 @@
-"""Writes a hundred segments, and says when it begins and when it is done: a process, as it gets killed."""
+"""Writes a hundred segments, and says when it begins and when it is done: a separate process, as it gets killed."""
 
 from __future__ import annotations
 

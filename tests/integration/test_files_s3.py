@@ -134,7 +134,7 @@ def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path
 
 
 def test_a_busy_store_is_asked_again_and_never_read_as_empty(server: Server, tmp_path: Path) -> None:
-    """A few refusals change nothing; forever rejected it fails, and says what could not be read."""
+    """A few refusals change nothing; with every request rejected it fails, and says what could not be read."""
     tiered.extract("plain", tmp_path)
     store, top = server.bucket("busy"), next((tmp_path / "remote").glob("orders-*"))
     for path in (top / "0").iterdir():

@@ -36,7 +36,7 @@ _HAPPENS = (
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_writers(form: str, quick_path: Path) -> None:
-    """Each seed in a directory."""
+    """Each seed in a separate directory."""
     seen = Counter[str]()
     for seed in range(SEEDS):
         (quick_path / f"{seed}").mkdir()

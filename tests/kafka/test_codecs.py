@@ -167,7 +167,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["xerial", "lz4", "header keys"])
 def test_memory_is_bounded_by_the_input(name: str) -> None:
-    """In a process: what it takes at its peak is what is measured."""
+    """In a separate process: what it takes at its peak is what is measured."""
     assert float(run_python("-c", PEAK, name)) <= 12
 
 
@@ -192,7 +192,7 @@ except MemoryError as rejected:
 
 @pytest.mark.process
 def test_refused_memory_is_no_damage() -> None:
-    """In a process: it is the process that gets no more."""
+    """In a separate process: it is the process that gets no more."""
     sentence = run_python("-c", REJECTED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
     assert sentence.startswith("malloc of size ")
 

@@ -278,7 +278,7 @@ def entries_of(name: str) -> list[bytes]:
     "size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"]
 )
 def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
-    """Kafka drops all that stands after a size that is too large; here only the entry with the are is lost."""
+    """Kafka drops all that stands after a size that is too large; here only the entry with the wrong size is lost."""
     parts = entries_of(name)[:12]
     at = 5
     lies = {

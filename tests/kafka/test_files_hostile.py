@@ -33,7 +33,7 @@ def leading_into(position: int, target: int, base: int) -> bytes:
 
 @pytest.mark.parametrize("lead", [0, 300_000, 700_000])
 def test_rows_of_a_value_are_not_rows_of_the_log(lead: int, tmp_path: Path) -> None:
-    """A size is, into a value that holds record batches: whatever is made of it, it does not depend on splits."""
+    """A wrong size leads into a value that holds record batches: whatever is made of it, it does not depend on splits."""
     value = inner(20_000)
     filler = b"x" * max(1, lead)
     front, outer = entries(0, 50), entry(52, [filler + value + b"tail" * 50])

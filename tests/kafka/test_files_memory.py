@@ -1,4 +1,4 @@
-"""Memory does not grow with a file: the peak of a process, which nothing else has raised."""
+"""Memory does not grow with a file: the peak of a separate process, which nothing else has raised."""
 
 from __future__ import annotations
 

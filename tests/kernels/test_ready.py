@@ -36,7 +36,7 @@ BUILT_FOR = {
 
 
 def first_call(package: Path, home: Path, **environment: str) -> tuple[int, int, str]:
-    """In a process: kernels that came ready, that were compiled, and what `state` says. The result is right."""
+    """In a separate process: kernels that came ready, that were compiled, and what `state` says. The result is right."""
     home.mkdir(exist_ok=True)
     given = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "SPARKWIRE_", "XDG_"))}
     given |= {"PYTHONPATH": str(package), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **environment}

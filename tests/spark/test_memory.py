@@ -38,7 +38,7 @@ import sparkwire.spark.udf
 
 
 def test_too_little_for_the_libraries() -> None:
-    """A process. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
+    """A separate process. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
     with pytest.raises(AssertionError) as ended:
         run_python("-c", TOO_LITTLE)
     assert str(ended.value).splitlines()[-1] == (
@@ -67,6 +67,6 @@ except MemoryError as rejected:
 
 
 def test_a_worker_with_little_memory() -> None:
-    """A process, whose address space is bounded as Spark bounds a worker's."""
+    """A separate process, whose address space is bounded as Spark bounds a worker's."""
     assert run_python("-c", LITTLE, "4000") == "60000\n"
     assert run_python("-c", LITTLE, "1").startswith("out of memory while processing a batch in kafka_records")

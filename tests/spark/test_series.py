@@ -172,7 +172,7 @@ def test_a_query_converts_a_column_once() -> None:
 
 
 def test_without_pyspark() -> None:
-    """What a catalog's function needs; a process, because this one may have pyspark."""
+    """What a catalog's function needs; a separate process, because this one may have pyspark."""
     lines = [
         "import sys; sys.modules['pyspark'] = None",
         "import pandas as pd",

@@ -101,7 +101,7 @@ def test_whole_windows(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_killed_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    """Killed at any point: a process, with its JVM, that gets no chance to finish anything."""
+    """Killed at any point: a separate process, with its JVM, that gets no chance to finish anything."""
     partition(tmp_path / "broker")
     sink = tmp_path / "sink"
     command = [sys.executable, "-c", CHILD, str(tmp_path / "broker"), str(sink)]

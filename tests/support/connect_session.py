@@ -1,4 +1,4 @@
-"""What a user does on Spark Connect; run by test_connect as a process, which prints what it saw as JSON."""
+"""What a user does on Spark Connect; run by test_connect as a separate process, which prints what it saw as JSON."""
 
 from __future__ import annotations
 

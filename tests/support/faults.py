@@ -217,7 +217,7 @@ class Counter:
 
 
 def in_child(run: Callable[[], None]) -> int:
-    """Run something in a process, which may be killed: its exit code, 0 where all went well, 1 where it failed."""
+    """Run something in a separate process, which may be killed: its exit code, 0 where all went well, 1 where it failed."""
     child = os.fork()
     if not child:
         _run_and_exit(run)

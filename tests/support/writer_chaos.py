@@ -259,7 +259,7 @@ class WriterChaos:
             with self.counted(fault):
                 self.write(job, during=(lambda: self.killed_task(job, task_dies)) if dies else lambda: None)
 
-        # In a process, which ends: what a rejection left is then a lock of the dead.
+        # In a separate process, which ends: what a rejection left is then a lock of the dead.
         code = self.child(first, "job", fault)
         after = job.after(self.now, self.ends)
         result = self.look(

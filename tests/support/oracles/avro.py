@@ -38,7 +38,7 @@ _TEXTS = [
 
 
 class Names:
-    """Gives every named type a name."""
+    """Gives every named type a unique name."""
 
     def __init__(self) -> None:
         self.given = 0

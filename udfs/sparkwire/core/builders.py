@@ -70,7 +70,7 @@ class Column(NamedTuple, Generic[Scan]):
     """what it means, with units in brackets"""
     accessor: Callable[[Scan], pa.Array]
     example: str = ""
-    """where the column is a function: a SQL expression and its result"""
+    """where the column is a separate function: a SQL expression and its result"""
 
 
 class ColumnTable(list["Column[Scan]"], Generic[Scan]):

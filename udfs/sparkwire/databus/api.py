@@ -60,7 +60,7 @@ def consume(
         source ids (or names, with ``sources``): presents the sources of each window in this order, others after them.
     partitions
         n tasks a stream, each with every window, and with the data events that Databus's key filter gives it
-        (`dbus_key_partition`). Each has consumers .
+        (`dbus_key_partition`). Each has separate consumers.
     sources
         the sources with their schemas. Data events of other sources, or with a schema id that none of them has, then fail, as in
         Databus. By default any source is known, by its id as its name.

@@ -27,7 +27,7 @@ BLOCK_ENTRIES = 1 << 14
 EVERYTHING = 1 << 62  # more bytes than there are
 
 # What a wrong checksum is: not looked for, but to find the way after other corruption; an error; none where the size of its
-# entry is right, as one that is would hide what follows; with any other corruption the end. Or they have been found before.
+# entry is right, as a wrong one would hide what follows; with any other corruption the end. Or they have been found before.
 IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
 _SIZE_AT = layout.ENTRY["size"].offset
@@ -110,7 +110,7 @@ def framing_of_row(data: Bytes, wrong_crc: int) -> Framing:
 
 
 def framing_of_entries(data: Bytes, frames: FrameBlock) -> tuple[Binary, Framing]:
-    """Entries that have been found, each a row."""
+    """Entries that have been found, each a separate row."""
     offsets = np.append(frames.begin, frames.stop[-1])
     framing = Framing(data, offsets, GIVEN, np.array([0, offsets[0], -1, -1], np.int64), entry_sums(0, 0), frames)
     return Binary(data, offsets, None), framing
@@ -166,7 +166,7 @@ def crc_ok(data: Bytes, pos: int) -> bool:
 
 @kernel
 def crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
-    """The same in bounded time, for a search that asks at every position, and for sizes that may be."""
+    """The same in bounded time, for a search that asks at every position, and for sizes that may be wrong."""
     end = entry_end(data, pos)
     if i8(data, pos + layout.MAGIC) == 2:
         crc = range_crc(data, pos + _BATCH_COVERED, end, sums.batch)

@@ -103,6 +103,6 @@ def _unliteral(argument: Any) -> Any:
 
 
 def set_cache(dispatcher: Any, cache: Any) -> None:
-    """Let a dispatcher ask ``cache``, which passes to the dispatcher's own what it does not return."""
+    """Let a dispatcher ask ``cache``, which passes to the dispatcher's own what it does not have."""
     cache.own = dispatcher._cache
     dispatcher._cache = cache

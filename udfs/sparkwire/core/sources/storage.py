@@ -204,7 +204,7 @@ def place_of(path: str) -> PathParts:
 
 
 def _mounted(path: str) -> str:
-    """Where Databricks has a path of ``dbfs:``; volumes have a place."""
+    """Where Databricks has a path of ``dbfs:``; volumes have another place."""
     is_volume = path.startswith("Volumes/") and not Path("/dbfs/Volumes").exists()
     return f"/{path}" if is_volume else f"/dbfs/{path}"
 

@@ -87,7 +87,7 @@ CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
 
 
 def overrides(consumer: Consumer, callback: str) -> bool:
-    """Whether the consumer has a callback: those inherited from `Consumer` do nothing."""
+    """Whether the consumer defines a callback: those inherited from `Consumer` do nothing."""
     return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
 
 

@@ -2,7 +2,7 @@
 
 Values are those of Kafka's own JSON (its JSON converters, which its dump prints): bytes are Base64, a UUID is the text that Kafka
 prints, fields are in the order of the definition, but for tags, which come last. Every pass of a loop consumes bytes, so that a
-count that is ends with the bytes.
+count that is wrong ends with the bytes.
 """
 
 from __future__ import annotations

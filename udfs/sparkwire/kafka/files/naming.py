@@ -89,7 +89,7 @@ class Segment(NamedTuple):
 
     @property
     def log(self) -> tuple[str, str]:
-        """What segments of the same partition share; what has no offset in its name is a log."""
+        """What segments of the same partition share; what has no offset in its name is a separate log."""
         if self.remote is not None and self.remote.disk is not None:
             return self.remote.disk.log
         return self.file.root, self.file.folder if self.base_offset is not None else self.file.path

@@ -39,7 +39,7 @@ def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]
 
 
 def _partition_of(log: Log) -> tuple[str | None, int | None]:
-    """Topic and partition; none of a file whose name tells no offset, which is a log."""
+    """Topic and partition; none of a file whose name tells no offset, which is a separate log."""
     first = log[0]
     return (None, None) if first.base_offset is None else (first.topic, first.partition)
 
