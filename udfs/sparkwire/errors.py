@@ -59,7 +59,7 @@ class WrongIndexError(SparkwireError, ValueError):
 
 
 class WriteConflictError(SparkwireError, ValueError):
-    """Another job writes to the same place, or has changed it since this job began. Run the job again."""
+    """Another job writes to the same target, or has changed it since this job began. Run the job again."""
 
 
 class UnfinishedWriteError(SparkwireError, ValueError):
