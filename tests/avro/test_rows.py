@@ -129,11 +129,11 @@ def test_refusals(tmp_path: Path) -> None:
     broken.parent.mkdir()
     broken.write_text("{")
     rejected: list[tuple[Any, str]] = [
-        (tmp_path, r"a schema at least"),
+        (tmp_path, r"no Avro schemas found in "),
         (tmp_path / "none", r"a folder of \.avsc files, a list of schemas or a mapping, and '.*none' is not there$"),
-        (broken.parent, rf"^{broken}: an Avro schema is JSON, and this is not: "),
+        (broken.parent, rf"^{broken}: invalid Avro schema \(not valid JSON\): "),
         (broken, r"broken\.avsc' is a file$"),
-        ({1: '"int'}, r"^the schema 1: an Avro schema is JSON, and this is not: "),
+        ({1: '"int'}, r"^the schema 1: invalid Avro schema \(not valid JSON\): "),
         (['{"type":"x"}'], r"^schema 0: the schema has the type 'x', which Avro does not know"),
     ]
     for given, sentence in rejected:

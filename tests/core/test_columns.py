@@ -70,9 +70,9 @@ def test_help_explains_arguments() -> None:
             for argument in function.arguments:
                 used.add(format.meaning(argument))
                 described = rf"^{argument.name} : {re.escape(argument.declared_type)}(, .* by default)?\n    (.*)$"
-                found = re.search(described, doc, re.MULTILINE)
-                assert found is not None, (function.name, argument.name)
-                assert found[2] == format.meaning(argument)
+                match = re.search(described, doc, re.MULTILINE)
+                assert match is not None, (function.name, argument.name)
+                assert match[2] == format.meaning(argument)
         assert used == set(format.arguments.values())
 
 

@@ -230,7 +230,7 @@ def test_refusals(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):
         avro.register_function(spark, "f", "string", "int")
     with pytest.raises(
-        Exception, match=r"avro_json\(\) expected an Avro schema: an Avro schema is JSON, and this is not"
+        Exception, match=r"avro_json\(\) expected an Avro schema: invalid Avro schema \(not valid JSON\)"
     ):
         df.selectExpr("avro_json(value, '{')").collect()
     with pytest.raises(Exception, match="the column is STRING, and int is written from INT"):

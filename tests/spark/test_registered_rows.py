@@ -193,10 +193,10 @@ def test_without_sparks_package(spark: SparkSession, server: RegistryServer) -> 
 def test_avro(spark: SparkSession, server: RegistryServer) -> None:
     """As `avro.rows` reads it, a message that is corrupt too."""
     df = frame(spark, server)
-    found = registry.rows(df, "value", Registry.http(server.url))
+    rows = registry.rows(df, "value", Registry.http(server.url))
     expected = avro.rows(df, "value", Registry.http(server.url))
-    assert found.schema == expected.schema
-    assert found.collect() == expected.collect()
+    assert rows.schema == expected.schema
+    assert rows.collect() == expected.collect()
 
 
 def test_without_a_schema(spark: SparkSession, server: RegistryServer) -> None:
@@ -232,10 +232,10 @@ def test_a_topic_of_several_types(
         (7, None, None, None, None, "UNKNOWN_SCHEMA"),
         (8, None, None, None, None, "BAD_MAGIC"),
     ]
-    told = ["n", "id", "price", "to", "to_2", "_error_"]
-    assert [tuple(row) for row in rows.select(told).collect()] == expected
+    names = ["n", "id", "price", "to", "to_2", "_error_"]
+    assert [tuple(row) for row in rows.select(names).collect()] == expected
     df.write.parquet(str(tmp_path / "messages"))
     stream = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
     by_subject = Registry.http(server.url, subjects=["a", "j", "orders-value"])
-    found = streamed(registry.rows(stream, "value", by_subject, keep_payload=False).select(told), tmp_path)
-    assert [tuple(row[name] for name in told) for row in found] == expected
+    result = streamed(registry.rows(stream, "value", by_subject, keep_payload=False).select(names), tmp_path)
+    assert [tuple(row[name] for name in names) for row in result] == expected

@@ -133,9 +133,11 @@ def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = No
     lost[notes[notes[:, 2] < 0, 0]] = True
     column = buffers.column(plan.target, rows, ~lost & (spans.sizes >= 0))
     places = {place: plan.paths.get(plan.places[place], "") for place in np.unique(notes[:, 1]).tolist()}
-    found = [(row, places[place]) for row, place in notes[:, :2].tolist()] + buffers.too_long
+    notes_by_row = [(row, places[place]) for row, place in notes[:, :2].tolist()] + buffers.too_long
     errors[[row for row, _ in buffers.too_long if errors[row] == OK]] = BAD_FIELD
-    return Decoded(column, errors, np.array([row for row, _ in found], np.int64), [field for _, field in found])
+    return Decoded(
+        column, errors, np.array([row for row, _ in notes_by_row], np.int64), [field for _, field in notes_by_row]
+    )
 
 
 def _fill(

@@ -87,15 +87,15 @@ def _inlined(json_type: Any, namespace: str, definitions: Definitions, defined: 
         namespace = full.rpartition(".")[0]
     elif not isinstance(kind, str) or kind not in (*NAMED, "array", "map"):
         return {**json_type, "type": _inlined(kind, namespace, definitions, defined)}
-    found = dict(json_type)
+    inlined = dict(json_type)
     for part in ("items", "values"):
-        if part in found:
-            found[part] = _inlined(found[part], namespace, definitions, defined)
-    if isinstance(found.get("fields"), list):
-        found["fields"] = [
+        if part in inlined:
+            inlined[part] = _inlined(inlined[part], namespace, definitions, defined)
+    if isinstance(inlined.get("fields"), list):
+        inlined["fields"] = [
             {**field, "type": _inlined(field.get("type"), namespace, definitions, defined)}
             if isinstance(field, dict)
             else field
-            for field in found["fields"]
+            for field in inlined["fields"]
         ]
-    return found
+    return inlined

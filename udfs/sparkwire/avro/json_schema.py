@@ -45,27 +45,27 @@ def _object(schema: Registered) -> pa.StructType:
             resource = Resource.from_contents(json.loads(text), DRAFT7)
             resources = resources.with_resource(name, resource).with_resource(urljoin(base, name), resource)
         resources = resources.with_resource(base, Resource.from_contents(main, DRAFT7))
-        found = _type({"$ref": base}, resources.resolver(base), ())
+        schema_type = _type({"$ref": base}, resources.resolver(base), ())
     except exceptions.Unresolvable as error:
         raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which is not there") from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema.title} is no JSON Schema: {error}") from None
-    if not pa.types.is_struct(found):
+    if not pa.types.is_struct(schema_type):
         raise ValueError(f"{schema.title} is not of objects with properties, which the columns would be")
-    return found
+    return schema_type
 
 
 def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
     if not isinstance(schema, dict):  # true: anything
         return _TEXT
-    found = [_own(name, schema, resolver, within) for name in _names(schema)]
+    types = [_own(name, schema, resolver, within) for name in _names(schema)]
     parts = (part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key, ()))
-    found += [_type(part, resolver, within) for part in parts]
+    types += [_type(part, resolver, within) for part in parts]
     if "$ref" in schema:
         place = urljoin(resolver._base_uri, schema["$ref"])
         target = resolver.lookup(schema["$ref"])
-        found.append(_TEXT if place in within else _type(target.contents, target.resolver, (*within, place)))
-    return reduce(_merged, found) if found else _TEXT
+        types.append(_TEXT if place in within else _type(target.contents, target.resolver, (*within, place)))
+    return reduce(_merged, types) if types else _TEXT
 
 
 def _names(schema: dict[str, Any]) -> Iterator[str]:

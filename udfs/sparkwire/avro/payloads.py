@@ -88,8 +88,8 @@ def of_apicurio(messages: pa.Array) -> Payloads:
 
 def of_apicurio_global_ids(messages: pa.Array) -> Payloads:
     """Likewise, where the ids are global ones."""
-    found = of_apicurio(messages)
-    return found._replace(ids=pc.binary_join_element_wise(GLOBAL_ID, found.ids.cast(pa.string()), ""))
+    parsed = of_apicurio(messages)
+    return parsed._replace(ids=pc.binary_join_element_wise(GLOBAL_ID, parsed.ids.cast(pa.string()), ""))
 
 
 def of_glue(messages: pa.Array) -> Payloads:
@@ -179,9 +179,9 @@ def _header(headers: pa.Array, name: str) -> pa.Array:
     flat, rows = headers.flatten(), pc.list_parent_indices(headers)
     named = pc.equal(flat.field(0), name).fill_null(False)
     where, values = np.asarray(rows.filter(named)), flat.field(1).filter(named)
-    found = np.full(len(headers), len(values), np.int64)
-    found[where[::-1]] = np.arange(len(values))[::-1]
-    return pa.concat_arrays([values, pa.nulls(1, values.type)]).take(pa.array(found))
+    positions = np.full(len(headers), len(values), np.int64)
+    positions[where[::-1]] = np.arange(len(values))[::-1]
+    return pa.concat_arrays([values, pa.nulls(1, values.type)]).take(pa.array(positions))
 
 
 def _bad_magic(without: NDArray[np.bool_]) -> pa.Array:
@@ -204,14 +204,14 @@ def _number_at(data: Any, starts: Any, sizes: Any, position: int, size: int) -> 
 def _unpacked(values: pa.Array, packed: NDArray[np.bool_], codes: NDArray[np.int8]) -> pa.Array:
     """With zlib; what is wrong with a row goes to ``codes``."""
     left = INT32_MAX - int(pc.sum(pc.binary_length(values)).as_py() or 0)
-    found = values.to_pylist()
+    contents = values.to_pylist()
     for row in np.flatnonzero(packed).tolist():
         stream, most = zlib.decompressobj(), min(left, LARGEST_PAYLOAD)
         try:
-            found[row] = stream.decompress(found[row], most + 1)
-            codes[row] = TOO_LARGE if len(found[row]) > most else OK if stream.eof else TRUNCATED
+            contents[row] = stream.decompress(contents[row], most + 1)
+            codes[row] = TOO_LARGE if len(contents[row]) > most else OK if stream.eof else TRUNCATED
         except zlib.error:
             codes[row] = BAD_FIELD
-        found[row] = found[row] if codes[row] == OK else None
-        left -= len(found[row] or b"")
-    return pa.array(found, pa.binary())
+        contents[row] = contents[row] if codes[row] == OK else None
+        left -= len(contents[row] or b"")
+    return pa.array(contents, pa.binary())

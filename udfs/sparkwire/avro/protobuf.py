@@ -81,9 +81,9 @@ def without_paths(payloads: pa.Array) -> tuple[pa.Array, pa.Array]:
     for row in np.flatnonzero((sizes > 0) & ~first).tolist():
         path, end = _path(data, int(starts[row]), int(starts[row] + sizes[row]))
         paths[row], ends[row] = path, end
-    found = pa.array(paths, pa.string())
-    there = np.asarray(found.is_valid())
-    return found, gather(data, ends, np.where(there, starts + sizes - ends, -1), pa.binary())
+    names = pa.array(paths, pa.string())
+    there = np.asarray(names.is_valid())
+    return names, gather(data, ends, np.where(there, starts + sizes - ends, -1), pa.binary())
 
 
 def _path(data: Any, position: int, end: int) -> tuple[str | None, int]:

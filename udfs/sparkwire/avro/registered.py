@@ -94,7 +94,7 @@ def with_references(
     RegistryError
         where one is not there, or they lead back to each other.
     """
-    found: dict[Place, tuple[str, str]] = {}
+    by_place: dict[Place, tuple[str, str]] = {}
 
     def follow(one: SubjectVersion, within: tuple[Place, ...]) -> None:
         for name, place in one.references:
@@ -107,9 +107,9 @@ def with_references(
                 raise RegistryError(
                     f"{named}, which leads back to itself" if reference in within else f"{named}, and so on"
                 )
-            if reference not in found:
+            if reference not in by_place:
                 follow(referred, (*within, reference))
-                found[reference] = name, referred.text
+                by_place[reference] = name, referred.text
 
     follow(version, ((version.subject, version.version),))
-    return Registered(version.text, title, version.type, tuple(found.values()))
+    return Registered(version.text, title, version.type, tuple(by_place.values()))

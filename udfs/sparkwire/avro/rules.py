@@ -75,13 +75,13 @@ def _key(schema: Schema) -> tuple[object, ...]:
 
 def sources_of(writer: Schema, reader: Schema) -> dict[str, RecordField]:
     """The reader's field of each of the writer's fields that it reads, by the writer's name."""
-    found: dict[str, RecordField] = {}
+    sources: dict[str, RecordField] = {}
     written = {f.name for f in writer.fields}
     for f in reader.fields:
-        names = [name for name in (f.name, *f.aliases) if name in written and name not in found]
+        names = [name for name in (f.name, *f.aliases) if name in written and name not in sources]
         if names:
-            found[names[0]] = f
-    return found
+            sources[names[0]] = f
+    return sources
 
 
 def is_default(value: Any, schema: Schema) -> bool:

@@ -116,17 +116,17 @@ def loaded(schema: Any) -> Any:
     SchemaError where it is no JSON, or has a text that is no Unicode.
     """
     try:
-        found = json.loads(schema) if isinstance(schema, str) and schema not in PRIMITIVES else schema
-        json.dumps(found, ensure_ascii=False).encode()
+        document = json.loads(schema) if isinstance(schema, str) and schema not in PRIMITIVES else schema
+        json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError as e:
         raise SchemaError(
             f"an Avro schema is Unicode, and this has half a surrogate pair: {e.object[e.start]!a}"
         ) from None
     except (ValueError, TypeError) as e:
-        raise SchemaError(f"an Avro schema is JSON, and this is not: {e}") from None
+        raise SchemaError(f"invalid Avro schema (not valid JSON): {e}") from None
     except RecursionError:
         raise SchemaError(TOO_DEEP) from None
-    return found
+    return document
 
 
 def text_of(schema: Any) -> str:
@@ -224,20 +224,20 @@ def _is_name(part: str) -> bool:
 def _fields(
     declared: Mapping[str, Any], namespace: str, names: _Names, record: str, level: int
 ) -> tuple[RecordField, ...]:
-    found: dict[str, RecordField] = {}
+    fields: dict[str, RecordField] = {}
     if not isinstance(declared.get("fields"), list):
         raise SchemaError(f"{record} is record without a list of fields")
     for item in declared["fields"]:
         name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str) or not _is_name(name) or name in found or "type" not in item:
+        if not isinstance(name, str) or not _is_name(name) or name in fields or "type" not in item:
             raise SchemaError(
                 f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
             )
         schema = _parse(item["type"], namespace, names, f"field {record}.{name}", level + 1)
-        found[name] = RecordField(
+        fields[name] = RecordField(
             name, schema, _aliases(item, f"field {record}.{name}"), "default" in item, item.get("default")
         )
-    return tuple(found.values())
+    return tuple(fields.values())
 
 
 def _aliases(declared: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def _symbols(declared: Mapping[str, Any], enum: str) -> tuple[tuple[str, ...], s
         or not all(isinstance(s, str) for s in symbols)
         or len(set(symbols)) < len(symbols)
     ):
-        raise SchemaError(f"{enum} is enum without a list of symbols, each there once")
+        raise SchemaError(f"enum {enum}: 'symbols' must be a list of unique strings")
     default = declared.get("default")
     if default is not None and default not in symbols:
         raise SchemaError(f"{enum} has the default {default!r}, which is none of its symbols")

@@ -35,10 +35,10 @@ class SchemaSource:
         ValueError
             where all are of another type, or none can be read: one of them is named.
         """
-        found = self.registered(ids)
-        some = {key: one for key, one in found.items() if one.type == AVRO}
-        if found and not some:
-            one = next(iter(found.values()))
+        registered = self.registered(ids)
+        some = {key: one for key, one in registered.items() if one.type == AVRO}
+        if registered and not some:
+            one = next(iter(registered.values()))
             raise ValueError(f"{one.title} is of type {one.type}, and avro.rows reads {AVRO}: take registry.rows")
         schemas = schemas_of_registered(some)
         if schemas.unreadable and not schemas.texts:

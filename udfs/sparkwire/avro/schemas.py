@@ -87,12 +87,14 @@ def schemas_of(schemas: Given) -> Schemas:
             f"{type(schemas).__name__}: {schemas!r}"
         )
     if isinstance(schemas, Mapping):
-        found = Schemas(java_texts((f"the schema {key!r}", schema) for key, schema in schemas.items()), ids_of(schemas))
+        result = Schemas(
+            java_texts((f"the schema {key!r}", schema) for key, schema in schemas.items()), ids_of(schemas)
+        )
     else:
-        found = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else _listed(schemas))
-    if not found.texts:
-        raise ValueError(f"no Avro schemas found in {schemas!r}: a registry has a schema at least")
-    return found
+        result = _by_digest(_files(Path(schemas)) if isinstance(schemas, str | Path) else _listed(schemas))
+    if not result.texts:
+        raise ValueError(f"no Avro schemas found in {schemas!r}")
+    return result
 
 
 def ids_of(schemas: Iterable[Any]) -> dict[Hashable, int]:
@@ -127,9 +129,9 @@ def _files(folder: Path) -> list[_Given]:
             f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
         )
     named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
-    found = [(path.name, int(match[1]) if match else None, path) for path, match in named]
-    found.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
-    return [_Given(str(path), _text(path), version) for _, version, path in found]
+    files = [(path.name, int(match[1]) if match else None, path) for path, match in named]
+    files.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
+    return [_Given(str(path), _text(path), version) for _, version, path in files]
 
 
 def _text(path: Path) -> str:

@@ -80,18 +80,18 @@ def java_number(value: float, narrow: bool = False) -> str:
 
 def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) -> tuple[pa.Array, NDArray[np.int64]]:
     """STRING: big-endian numbers with their scales; and the places of those that have more digits than ``precision``."""
-    most, found, too_long = 10 ** min(precision, _MOST_DIGITS), list[str | None](), list[int]()
+    most, texts, too_long = 10 ** min(precision, _MOST_DIGITS), list[str | None](), list[int]()
     for place, (number, scale) in enumerate(zip(numbers.to_pylist(), scales.tolist(), strict=True)):
         if number is None or scale == NO_SCALE:
-            found.append(None)
+            texts.append(None)
             continue
         unscaled = int.from_bytes(number, "big", signed=True)
         if abs(unscaled) < most and number:
-            found.append(_scaled(unscaled, scale))
+            texts.append(_scaled(unscaled, scale))
         else:
-            found.append(None)
+            texts.append(None)
             too_long.append(place)
-    return pa.array(found, pa.string()), np.array(too_long, np.int64)
+    return pa.array(texts, pa.string()), np.array(too_long, np.int64)
 
 
 def _scaled(unscaled: int, scale: int) -> str:

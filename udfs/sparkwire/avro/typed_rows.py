@@ -48,9 +48,9 @@ class RowsReader(NamedTuple):
 
     def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
         """The same; none has one of the names taken."""
-        found = list(self._plan().target.type)
-        names = distinct_names([field.name for field in found], taken)
-        return [field.with_name(name) for field, name in zip(found, names, strict=True)]
+        fields = list(self._plan().target.type)
+        names = distinct_names([field.name for field in fields], taken)
+        return [field.with_name(name) for field, name in zip(fields, names, strict=True)]
 
     def check(self) -> None:
         """SchemaError where no column can be made of a field, or a reader's default is none."""
@@ -199,9 +199,9 @@ def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) 
 
     SchemaError where no column can be made of a field.
     """
-    found = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
-    found.check()
-    return found
+    rows_reader = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
+    rows_reader.check()
+    return rows_reader
 
 
 def type_name(schema: Schema) -> str:
@@ -213,10 +213,10 @@ def type_name(schema: Schema) -> str:
 def by_name(whole: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
     """A reader for each type, with the fields of its last schema; each knows the schemas of that name alone."""
     names = [type_name(parse(text)) for text in whole.texts]
-    found: dict[str, RowsReader] = {}
+    readers: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):
         same_name = [k for k, other in enumerate(names) if other == name]
         keys = {key: same_name.index(k) for key, k in whole.keys.items() if k in same_name}
         texts = tuple(whole.texts[k] for k in same_name)
-        found[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
-    return found
+        readers[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
+    return readers

@@ -56,8 +56,8 @@ def combined(versions: Sequence[Schema], *, fields_of_last: bool = False) -> Sch
         where it has more columns than are read.
     """
     records = [record for version in versions for record in _others(version)]
-    found = _Versions(fields_of_last).record(records, ()) if records else Schema("record", combined=True)
-    return found if len(records) == len(versions) and all(v.kind == "record" for v in versions) else _or_null(found)
+    schema = _Versions(fields_of_last).record(records, ()) if records else Schema("record", combined=True)
+    return schema if len(records) == len(versions) and all(v.kind == "record" for v in versions) else _or_null(schema)
 
 
 def _others(schema: Schema) -> tuple[Schema, ...]:
@@ -92,11 +92,11 @@ class _Versions:
         if not last:
             return _NULL
         if all(len(others) <= 1 for others in of_each):
-            found = self.one([other for others in of_each for other in others], outer)
+            combined_type = self.one([other for others in of_each for other in others], outer)
         else:
-            found = self._union(of_each, last, outer)
+            combined_type = self._union(of_each, last, outer)
         null = any(branch.kind == "null" for version in versions for branch in (version, *version.branches))
-        return _or_null(found) if null else found
+        return _or_null(combined_type) if null else combined_type
 
     def _union(self, of_each: list[tuple[Schema, ...]], last: tuple[Schema, ...], outer: tuple[Schema, ...]) -> Schema:
         """The members of the last version, then those that only others have."""
@@ -105,9 +105,9 @@ class _Versions:
             for other in others:
                 if all(other is not member for member in last):
                     self._join(members, other)
-        found = [self.one(member[::-1], outer) for member in members]
+        parts = [self.one(member[::-1], outer) for member in members]
         differ = any([*map(_type, others)] != [*map(_type, last)] for others in of_each if others)
-        return found[0] if len(found) == 1 else Schema("union", branches=tuple(found), combined=differ)
+        return parts[0] if len(parts) == 1 else Schema("union", branches=tuple(parts), combined=differ)
 
     def _join(self, members: list[list[Schema]], other: Schema) -> None:
         tests: tuple[Callable[[Schema], bool], ...] = (
@@ -134,8 +134,8 @@ class _Versions:
         scalars = [version for version in versions if version.kind not in ("record", "array", "map")]
         if _same(scalars) is not None:
             return last
-        found = _bytes(scalars) or _scalar([scalar for scalar in scalars if not _is_bytes(scalar)])
-        return replace(found, combined=True)
+        combined_type = _bytes(scalars) or _scalar([scalar for scalar in scalars if not _is_bytes(scalar)])
+        return replace(combined_type, combined=True)
 
     def record(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
         """Fields in the order in which they came; of a name that all have the record keeps it."""
@@ -156,11 +156,11 @@ class _Versions:
     def _field(self, name: str, versions: list[dict[str, RecordField]], outer: tuple[Schema, ...]) -> RecordField:
         last = next(fields[name] for fields in reversed(versions) if name in fields)
         aliases = last.aliases if self._fields_of_last else ()
-        found = [f for fields in versions for f in [_named((name, *aliases), fields)] if f is not None]
-        schema = self.type([f.schema for f in found], outer)
+        versions_of_field = [f for fields in versions for f in [_named((name, *aliases), fields)] if f is not None]
+        schema = self.type([f.schema for f in versions_of_field], outer)
         if self._fields_of_last and last.has_default:
             return replace(last, schema=schema, default_schema=last.schema)
-        if len(found) < len(versions):
+        if len(versions_of_field) < len(versions):
             schema = _or_null(schema)
         return RecordField(name, schema, aliases, has_default=True, default_schema=_NULL)
 
@@ -256,5 +256,5 @@ def _text(versions: list[Schema]) -> Schema:
     for version in versions:
         branch = text if version.kind in _TEXTS else version
         branches.setdefault((branch.kind, branch.name, *_type(branch)), branch)
-    found = tuple(branches.values())
-    return text if found == (text,) else Schema("mixed", branches=found, combined=True)
+    members = tuple(branches.values())
+    return text if members == (text,) else Schema("mixed", branches=members, combined=True)

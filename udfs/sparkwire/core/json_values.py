@@ -153,9 +153,9 @@ def roots(
 ) -> Values:
     """The objects that documents are, where they are valid."""
     rows = len(begins)
-    found = Values(data, empty(rows, np.int64), empty(rows, np.int64), empty(rows, np.int8), empty(rows, np.int64))
-    list_roots(data, begins, ends, intact, *found[1:])
-    return found
+    values = Values(data, empty(rows, np.int64), empty(rows, np.int64), empty(rows, np.int8), empty(rows, np.int64))
+    list_roots(data, begins, ends, intact, *values[1:])
+    return values
 
 
 class Listed(NamedTuple):
@@ -178,9 +178,9 @@ class Listed(NamedTuple):
     @property
     def counted_values(self) -> Values:
         """With how many members each has that is a container."""
-        found = self.values._replace(counts=empty(len(self.members.kinds), np.int64))
-        count_members(*found)
-        return found
+        counted = self.values._replace(counts=empty(len(self.members.kinds), np.int64))
+        count_members(*counted)
+        return counted
 
 
 def members(objects: Values) -> Listed:
@@ -212,9 +212,9 @@ class Items(NamedTuple):
         """All of them, and how many members each has that is a container."""
         pieces = list(self.pieces())
         starts, sizes, kinds = (np.concatenate([piece[k] for piece in pieces]) for k in (1, 2, 3))
-        found = Values(self.arrays.data, starts, sizes, kinds, empty(int(self.firsts[-1]), np.int64))
-        count_members(*found)
-        return found
+        values = Values(self.arrays.data, starts, sizes, kinds, empty(int(self.firsts[-1]), np.int64))
+        count_members(*values)
+        return values
 
 
 def items(arrays: Values) -> Items:
@@ -290,9 +290,9 @@ class Ranges(NamedTuple):
 def last_places(among: Ranges, requested: Ranges, count: int) -> Ints:
     """The last place of each name asked for among the names of its row, -1 for none."""
     seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
-    found = empty(len(requested.names), np.int64)
-    find_last(*among, *requested, seen, place, found)
-    return found
+    places = empty(len(requested.names), np.int64)
+    find_last(*among, *requested, seen, place, places)
+    return places
 
 
 def by_row(offsets: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:

@@ -15,12 +15,12 @@ class GivenSchemas(SchemaSource):
     """See ``Registry.of``."""
 
     def __init__(self, schemas: Any) -> None:
-        found = schemas_of(schemas)
+        given_schemas = schemas_of(schemas)
         # What is given has the numbers that the messages have, whichever of Apicurio's these are.
         global_ids: dict[Hashable, int] = {
-            f"{GLOBAL_ID}{key}": k for key, k in found.keys.items() if isinstance(key, int)
+            f"{GLOBAL_ID}{key}": k for key, k in given_schemas.keys.items() if isinstance(key, int)
         }
-        self._schemas: Schemas = found._replace(keys={**found.keys, **global_ids})
+        self._schemas: Schemas = given_schemas._replace(keys={**given_schemas.keys, **global_ids})
 
     def __repr__(self) -> str:
         return f"Registry.of {len(self._schemas.texts)} schemas"

@@ -131,7 +131,7 @@ class HttpSchemas(SchemaSource):
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
             return None
-        found: dict[Hashable, list[SubjectVersion]] = {}
+        by_id: dict[Hashable, list[SubjectVersion]] = {}
         for subject in self._subjects:
             versions = self._versions(subject)
             if not versions:
@@ -139,24 +139,24 @@ class HttpSchemas(SchemaSource):
             for version in versions:
                 one = self._at((subject, version))
                 if one is not None:
-                    found.setdefault(one.id, []).append(one)
+                    by_id.setdefault(one.id, []).append(one)
                     self._session.known[context_of(subject), one.id] = one, self._registered(one)
-        for key, some in found.items():
+        for key, some in by_id.items():
             check_contexts(key, some, "subjects of {} alone")
-        return list(found)
+        return list(by_id)
 
     def _versions(self, subject: str) -> Sequence[int]:
         with self._asking(f"subject {subject}"):
             return self._patiently(lambda client: client.get_versions(subject, deleted=True)) or ()
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        found = {}
+        registered_schemas = {}
         for key in ids:
             some = [one for context in self._contexts if (one := self._known(context, key)) is not None]
             check_contexts(key, [version for version, _ in some], "subjects of {} alone")
             if some:
-                found[key] = some[-1][1]
-        return found
+                registered_schemas[key] = some[-1][1]
+        return registered_schemas
 
     def _known(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
         """A schema by its id, which counts in a context."""
@@ -331,10 +331,10 @@ def _answered(error: Exception, server: _Server) -> str:
     if isinstance(error, _NoAnswer):
         return f"gave {error}: check the address, or raise patience"
     if status is None:
-        told = f"{type(error).__name__} {_filtered(str(error), server)}"
+        message = f"{type(error).__name__} {_filtered(str(error), server)}"
         if _may_pass(error):
-            return f"did not answer: {told}: check the address, and whether the workers may reach it"
-        return f"answered what no registry says ({told}): is this the address of a registry?"
+            return f"did not answer: {message}: check the address, and whether the workers may reach it"
+        return f"answered what no registry says ({message}): is this the address of a registry?"
     advice = {401: "check auth", 403: "this user may not read it", 404: "is this the address of a registry?"}
     said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")
     return f"answered {status}: {_filtered(said, server)}" + (f": {advice[status]}" if status in advice else "")

@@ -101,22 +101,22 @@ class TopicSchemas(SchemaSource):
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
             return None
-        versions, found = self.versions(), list[Hashable]()
+        versions, ids_of_subjects = self.versions(), list[Hashable]()
         for subject in self._subjects:
             mine = [version.id for version in versions if version.subject == self._aliases.get(subject, subject)]
             if not mine:
                 raise RegistryError(f"the registry's topic has no subject {subject}")
-            found += mine
-        return list(dict.fromkeys(found))
+            ids_of_subjects += mine
+        return list(dict.fromkeys(ids_of_subjects))
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        found = {}
+        registered_schemas = {}
         for key in ids:
             version = self._with_id(key)
             if version is not None:
                 title = f"schema {key} of the registry's topic ({version.title})"
-                found[key] = with_references(version, title, self._at)
-        return found
+                registered_schemas[key] = with_references(version, title, self._at)
+        return registered_schemas
 
     def _with_id(self, key: Hashable) -> SubjectVersion | None:
         some = self._by_id.get(key, [])
