@@ -206,6 +206,16 @@ def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 
 @kernel
+def size_is_believed(stop: int, end: int, valid: int, follows: bool) -> bool:
+    """Whether a corrupt entry ends at ``stop``, as its size says, and not at ``valid``.
+
+    That is where the first valid entry after it begins, else ``end``. ``follows``: whether what begins at ``stop`` is like an
+    entry.
+    """
+    return valid >= stop and (valid >= end or follows)
+
+
+@kernel
 def find_entry(
     data: Bytes, pos: int, end: int, verify: bool, next_entry: int, damaged: bool, sums: EntrySums
 ) -> tuple[int, int, bool, int]:
@@ -222,7 +232,7 @@ def find_entry(
         if not (follows and crc_ok_in_row(data, stop, sums)):
             if next_entry <= pos:
                 next_entry = next_valid(data, pos + 1, end, end, EVERYTHING, sums)
-            if not whole or next_entry < stop or (next_entry < end and not follows):
+            if not (whole and size_is_believed(stop, end, next_entry, follows)):
                 whole = False
                 stop = next_entry
     return error, stop, whole, next_entry

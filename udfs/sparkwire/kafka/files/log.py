@@ -31,6 +31,7 @@ from sparkwire.kafka.framing import (
     framing_of_row,
     next_valid,
     reach_of,
+    size_is_believed,
 )
 from sparkwire.kafka.layout import BATCH_SIZE
 from sparkwire.kernels import Bytes, int64, kernel
@@ -136,7 +137,7 @@ def frame_corrupt(
                     next_entry = next_valid(data, pos + 1, limit, left, largest, sums)
                     if next_entry == limit and limit < left:
                         return count, int64(-1), True
-                if not whole or next_entry < after or (next_entry < left and not follows):
+                if not (whole and size_is_believed(after, left, next_entry, follows)):
                     whole = False
                     after = next_entry
             if error == CRC_MISMATCH and whole and not verify and after <= data.size:
