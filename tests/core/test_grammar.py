@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+import struct
+import zlib
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.base.grammar import PresentIf, Repeated, Sized, Struct, Varint, size_of
+from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint, size_of
 from sparkwire.base.wire import Field, Layout
+from sparkwire.core.dump import Dump, Line
+from sparkwire.core.walk import Walker
 from sparkwire.databus.layout import EVENT_V1, EVENT_V2, V2_METADATA, V2_PAYLOAD
 from sparkwire.kafka.layout import BATCH, RECORD, WHOLE_BATCH, WHOLE_MESSAGES
 from sparkwire.kafka.txn_index import TXN_INDEX
@@ -191,6 +195,57 @@ def test_damaged_events() -> None:
 @pytest.mark.parametrize("seed", range(10, 14))
 def test_mutated_events(seed: int) -> None:
     check_events(mutants(seed, 250))
+
+
+# -- a format that nobody knows
+
+MESSAGE = Struct(
+    "message",
+    Field("flags", "u8", "bit 0: a name follows"),
+    Field("crc", "u32", "of what follows"),
+    PresentIf("flags", 1, {1: [Sized("name", Field("name_size", "i16"))]}),
+    Repeated(
+        Struct("row", Varint("number"), length=Varint("length", "[bytes]")), Varint("count"), "after the last row"
+    ),
+    covered=[Covered("crc", "crc32", first=["name_size", "count"], last=["message"])],
+)
+CONTENT = struct.pack(">h", 3) + b"abc" + bytes([4, 2, 5, 4, 0x80, 1])
+
+
+def explained(data: bytes) -> list[Line]:
+    walker = Walker(Dump(data))
+    walker.walk(MESSAGE)
+    return walker.dump.end()
+
+
+def test_a_table_is_an_explanation() -> None:
+    """All five words, without a line of code for the format."""
+    lines = explained(b"\1" + zlib.crc32(CONTENT).to_bytes(4) + CONTENT)
+    assert [(line.position, line.size, line.field, line.value) for line in lines] == [
+        (0, 1, "flags", "1"),
+        (1, 4, "crc", str(zlib.crc32(CONTENT))),
+        (5, 2, "name_size", "3"),
+        (7, 3, "name", "abc"),
+        (10, 1, "count", "2"),
+        (11, 1, "row[0].length", "1"),
+        (12, 1, "row[0].number", "-3"),
+        (13, 1, "row[1].length", "2"),
+        (14, 2, "row[1].number", "64"),
+    ]
+    assert (lines[0].note, lines[5].note) == ("bit 0: a name follows", "[bytes]")
+    assert (lines[1].note or "").startswith("right: stored ")
+
+
+def test_a_table_explains_corrupt_bytes() -> None:
+    sound = b"\1" + zlib.crc32(CONTENT).to_bytes(4) + CONTENT
+    notes = {line.field: line.note or "" for line in explained(sound[:8] + b"\x22" + sound[9:])}
+    assert "one flipped bit explains it, bit 6 of byte 8, in name" in notes["crc"]
+    assert notes["name"] == "byte 8 was 0x62 if one bit has flipped"
+    notes = {line.field: line.note or "" for line in explained(sound[:-1])}
+    assert notes["row[1].length"] == "a row of 2 bytes, 1 are left; [bytes]"
+    assert notes["left_over"] == "after the last row"
+    notes = {line.field: line.note or "" for line in explained(sound + b"!")}
+    assert notes["row[1].length"] == "it is the last of 2 rows, and 1 bytes are left after it; [bytes]"
 
 
 # -- sizes
