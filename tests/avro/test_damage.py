@@ -111,6 +111,14 @@ def test_deep_data_that_nobody_asked_for() -> None:
     assert ERRORS[decoded.errors[0]] == "BAD_LENGTH"
 
 
+def test_a_bad_branch_in_what_nobody_asked_for() -> None:
+    writer = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, {"name": "deep", "type": NODE}]}
+    read = plan([parse(writer)], parse({"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}))
+    decoded = decode(read, spans_of(pa.array([b"\2\2\4", b"\4\2\0"], pa.binary())))
+    assert decoded.column.to_pylist() == [None, {"a": 2}]
+    assert decoded.reasons.to_pylist() == ["BAD_FIELD", None]
+
+
 def test_a_batch_of_lies_takes_little_memory() -> None:
     rows = [varint(1 << 30) + b"\0", varint(1000) + b"\0", varint((1 << 31) - 1) + b"\2" * 100] * 1000
     before = pa.total_allocated_bytes()

@@ -132,7 +132,9 @@ def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = No
     lost = (errors != OK) & (errors != BAD_FIELD)
     lost[notes[notes[:, 2] < 0, 0]] = True
     column = buffers.column(plan.target, rows, ~lost & (spans.sizes >= 0))
-    places = {place: plan.paths.get(plan.places[place], "") for place in np.unique(notes[:, 1]).tolist()}
+    # What is stepped over is of no target.
+    targets = {place: plan.places.get(place) for place in np.unique(notes[:, 1]).tolist()}
+    places = {place: "" if target is None else plan.paths.get(target, "") for place, target in targets.items()}
     notes_by_row = [(row, places[place]) for row, place in notes[:, :2].tolist()] + buffers.too_long
     errors[[row for row, _ in buffers.too_long if errors[row] == OK]] = BAD_FIELD
     return Decoded(
