@@ -29,6 +29,7 @@ from sparkwire.catalogue import SAMPLES
 from sparkwire.kafka.files import kafka_log
 
 FLOOR: Final = 10.0  # [MB/s]
+FLOOR_OF_OBJECTS: Final = 0.05  # of bytes each of which becomes a Python object [MB/s]
 FLOOR_OF_BLOCKS: Final = 3.0  # of blocks of 5 bytes, each a call of the library [MB/s]
 SIZE: Final = 8_000_000  # [bytes]
 ROUNDS: Final = 3
@@ -255,14 +256,16 @@ def log_claim(name: str, attack: Attack) -> Row:
 
 
 def json_claim(name: str, schema: Any, attack: Attack) -> Row:
-    """With the program of the schema, made for each round."""
+    """With what reads the schema, made for each round."""
     column, decode = pa.array([attack()], pa.binary()), FUNCTIONS["avro_json"].decode
     versions = iter(range(ROUNDS + 1))
 
     def read() -> None:
         decode(column, schema=json.dumps({**schema, "doc": f"version {next(versions)}"}))
 
-    return rate(f"avro_json: {name}", read, len(column[0].as_buffer()))
+    return rate(
+        f"avro_json: {name}", read, len(column[0].as_buffer()), FLOOR_OF_OBJECTS if "20 levels" in name else FLOOR
+    )
 
 
 def typed_claim(name: str, schema: Any, attack: Attack) -> Row:

@@ -163,7 +163,7 @@ def decoder_rows() -> list[Row]:
         result.append(faster(f"{work}: to columns", each, "fastavro and pa.array", peer, bound, 1, "records"))
         result += pyruhvro_rows(work, schema, column)
         texts, peers = times["our json"].per(RECORDS), times["fastavro json"].per(len(few))
-        result.append(faster(f"{work}: to JSON", texts, "fastavro and json", peers, 8, 1, "records"))
+        result.append(faster(f"{work}: to JSON", texts, "fastavro and json", peers, 5, 1, "records"))
     return result
 
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.avro import arrow_columns
-from sparkwire.avro import json_program as json_columns
+from sparkwire.avro import arrow_columns, json_readers
 from sparkwire.avro.arrow_columns import decode, plan
+from sparkwire.avro.recursive_json import RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import ERRORS, OK
+from sparkwire.core import column as columns
 from sparkwire.core.column import spans_of
 from tests.support.child import run_python
 from tests.support.guard import guarded_column
@@ -65,6 +66,7 @@ CASES: list[tuple[str, Any, bytes, str | None]] = [
 ]
 RECURSIVE: list[tuple[Any, bytes, str | None]] = [
     (NODE, b"\2" * 1000 + b"\0", None),
+    (NODE, b"\2" * 2000 + b"\0", None),
     (NODE, b"\2" * 100_000 + b"\0", "BAD_LENGTH"),
     (NESTED, b"\2" * 100_000, "BAD_LENGTH"),
 ]
@@ -133,8 +135,8 @@ def test_a_batch_of_lies_takes_little_memory() -> None:
 
 def test_what_no_column_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte each names a symbol of a thousand: the rows that fit are read, before and after those that do not."""
-    monkeypatch.setattr(arrow_columns, "INT32_MAX", 100_000)
-    monkeypatch.setattr(json_columns, "_LONGEST_TEXT", 100_000)
+    for module in (arrow_columns, columns, json_readers):
+        monkeypatch.setattr(module, "INT32_MAX", 100_000)
     schema = {"type": "array", "items": {"type": "enum", "name": "E", "symbols": ["S" * 1000]}}
     few, many = varint(20) + bytes(20) + b"\0", varint(90) + bytes(90) + b"\0"
     assert errors_of(schema, [few, many, few, few]) == [None, "TOO_LARGE", None, None]
@@ -150,8 +152,12 @@ def damaged(chance: Random, row: bytes) -> bytes:
     return bytes(out)
 
 
+def loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
 def run_damaged(seeds: range) -> int:
-    """Random schemas, damaged data beside a guard page: an answer for every row, the same in both forms."""
+    """Random schemas, damaged data beside a guard page: a result for every row, the same in every form."""
     read = 0
     for seed in seeds:
         chance = Random(seed)
@@ -164,7 +170,11 @@ def run_damaged(seeds: range) -> int:
             decoded.column.validate(full=True)
             said = [None if code == OK else ERRORS[code] for code in decoded.errors]
             assert FUNCTIONS["avro_error"].decode(column, schema=text).to_pylist() == said
-            assert FUNCTIONS["avro_json"].decode(column, schema=text).null_count == sum(e is not None for e in said)
+            texts = FUNCTIONS["avro_json"].decode(column, schema=text)
+            assert texts.null_count == sum(e is not None for e in said)
+            recursive = RecursiveJson(parsed).read(spans_of(column))
+            assert recursive.errors.tolist() == decoded.errors.tolist()
+            assert list(map(loaded, recursive.texts.to_pylist())) == list(map(loaded, texts.to_pylist()))
         read += len(rows)
     return read
 

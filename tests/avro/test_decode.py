@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import sys
 from random import Random
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import Decoded, decode, plan
+from sparkwire.avro.recursive_json import RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
@@ -42,6 +45,12 @@ def jsons(schema: Any, rows: list[bytes | None]) -> list[Any]:
     return [None if text is None else json.loads(text) for text in texts.to_pylist()]
 
 
+def by_fastavro(schema: Any, rows: list[bytes | None]) -> list[Any]:
+    """As ``jsons``, by the way of recursive schemas."""
+    texts = RecursiveJson(parse(schema)).read(spans_of(pa.array(rows, pa.binary()))).texts
+    return [None if text is None else json.loads(text) for text in texts.to_pylist()]
+
+
 def compared(chance: Random) -> None:
     """A random schema, random data: fastavro, our columns and our JSON say the same of the oracle's bytes."""
     text = oracle.random_schema(chance)
@@ -53,7 +62,9 @@ def compared(chance: Random) -> None:
         assert row is not None
         assert fastavro.schemaless_reader(io.BytesIO(row), ready, None) == oracle.as_fastavro(schema, datum)
     assert values(text, rows) == [oracle.as_column(schema, datum) for datum in data]
-    assert jsons(text, rows) == [oracle.as_json(schema, datum) for datum in data]
+    expected = [oracle.as_json(schema, datum) for datum in data]
+    assert jsons(text, rows) == expected
+    assert by_fastavro(text, rows) == expected
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -109,7 +120,68 @@ def test_a_recursive_schema_is_json() -> None:
         read(schema, [])
 
 
+def test_a_recursive_schema_of_many_levels() -> None:
+    schema = {"type": "record", "name": "Deep", "fields": [{"name": "in", "type": {"type": "array", "items": "Deep"}}]}
+    deep = FUNCTIONS["avro_json"].decode(pa.array([b"\2" * 1000 + b"\0" * 1001]), schema=json.dumps(schema))
+    assert deep.to_pylist() == ['{"in":[' * 1001 + "]}" * 1001]
+    wide = b"\4" + b"\2\0\0" * 2 + b"\0"
+    assert jsons(schema, [wide]) == [{"in": [{"in": [{"in": []}]}] * 2}]
+
+
+def test_without_fastavro(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    node = {"type": "record", "name": "Alone", "fields": [{"name": "next", "type": ["null", "Alone"]}]}
+    assert jsons("int", [b"\2"]) == [1]
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^avro_json of a recursive schema needs the extra registry: pip install "
+    ):
+        jsons(node, [b"\0"])
+
+
+def logical(kind: str, name: str, **rest: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name, **rest}
+
+
+def fixed(size: int, name: str, **rest: Any) -> dict[str, Any]:
+    return {"type": "fixed", "name": "F", "size": size, "logicalType": name, **rest}
+
+
+VARINT = oracle.varint
+TEXTS: list[tuple[Any, bytes, Any]] = [
+    (logical("long", "timestamp-nanos"), VARINT(-1), "1969-12-31T23:59:59.999999999Z"),
+    (logical("long", "local-timestamp-nanos"), VARINT(1), "1970-01-01T00:00:00.000000001"),
+    (fixed(16, "uuid"), bytes(range(16)), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+    (fixed(12, "duration"), b"\1\0\0\0\2\0\0\0\xbc\x0b\0\0", "P1M2DT3.004S"),
+    (logical("string", "uuid"), b'\6a"\\', 'a"\\'),
+    (logical("bytes", "decimal", precision=20, scale=14), b"\2\xff", "-0.00000000000001"),
+    (logical("bytes", "decimal", precision=50, scale=2), b"\4\1\2", "AQI="),
+    (fixed(30, "decimal", precision=60, scale=2), bytes(30), "A" * 40),
+    (["int", logical("long", "timestamp-millis")], b"\2" + VARINT(1), "1970-01-01T00:00:00.001Z"),
+    (["null", logical("int", "date"), "long"], b"\2" + VARINT(1), "1970-01-02"),
+    (["float", "double"], b"\0" + struct.pack("<f", 0.1), 0.1),
+    (["float", "double"], b"\2" + struct.pack("<d", 1e300), 1e300),
+    (["null"], b"\0", None),
+    ("bytes", VARINT(100) + bytes(100), "A" * 134 + "=="),
+    ({"type": "map", "values": "int"}, b"\4\2a\2\2a\4\0", {"a": 2}),
+]
+
+
+@pytest.mark.parametrize(("schema", "row", "expected"), TEXTS)
+def test_what_a_column_alone_does_not_say(schema: Any, row: bytes, expected: Any) -> None:
+    assert jsons(schema, [row]) == by_fastavro(schema, [row]) == [expected]
+
+
+@pytest.mark.parametrize("number", [1.0, -0.0, 1e15, 1e16, 1e23, 123456789012345680.0, 5e-324, 1.7976931348623157e308])
+def test_the_digits_of_numbers(number: float) -> None:
+    """As a text it is a number with a fraction or an exponent, and no other one."""
+    rows: list[bytes | None] = [struct.pack("<d", number)]
+    for found in (*jsons("double", rows), *by_fastavro("double", rows)):
+        assert type(found) is float
+        assert struct.pack("<d", found) == rows[0]
+
+
 def test_numbers_that_json_has_not() -> None:
     nan, infinite = bytes.fromhex("000000000000f87f"), bytes.fromhex("000000000000f0ff")
-    assert jsons("double", [nan, infinite]) == ["NaN", "-Infinity"]
-    assert jsons("float", [b"\0\0\x80\x7f"]) == ["Infinity"]
+    for read in (jsons, by_fastavro):
+        assert read("double", [nan, infinite]) == ["NaN", "-Infinity"]
+        assert read("float", [b"\0\0\x80\x7f"]) == ["Infinity"]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.core.json_columns import array_of, joined, object_of, string_of
+from sparkwire.core.json_columns import array_of, base64_of, items_of, joined, number_of, object_of, string_of
 
 VALUES = ("a", None, 'é€😀"\\\n', "")
 
@@ -63,3 +63,43 @@ def test_arrays() -> None:
 def test_a_text_that_is_missing(type: pa.DataType) -> None:
     first = pa.array(["before", "a", None], type)[1:]
     assert joined("<", first, "é", pa.array(["b", "c"]), ">").to_pylist() == ["<aéb>", None]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pa.array([1.0, -2.5, None, 5e9], pa.float32()),
+        pa.array([1.0, -2.5, None, 1e20, 0.1]),
+        pa.array([1, 0, None], pa.int32()),
+        pa.array([True, False, None]),
+    ],
+)
+def test_numbers(numbers: pa.Array) -> None:
+    texts = number_of(numbers)
+    assert [None if text is None else json.loads(text) for text in texts.to_pylist()] == [
+        None if number is None else json.loads(str(number).lower()) for number in numbers.to_pylist()
+    ]
+    assert number_of(numbers[:0]).to_pylist() == []
+
+
+def test_numbers_that_json_has_not() -> None:
+    texts = number_of(pa.array([float("nan"), None, float("inf"), float("-inf"), 3.0]))
+    assert texts.to_pylist() == ['"NaN"', None, '"Infinity"', '"-Infinity"', "3.0"]
+
+
+def test_base64() -> None:
+    assert base64_of(pa.array([b"", b"a", None, bytes(60)], pa.binary())).to_pylist() == [
+        '""',
+        '"YQ=="',
+        None,
+        f'"{"A" * 80}"',
+    ]
+
+
+def test_items() -> None:
+    offsets = pa.array([0, 2, 2, 3], pa.int32())
+    assert items_of(offsets, pa.array(['"a":1', '"b":2', '"c":3']), "{}").to_pylist() == [
+        '{"a":1,"b":2}',
+        "{}",
+        '{"c":3}',
+    ]

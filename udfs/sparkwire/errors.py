@@ -15,6 +15,7 @@ its message is the message of the exception here.
 from __future__ import annotations
 
 __all__ = [
+    "ColumnTooLargeError",
     "ConsumerFailedError",
     "CorruptDataError",
     "CorruptEventError",
@@ -37,6 +38,10 @@ class SparkwireError(Exception):
 
 
 # -- reading
+
+
+class ColumnTooLargeError(SparkwireError, ValueError):
+    """The results of one batch exceed what an Arrow column holds. Lower `spark.sql.execution.arrow.maxRecordsPerBatch`."""
 
 
 class CorruptDataError(SparkwireError, ValueError):

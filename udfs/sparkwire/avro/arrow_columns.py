@@ -80,7 +80,12 @@ class Decoded(NamedTuple):
 
 
 def plan(
-    writers: Sequence[Schema], reader: Schema, *, strict: bool = True, names_as_written: bool = False
+    writers: Sequence[Schema],
+    reader: Schema,
+    *,
+    strict: bool = True,
+    names_as_written: bool = False,
+    as_json: bool = False,
 ) -> ColumnPlan:
     """A plan to read data of any of the writers' schemas by the reader's.
 
@@ -90,13 +95,15 @@ def plan(
         whether it is a SchemaError that one cannot be read by the other; else the rows that have it are ``BAD_FIELD``
     names_as_written
         whether fields of a record keep names that differ in case alone
+    as_json
+        whether the column is to become JSON, and keeps what only JSON shows: see `Slots`
 
     Raises
     ------
     SchemaError
         where no column can be made of the reader's schema.
     """
-    slots = Slots(as_written=names_as_written)
+    slots = Slots(as_written=names_as_written, as_json=as_json)
     target = target_of(reader, slots)
     resolver = Resolver(slots, strict)
     entries = [resolver.datum(writer, target) for writer in writers]

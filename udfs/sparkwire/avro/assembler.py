@@ -58,6 +58,17 @@ def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
     return {"null": 0, "float": 4, "double": 8}.get(schema.kind, 1)
 
 
+def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
+    """Bytes of JSON, roughly, that a datum becomes whatever its bytes are; a record inside of itself counts as none."""
+    known = {} if known is None else known
+    if schema.kind == "record":
+        if schema not in known:
+            known[schema] = 0
+            known[schema] = sum(len(f.name) + 4 + least_text(f.schema, known) for f in schema.fields)
+        return known[schema]
+    return 4 if schema.kind == "null" else 1
+
+
 class Assembler:
     """Collects instructions, jumps and texts."""
 
@@ -93,17 +104,16 @@ class Assembler:
         self.jumps += [0] * count
         return len(self.jumps) - count
 
-    def union(self, op: int, branches: Sequence[Callable[[], object]]) -> None:
+    def union(self, branches: Sequence[Callable[[], object]]) -> None:
         """Code of a union: that of its branches, each of which goes on after all of them."""
         first = self.reserve(len(branches))
-        self.emit(op, first, len(branches))
-        jump = ops.JUMP if op == ops.UNION else ops.J_JUMP
+        self.emit(ops.UNION, first, len(branches))
         ends = []
         # From the last to the first: null comes first as a rule, and what comes last here needs no jump.
         for k in [*range(len(branches))[1:], 0][::-1] if len(branches) > 1 else [0]:
             self.jumps[first + k] = self.here
             branches[k]()
-            ends.append(self.emit(jump, 0))
+            ends.append(self.emit(ops.JUMP, 0))
         del self.code[ends.pop() :]
         for end in ends:
             self.patch(end, 1, self.here)

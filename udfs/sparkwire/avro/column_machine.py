@@ -215,7 +215,7 @@ def run(
                 pc = code[pc + 1]
                 continue
             elif op == ops.NEXT:
-                at += 1
+                at += code[pc + 2]
                 stack[depth - _FRAME] -= 1
                 pc = code[pc + 1] if stack[depth - _FRAME] == 0 else code[pc + 1] + STEP
                 continue

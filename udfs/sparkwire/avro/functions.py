@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.avro.column_machine import SchemaProgram
-from sparkwire.avro.json_program import json_program, to_json
+from sparkwire.avro.column_json import JsonTexts
+from sparkwire.avro.json_readers import JsonReader, json_reader
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
@@ -18,7 +18,7 @@ from sparkwire.errors import SchemaError
 from sparkwire.kernels import Bytes, i32, kernel, u8
 
 _PREFIX: Final = 5  # [bytes]
-_KEPT: Final = 256  # schemas whose programs are kept
+_KEPT: Final = 256  # schemas whose readers are kept
 
 SAMPLES: Final = {
     "avro_order": bytes.fromhex("d40f0a68656c6c6f0214"),
@@ -33,25 +33,26 @@ _SCHEMA: Final = (
 
 
 @lru_cache(_KEPT)
-def _program(schema: str) -> SchemaProgram:
-    return json_program(parse(schema))
+def _reader(schema: str) -> JsonReader:
+    return json_reader(parse(schema))
 
 
-def _of_schema(function: str, schema: str) -> SchemaProgram:
+def _read(function: str, value: pa.Array, schema: str) -> JsonTexts:
     try:
-        return _program(schema)
+        read = _reader(schema)
     except SchemaError as e:
         raise ValueError(f"{function}() expected an Avro schema: {e}") from None
+    return read(spans_of(value))
 
 
 def avro_json(value: pa.Array, schema: str) -> pa.Array:
     """STRING: each datum as plain JSON."""
-    return to_json(_of_schema("avro_json", schema), spans_of(value))[0]
+    return _read("avro_json", value, schema).texts
 
 
 def avro_error(value: pa.Array, schema: str) -> pa.Array:
     """STRING: why a datum cannot be read."""
-    return from_codes(to_json(_of_schema("avro_error", schema), spans_of(value))[1], ERRORS)
+    return from_codes(_read("avro_error", value, schema).errors, ERRORS)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The instructions of the two machines: one word each, then five operands.
+"""The instructions of the two machines, which read and write Avro: one word each, then five operands.
 
 The first ones begin with a varint in the data: it is read before they are looked at.
 In the machine that fills columns a value that is BAD_FIELD is noted, and reading goes on after it.
@@ -37,7 +37,7 @@ STEP: Final = 6  # words of an instruction
     DECIMAL_FIXED,  # slot, digits, size [bytes], power of ten
     SKIP,  # size [bytes]
     LIST,  # level: an array or map begins
-    NEXT,  # instruction of the block: an item has been read
+    NEXT,  # instruction of the block, 1 where the item has a place in the level: an item has been read
     SET,  # slot, width, low word, high word: a constant
     SET_TEXT,  # slot of the offsets, span: a constant
     EMPTY,  # slot of the offsets, slot or level of what it has none of: no bytes, no items
@@ -51,35 +51,6 @@ STEP: Final = 6  # words of an instruction
     END,  # of the row
 ) = range(35)
 LAST_VARINT: Final = SKIP_BYTES
-
-# ---- Machine that writes JSON (`json_machine`). `span` is text that is in the program.
-(
-    J_NUMBER,  # lowest, highest: as it is
-    J_TEXT,
-    J_BASE64,
-    J_ENUM,  # first span, how many
-    J_UNION,  # first jump, how many
-    J_BLOCK,  # bytes that an item has at least, where to go on, closing character, what an item without bytes counts
-    J_DATE,
-    J_TIME,  # digits of the fraction: 3 or 6
-    J_TIMESTAMP,  # digits of the fraction: 3, 6 or 9; whether it is UTC
-    J_DECIMAL,  # digits, scale
-    J_BOOLEAN,
-    J_FLOAT,
-    J_DOUBLE,
-    J_FIXED,  # size [bytes]
-    J_DECIMAL_FIXED,  # digits, scale, size [bytes]
-    J_UUID,
-    J_DURATION,
-    J_LIST,  # opening character
-    J_NEXT,  # instruction of the block
-    J_SPAN,  # span
-    J_JUMP,  # instruction
-    J_CALL,  # instruction
-    J_RETURN,
-    J_END,
-) = range(24)
-J_LAST_VARINT: Final = J_DECIMAL
 
 # ---- Machine that writes Avro (`writer_machine`). `slot` is the number of a buffer of the columns.
 (

@@ -9,8 +9,10 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+import pyarrow as pa
+
 from sparkwire.avro import ops
-from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, deferred, least_size
+from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, deferred, least_size, least_text
 from sparkwire.avro.conversions import conversion
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
@@ -19,8 +21,10 @@ from sparkwire.avro.targets import Slots, Target
 from sparkwire.avro.texts import NO_SCALE
 from sparkwire.errors import SchemaError
 
-_FREE_DEFAULT: Final = 1024
-"""[bytes] of defaults that an item without bytes may have and count once"""
+_CHECKED: Final = ("int", "long", "enum", "boolean", "string")
+"""with decimals, the kinds that have values that are BAD_FIELD"""
+_FREE_BYTES: Final = 1024
+"""[bytes] of defaults, or of JSON, that an item without bytes may become and count once"""
 
 
 class Resolver(Assembler):
@@ -35,6 +39,8 @@ class Resolver(Assembler):
         self._strict = strict
         self._target: Target | None = None
         self._skipped: dict[Schema, list[int]] = {}
+        self._unused: tuple[int, int] | None = None
+        """slots of numbers and of texts that are only checked"""
 
     def datum(self, writer: Schema, target: Target) -> int:
         """The program of one datum; where it begins."""
@@ -119,7 +125,7 @@ class Resolver(Assembler):
                     raise
                 self._undo(*before)
         failures: list[SchemaError] = []
-        self.union(ops.UNION, [self._branch(schema, target, where, failures) for schema in writer.branches])
+        self.union([self._branch(schema, target, where, failures) for schema in writer.branches])
         if len(failures) == len(writer.branches):
             raise failures[0]
         return None
@@ -167,7 +173,7 @@ class Resolver(Assembler):
             self._bytes(writer, target)
         elif writer.kind == "enum":
             self._enum(writer, target, where)
-        elif reader.logical == "decimal":
+        elif reader.logical == "decimal" and target.kind == "scalar":
             self._decimal(writer, target)
         elif reader.kind in ("bytes", "fixed"):
             self._bytes(writer, target)
@@ -273,9 +279,10 @@ class Resolver(Assembler):
         block = self.emit(ops.BLOCK, level, slot, least_size(items) + keyed, 0)
         before = len(self.constants)
         item()
-        # An item without bytes counts by the defaults that it becomes.
-        self.patch(block, 5, 1 + (len(self.constants) - before) // _FREE_DEFAULT)
-        self.emit(ops.NEXT, block)
+        # An item without bytes counts by what it becomes.
+        text = least_text(items) if self.slots.as_json else 0
+        self.patch(block, 5, 1 + max(len(self.constants) - before, text) // _FREE_BYTES)
+        self.emit(ops.NEXT, block, int(level >= 0))
         self.patch(block, 4, self.here)
 
     def _enum(self, writer: Schema, target: Target, where: str) -> None:
@@ -384,7 +391,9 @@ class Resolver(Assembler):
 
     def skip(self, schema: Schema) -> None:
         """Step over a datum. Records are routines: a recursive one calls itself. What has no bytes takes no step."""
-        if schema.kind in ("int", "long", "enum"):
+        if self.slots.as_json and (schema.kind in _CHECKED or 0 < schema.precision <= DIGITS):
+            self._check(schema)
+        elif schema.kind in ("int", "long", "enum"):
             self.emit(ops.SKIP_VARINT)
         elif schema.kind in ("string", "bytes"):
             if schema.size != UNFRAMED:
@@ -392,7 +401,7 @@ class Resolver(Assembler):
         elif schema.kind in ("boolean", "float", "double", "fixed"):
             self.emit(ops.SKIP, {"boolean": 1, "float": 4, "double": 8}.get(schema.kind, schema.size))
         elif schema.kind == "union":
-            self.union(ops.UNION, [deferred(self.skip, branch) for branch in schema.branches])
+            self.union([deferred(self.skip, branch) for branch in schema.branches])
         elif schema.items is not None:
             items = schema.items
             self._loop(items, -1, -1, lambda: self._skip_item(items, schema.kind == "map"), schema.kind == "map")
@@ -401,8 +410,17 @@ class Resolver(Assembler):
 
     def _skip_item(self, items: Schema, keyed: bool) -> None:
         if keyed:
-            self.emit(ops.SKIP_BYTES)
+            self.skip(Schema("string"))
         self.skip(items)
+
+    def _check(self, schema: Schema) -> None:
+        """Read a value that no column has, for its error."""
+        number, text = self._unused = self._unused or (self.slots.add(0, 16), self.slots.add_text(0))
+        if schema.kind == "enum":
+            self.emit(ops.INT, number, 0, len(schema.symbols) - 1)
+        else:
+            kind, slot = ("text", text) if schema.kind == "string" else ("scalar", number)
+            self._plain(schema, Target(schema, kind, pa.null(), 0, slot=slot), "a value")
 
     def _skip_records(self) -> None:
         done: dict[Schema, int] = {}

@@ -1,4 +1,4 @@
-"""What both machines read in the same way."""
+"""The parts of Avro data that the machine reads: varints, decimals, and numbers that become others."""
 
 from __future__ import annotations
 

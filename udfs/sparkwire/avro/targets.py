@@ -64,6 +64,8 @@ class Slots:
     columns: int = 0
     as_written: bool = False
     """whether fields keep names that differ in case alone"""
+    as_json: bool = False
+    """whether the column is to become JSON: each branch of a union is a member, and decimals beyond 38 digits are bytes"""
 
     def add_column(self) -> None:
         """One more column, or part of one."""
@@ -79,6 +81,12 @@ class Slots:
         """A new buffer's number."""
         self.slots.append(Slot(level, width, extra))
         return len(self.slots) - 1
+
+    def add_text(self, level: int) -> int:
+        """The number of a text's offsets; its bytes are always the next buffer."""
+        offsets = self.add(level, 4, 1)
+        self.add(-1, 1)
+        return offsets
 
     def add_level(self) -> int:
         """A new level's number."""
@@ -131,6 +139,8 @@ def _target(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tup
     if schema.items is not None:
         return _collection(schema, schema.items, slots, level, valid, outer)
     if schema.logical == "decimal":
+        if schema.precision > DIGITS and slots.as_json:
+            return _text(schema, slots, level, valid)
         if schema.precision > DIGITS:
             bytes, scale = _text(schema, slots, level, valid), slots.add(level, 4)
             return Target(schema, "digits", pa.string(), level, valid, bytes.slot, scale)
@@ -144,10 +154,8 @@ def _target(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tup
 
 
 def _text(schema: Schema, slots: Slots, level: int, valid: int) -> Target:
-    offsets = slots.add(level, 4, 1)
-    slots.add(-1, 1)  # the bytes are always the next slot
     type = pa.string() if schema.kind in ("string", "enum") else pa.binary()
-    return Target(schema, "text", type, level, valid, offsets)
+    return Target(schema, "text", type, level, valid, slots.add_text(level))
 
 
 def _collection(
@@ -167,7 +175,7 @@ def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tupl
         return _target(others[0], slots, level, nullable, outer)
     # Spark leaves the unit out; of several versions, whose units differ, it is kept.
     kinds = frozenset(branch.kind for branch in others if not (schema.combined and branch.logical))
-    wide = _WIDE.get(kinds) if len(others) == 2 else None
+    wide = _WIDE.get(kinds) if len(others) == 2 and not slots.as_json else None
     if wide is not None:
         return _target(Schema(wide), slots, level, nullable, outer)
     valid = slots.add(level, 1) if nullable else -1

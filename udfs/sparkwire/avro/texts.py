@@ -1,8 +1,8 @@
-"""Values as texts, spelt as in JSON: what decimals of more than 38 digits, and versions of mixed types, have in a column."""
+"""Values as texts: logical types in JSON, decimals of more than 38 digits and versions of mixed types in a column."""
 
 from __future__ import annotations
 
-import datetime
+import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -10,12 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.avro.schema import Schema
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1)
-_DIGITS: Final = {"millis": 3, "micros": 6, "nanos": 9}
+UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
+_BETWEEN: Final = len("2024-01-31")  # and the time of day
+_PLAIN_SCALE: Final = 6
+"""of decimals that Arrow writes without an exponent"""
 NO_SCALE: Final = -1
 """where there is no decimal"""
 _MOST_DIGITS: Final = 4000
@@ -28,40 +31,43 @@ def text_column(schema: Schema, values: pa.Array) -> pa.Array:
     """STRING: the values of a schema's column."""
     if pa.types.is_string(values.type):
         return values
-    if pa.types.is_integer(values.type) and not schema.logical:
+    if schema.logical == "date" or (pa.types.is_integer(values.type) and not schema.logical):
+        return values.cast(pa.string())
+    if "time" in schema.logical:
+        return _time_texts(schema.logical, values)
+    if schema.logical == "decimal" and schema.scale <= _PLAIN_SCALE:
         return values.cast(pa.string())
     spell = _spelling(schema)
-    if pa.types.is_temporal(values.type):
-        values = values.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64())
     return pa.array([None if value is None else spell(value) for value in values.to_pylist()], pa.string())
 
 
 def _spelling(schema: Schema) -> Callable[[Any], str]:
-    logical = schema.logical
-    if logical == "decimal":
+    if schema.logical == "decimal":
         return lambda value: f"{value:f}"
-    if logical == "date":
-        return lambda value: (_EPOCH + datetime.timedelta(days=value)).date().isoformat()
-    if logical == "uuid":
+    if schema.logical == "uuid":
         return lambda value: str(uuid.UUID(bytes=value))
+    if schema.logical == "duration":
+        return duration_text
     if schema.kind in ("float", "double"):
         return lambda value: java_number(value, schema.kind == "float")
-    if schema.kind == "boolean":
-        return lambda value: "true" if value else "false"
-    return lambda value: _time_text(logical, value)
+    return lambda value: "true" if value else "false"
 
 
-def _time_text(logical: str, value: int) -> str:
-    """A time of day or a timestamp; those of milliseconds are in a column as microseconds."""
-    digits = _DIGITS[logical.rpartition("-")[2]]
-    if logical == "time-millis":
-        value *= 1000
-    seconds, fraction = divmod(value, 10**9 if digits == 9 else 10**6)
-    at = _EPOCH + datetime.timedelta(seconds=seconds)
-    text = f"{fraction:0{max(digits, 6)}d}"[:digits]
+def _time_texts(logical: str, values: pa.Array) -> pa.Array:
+    """Times of day or timestamps of ISO 8601; timestamps of milliseconds are in a column as microseconds."""
+    unit = UNITS[logical.rpartition("-")[2]]
     if logical.startswith("time-"):
-        return f"{at:%H:%M:%S}.{text}"
-    return f"{at.isoformat()}.{text}{'' if logical.startswith('local-') else 'Z'}"
+        return values.view(pa.time32(unit) if unit == "ms" else pa.time64(unit)).cast(pa.string())
+    numbers = values.view(pa.int64())
+    instants = (pc.divide(numbers, 1000) if unit == "ms" else numbers).view(pa.timestamp(unit))
+    texts = pc.utf8_replace_slice(instants.cast(pa.string()), _BETWEEN, _BETWEEN + 1, "T")
+    return texts if logical.startswith("local-") else pc.binary_join_element_wise(texts, "Z", "")
+
+
+def duration_text(value: bytes) -> str:
+    """Months, days and milliseconds, as ``P1M2DT3.004S``."""
+    months, days, millis = struct.unpack("<III", value)
+    return f"P{months}M{days}DT{millis // 1000}.{millis % 1000:03d}S"
 
 
 def java_number(value: float, narrow: bool = False) -> str:
@@ -87,14 +93,15 @@ def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) 
             continue
         unscaled = int.from_bytes(number, "big", signed=True)
         if abs(unscaled) < most and number:
-            texts.append(_scaled(unscaled, scale))
+            texts.append(scaled(unscaled, scale))
         else:
             texts.append(None)
             too_long.append(place)
     return pa.array(texts, pa.string()), np.array(too_long, np.int64)
 
 
-def _scaled(unscaled: int, scale: int) -> str:
+def scaled(unscaled: int, scale: int) -> str:
+    """A number with so many digits after its point."""
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
     text = f"{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}" if scale else digits
     return f"-{text}" if unscaled < 0 else text

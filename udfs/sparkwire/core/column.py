@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.errors import ColumnTooLargeError
 from sparkwire.kernels.copy import COPY_SLACK
 from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
 from sparkwire.kernels.load import Bools, Bytes, Ints
@@ -257,9 +258,9 @@ def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
 
 
 def checked_total(total: int) -> None:
-    """ValueError where the results of one batch come to more bytes, or items, than an Arrow column holds."""
+    """ColumnTooLargeError where the results of one batch come to more bytes, or items, than an Arrow column holds."""
     if total > INT32_MAX:
-        raise ValueError(
+        raise ColumnTooLargeError(
             f"the results of one batch come to {total} bytes, more than an Arrow column holds: "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"
         )

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import Binary, Spans, binary_of, build, checked_total, empty, spans_of
 from sparkwire.kernels.gather import join_rows, texts_of
-from sparkwire.kernels.json_strings import TEXT, measure_strings, write_strings
+from sparkwire.kernels.json_strings import BASE64, TEXT, measure_strings, write_strings
 from sparkwire.kernels.slots import table_of
 
 NULL = "null"
@@ -47,8 +47,27 @@ def string_of(texts: pa.Array) -> pa.Array:
     return string_of_spans(spans_of(texts))
 
 
+def base64_of(values: pa.Array) -> pa.Array:
+    """BINARYs as JSON strings of Base64, without line breaks."""
+    return string_of_spans(spans_of(values), BASE64)
+
+
+def number_of(numbers: pa.Array) -> pa.Array:
+    """Numbers, floating-point ones with the fewest digits that read the same; NaN and the infinities as JSON strings."""
+    texts = numbers.cast(pa.string())
+    if not pa.types.is_floating(numbers.type):
+        return texts
+    whole = pc.utf8_is_decimal(pc.ascii_ltrim(texts, "-"))  # Arrow writes 1.0 as 1
+    texts = joined(texts, pc.if_else(whole, ".0", ""))
+    finite = pc.is_finite(numbers)
+    if pc.all(finite).as_py() is not False:
+        return texts
+    infinite = pc.if_else(pc.greater(numbers, 0), '"Infinity"', '"-Infinity"')
+    return pc.if_else(finite, texts, pc.if_else(pc.is_nan(numbers), '"NaN"', infinite))
+
+
 def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
-    """Spans of bytes as JSON strings: their text, or Base64 in Databus's lines."""
+    """Spans of bytes as JSON strings: their text, or Base64, in one line or in Databus's."""
     sizes = empty(len(spans.sizes), np.int64)
     measure_strings(spelling, *spans, empty(0, np.uint8), sizes)
     return build(sizes, lambda offsets, out: write_strings(spelling, *spans, offsets, out), pa.string())
@@ -75,10 +94,23 @@ def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") 
 
 def array_of(lists: pa.Array, items: pa.Array) -> pa.Array:
     """Arrays of the items' texts, rows as those of ``lists``, NULL where one is."""
+    return pc.if_else(lists.is_valid(), items_of(pa.array(item_offsets(lists)), or_null(items)), None)
+
+
+def items_of(offsets: pa.Array, items: pa.Array, ends: str = "[]") -> pa.Array:
+    """Arrays of ``items[offsets[row]:offsets[row + 1]]``, none of them NULL; other ``ends`` make objects of members."""
     places = binary_of(items).offsets
     checked_total(int(places[-1]) - int(places[0]) + len(items))
-    rows = pa.ListArray.from_arrays(pa.array(item_offsets(lists)), pc.coalesce(items, NULL))
-    return pc.if_else(lists.is_valid(), joined("[", pc.binary_join(rows, ","), "]"), None)
+    return joined(ends[0], pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), ends[1])
+
+
+def or_null(texts: pa.Array) -> pa.Array:
+    """The texts, ``null`` where one is missing."""
+    if not texts.null_count:
+        return texts
+    places = binary_of(texts).offsets
+    checked_total(int(places[-1]) - int(places[0]) + len(NULL) * texts.null_count)
+    return pc.coalesce(texts, NULL)
 
 
 def item_offsets(lists: pa.Array) -> npt.NDArray[np.int32]:

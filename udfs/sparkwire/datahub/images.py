@@ -97,4 +97,4 @@ def write_dates(millis: Ints, dates: Bools, offsets: npt.NDArray[np.int32], out:
     """Write ``yyyy-MM-ddTHH:mm:ss.SSSZ`` for instants of the years 1 to 9999 [ms since epoch]."""
     for i in range(millis.size):
         if dates[i]:
-            write_timestamp(out, int64(offsets[i]), millis[i], 3, True)
+            write_timestamp(out, int64(offsets[i]), millis[i])

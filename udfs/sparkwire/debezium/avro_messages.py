@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.avro.column_machine import SchemaProgram
-from sparkwire.avro.json_program import json_program, to_json
+from sparkwire.avro.json_readers import JsonReader, json_reader
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas
@@ -58,7 +57,7 @@ _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 class _Schema(NamedTuple):
     """A schema of a registry, as messages are read with it."""
 
-    program: SchemaProgram | None
+    read: JsonReader | None
     """None where no data can be read by it"""
     connect: str
     """the same schema as Connect embeds it, as JSON; empty where it has none"""
@@ -69,14 +68,14 @@ class _Schema(NamedTuple):
 def _schema(text: str) -> _Schema:
     schema = json.loads(text)
     try:
-        program = json_program(parse(_without_meaning(schema)))
+        read = json_reader(parse(_without_meaning(schema)))
     except SchemaError:
-        program = None
+        read = None
     try:
         connect = connect_schema(schema, {})
     except (KeyError, TypeError, ValueError, RecursionError):
         connect = {}
-    return _Schema(program, json.dumps(connect) if connect else "", str(connect.get("name") or ""))
+    return _Schema(read, json.dumps(connect) if connect else "", str(connect.get("name") or ""))
 
 
 def _without_meaning(schema: Any) -> Any:
@@ -153,12 +152,12 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     parts = [pa.array([None, ""], pa.string())]
     for number in np.unique(chosen[present & (chosen >= 0)]).tolist():
         rows = np.flatnonzero(present & (chosen == number) & (codes == OK))
-        program = known[number].program
-        if program is None:
+        read = known[number].read
+        if read is None:
             codes[rows] = BAD_FIELD
             continue
         selected = spans._replace(starts=spans.starts[rows], sizes=spans.sizes[rows])
-        texts, codes[rows] = to_json(program, selected)
+        texts, codes[rows] = read(selected)
         places[rows] = sum(map(len, parts)) + np.arange(len(rows))
         parts.append(texts)
     unknown = pc.if_else(pa.array(present & (chosen < 0)), schemas.why_unknown(payloads.ids), None)

@@ -107,8 +107,10 @@ def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, 
 
 
 @kernel
-def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
+def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
     """Base64 of ``data[start:start + size]`` in one line, padded."""
+    if not writing:
+        return at + base64_size(size)
     whole = start + size - size % 3
     at = _write_groups(out, at, data, start, whole)
     return _write_last_group(out, at, data, whole, start + size)

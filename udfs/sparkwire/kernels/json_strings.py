@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels.base64 import write_base64_lines
+from sparkwire.kernels.base64 import write_base64, write_base64_lines
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.json_text import write_java_text
 from sparkwire.kernels.load import Bytes, Ints, store_u8
@@ -15,6 +15,7 @@ from sparkwire.kernels.number import int64
 
 TEXT: Final = 0
 BASE64_LINES: Final = 1
+BASE64: Final = 2
 
 _QUOTE = ord('"')
 
@@ -44,6 +45,8 @@ def _string(spelling: int, data: Bytes, start: int, size: int, out: Bytes, at: i
         store_u8(out, at, _QUOTE)
     if spelling == TEXT:
         at = write_java_text(out, at + 1, data, start, size, writing)
+    elif spelling == BASE64:
+        at = write_base64(out, at + 1, data, start, size, writing)
     else:
         at = write_base64_lines(out, at + 1, data, start, size, writing)
     if writing:

@@ -33,16 +33,6 @@ _SHORT_ESCAPES = _short_escapes()
 
 
 @kernel
-def write_hexadecimal(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Two digits a byte, in lower case."""
-    for k in range(size):
-        byte = int64(u8(data, start + k))
-        store_u8(out, at + 2 * k, _HEX[byte >> 4] | 0x20)
-        store_u8(out, at + 2 * k + 1, _HEX[byte & 15] | 0x20)
-    return at + 2 * size
-
-
-@kernel
 def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
     """``data[start:start + size]`` as Java reads UTF-8, malformed bytes as U+FFFD, and as Jackson 1 escapes it."""
     pos, end = int64(start), int64(start + size)

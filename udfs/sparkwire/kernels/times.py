@@ -43,21 +43,12 @@ def write_date(out: Bytes, at: int, day: int) -> int:
 
 
 @kernel
-def write_time(out: Bytes, at: int, value: int, digits: int) -> int:
-    """``23:59:59.999`` from parts of a second since midnight, as many as the fraction's digits tell."""
-    unit = 1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000)
-    seconds = value // unit
-    at = write_digits(out, at, seconds // 3600, 2)
+def write_timestamp(out: Bytes, at: int, millis: int) -> int:
+    """``2020-01-31T23:59:59.999Z`` from milliseconds since the epoch."""
+    seconds, day = millis // 1000, millis // (1000 * _DAY)
+    at = write_character(out, write_date(out, at, day), ord("T"))
+    at = write_digits(out, at, seconds // 3600 % 24, 2)
     at = write_digits(out, write_character(out, at, ord(":")), seconds // 60 % 60, 2)
     at = write_digits(out, write_character(out, at, ord(":")), seconds % 60, 2)
-    return write_digits(out, write_character(out, at, ord(".")), value - seconds * unit, digits)
-
-
-@kernel
-def write_timestamp(out: Bytes, at: int, value: int, digits: int, utc: bool) -> int:
-    """``2020-01-31T23:59:59.999Z`` from parts of a second since the epoch; without Z where it is local."""
-    day_parts = _DAY * (1000 if digits == 3 else (1_000_000 if digits == 6 else 1_000_000_000))
-    day = value // day_parts
-    at = write_character(out, write_date(out, at, day), ord("T"))
-    at = write_time(out, at, value - day * day_parts, digits)
-    return write_character(out, at, ord("Z")) if utc else at
+    at = write_digits(out, write_character(out, at, ord(".")), millis - seconds * 1000, 3)
+    return write_character(out, at, ord("Z"))
