@@ -33,7 +33,7 @@ class JsonTexts(NamedTuple):
 
 
 def json_plan(schema: Schema) -> ColumnPlan:
-    """How data of a schema becomes the column that `read_json` writes; SchemaError where no column can be made of it."""
+    """How data of a schema becomes the column that `read_json` writes; SchemaError if no column can hold them."""
     return plan([schema], schema, as_json=True)
 
 
