@@ -130,8 +130,8 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
 def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last row of each key that is there, with all its values: ``row``, ``at`` and ``time``."""
     columns = ["at", "time", "row"]
-    last = latest(steps, table).drop("tells", *(() if table.may_lack_values else ["unavailable"]))
-    last = last.repartition(*table.key_names())
+    names = ["time", "table", "row", *(["unavailable"] if table.may_lack_values else [])]
+    last = latest(steps, table, names).repartition(*table.key_names())
     if table.may_lack_values:
         lacks = lacks_values(dead_too=False)
         rows = _exchanged(last, F.col("live") & ~lacks).select(columns)
@@ -248,20 +248,22 @@ def _row(table: ChangedTable) -> Column:
     return F.struct(*(F.col(quoted(name)).alias(f"c{k}") for k, name in enumerate(table.columns))).alias("row")
 
 
-def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """Of each key the row with the greatest order; a TRUNCATE is a separate group."""
-    names = ("time", "table", "row", "unavailable", "tells")
+def latest(
+    steps: DataFrame,
+    table: ChangedTable,
+    names: Sequence[str] = ("time", "table", "row", "unavailable", "tells"),
+) -> DataFrame:
+    """Of each key the row with the greatest order, with these columns; a TRUNCATE is a separate group."""
     hashed = F.when(F.col("table").isNotNull(), F.xxhash64("table"))  # compared faster than the name
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
         F.min(hashed).alias("least_table"),
         F.max(hashed).alias("greatest_table"),
-        F.max_by(F.struct("o", *names), "o").alias("last"),
+        F.max_by(F.struct("o.at", "o.live", *names), "o").alias("last"),
     )
-    fields = {"at": "o.at", "live": "o.live"} | {name: name for name in names}
     return grouped.select(
         *table.key_names(),
         *("is_truncate", "least_table", "greatest_table"),
-        *(F.col(f"last.{path}").alias(name) for name, path in fields.items()),
+        "last.*",
     )
 
 
