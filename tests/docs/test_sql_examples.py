@@ -61,7 +61,7 @@ def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, caps
     [view] = [statement for statement in example.statements if "VIEW batches" in statement.sql]
     demo.run(spark, "kafka 2", view, False)
     assert capsys.readouterr().out == ""
-    [question] = [statement for statement in example.statements if statement.title.startswith("Damage")]
+    [question] = [statement for statement in example.statements if statement.title.startswith("Corrupt bytes")]
     demo.run(spark, "kafka 9", question, True)
     assert "CRC_MISMATCH" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="There are examples of kafka_log, databus"):
@@ -171,7 +171,7 @@ def test_every_example_is_shown(demo: ModuleType) -> None:
 
 def test_databus_damage_in_sql(spark: SparkSession, demo: ModuleType) -> None:
     """The demo's list of corruption, against the oracle's."""
-    answer = statement(spark, demo, "Damage").collect()
+    answer = statement(spark, demo, "Corrupt bytes").collect()
     expected = [
         ("damaged_v1.bin", row["position"], len(row["event"]), row["status"], row["error"])
         for row in oracle.split((INPUT / "damaged_v1.bin").read_bytes())
