@@ -127,8 +127,12 @@ def test_column_functions(spark: SparkSession) -> None:
 def test_column_functions_are_documented() -> None:
     for name, function in FUNCTIONS.items():
         column_function = getattr(W, name)
-        assert function.doc in column_function.__doc__
-        assert function.signature in column_function.__doc__
+        documented = column_function.__doc__
+        assert function.doc in documented
+        assert f"Returns\n    -------\n    {function.returns}\n" in documented
+        for argument in function.arguments:
+            assert f"\n    {argument.name} : {argument.sql}" in documented, name
+        assert f"W.{name}(" in documented
         assert column_function.__name__ == name
 
 

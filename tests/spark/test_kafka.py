@@ -42,7 +42,7 @@ def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
     for statement in example.statements:
         frame = spark.sql(statement.sql)
         wanted = statement.title.split(":")[0]
-        if wanted in ("Damage", "Records of aborted transactions") or wanted.startswith("What a broker keeps"):
+        if wanted in ("Corrupt bytes", "Records of aborted transactions") or wanted.startswith("What a broker keeps"):
             by_name[wanted.split()[0]] = [tuple(row) for row in frame.collect()]
     return by_name
 
@@ -59,7 +59,7 @@ def demo_module() -> ModuleType:
 
 
 def test_damage(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    assert answers["Damage"] == [
+    assert answers["Corrupt"] == [
         ("damaged_crc.log", 1159, 481, 2, 15, False, "CRC_MISMATCH"),
         ("damaged_size.log", 2035, None, 1, 15, None, "TRUNCATED"),
     ]
