@@ -457,3 +457,28 @@ def test_streams_of_corrupt_segments_have_the_rows_of_a_batch(seed: int, folder:
     segment(folder, 0, [bytes(data)])
     want = log_rows(folder)
     assert kafka(folder).all(2000) == kafka(folder).all() == want
+
+
+@pytest.mark.parametrize("make", [kafka, events_of])
+def test_a_stream_over_an_empty_directory_waits(make: Callable[[Path], Stream], folder: Path) -> None:
+    """Until the first file; a directory that it has read and that is empty now is an error."""
+    folder.mkdir()
+    stream = make(folder)
+    assert stream.batch() == []
+    assert stream.batch() == []
+    if make is kafka:
+        segment(folder, 0, entries(0, 3))
+        assert values(stream.batch()) == tagged(0, 3)
+    else:
+        (folder / "relay.bin").write_bytes(window(1))
+        assert windows_of(stream.batch()) == [1]
+    for file in folder.iterdir():
+        file.unlink()
+    with pytest.raises(ValueError, match=r"has no (segment|file)"):
+        stream.batch()
+
+
+@pytest.mark.parametrize("make", [kafka, events_of])
+def test_a_stream_over_no_directory_is_an_error(make: Callable[[Path], Stream], folder: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        make(folder).batch()

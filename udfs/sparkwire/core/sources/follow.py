@@ -50,7 +50,7 @@ class Follower(ABC, Generic[Log, Offset]):
     def latest(self, start: Checkpoint) -> Checkpoint:
         """How far every log can be read now."""
         begins = self._parsed(start)
-        ends = steady(lambda: {name: self.end(name, log, begins.get(name)) for name, log in self._logs().items()})
+        ends = steady(lambda: {name: self.end(name, log, begins.get(name)) for name, log in self._logs(begins).items()})
         return self._dumped(begins | ends)
 
     def up_to(self, start: Checkpoint, target: Checkpoint) -> Checkpoint:
@@ -64,7 +64,7 @@ class Follower(ABC, Generic[Log, Offset]):
 
     def _limited(self, begins: Mapping[str, Offset], ends: Mapping[str, Offset], max_bytes: int) -> dict[str, Offset]:
         ends = dict(ends)
-        logs = {name: log for name, log in self._logs().items() if name in ends}
+        logs = {name: log for name, log in self._logs(begins).items() if name in ends}
         behind = {name: self.bytes_between(log, begins.get(name), ends[name]) for name, log in logs.items()}
         total = sum(behind.values())
         if total > max_bytes:
@@ -82,7 +82,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return packed(parts, costs, self.query.max_split_bytes)
 
     def _parts(self, begins: Mapping[str, Offset], ends: Mapping[str, Offset]) -> list[Any]:
-        logs = self._logs()
+        logs = self._logs(begins)
         parts: list[Any] = []
         for name, stop in ends.items():
             begin = begins.get(name)
@@ -92,9 +92,10 @@ class Follower(ABC, Generic[Log, Offset]):
                 parts += self.parts(name, logs[name], begin, stop)
         return parts
 
-    def _logs(self) -> Mapping[str, Log]:
+    def _logs(self, begins: Mapping[str, Offset]) -> Mapping[str, Log]:
+        """The logs now. A stream that has not begun waits for the first file; for one that has, an empty directory is a loss."""
         try:
-            return self.logs()
+            return self.logs(may_be_empty=not begins)
         except (FileNotFoundError, ValueError):
             if self.query.fail_on_data_loss:
                 raise
@@ -103,8 +104,8 @@ class Follower(ABC, Generic[Log, Offset]):
     # -- what a source says
 
     @abstractmethod
-    def logs(self) -> Mapping[str, Log]:
-        """The logs of the query, by name."""
+    def logs(self, may_be_empty: bool) -> Mapping[str, Log]:
+        """The logs of the query, by name. ``may_be_empty``: whether a directory without any file is no error."""
 
     @abstractmethod
     def end(self, name: str, log: Log, begin: Offset | None) -> Offset:

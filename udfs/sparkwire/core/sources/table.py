@@ -82,11 +82,14 @@ def found_at(
     chosen: Callable[[list[File], bool, str], dict[str, Found]],
     nothing: str,
     needed: Needed | None = None,
+    *,
+    may_be_empty: bool = False,
 ) -> list[Found]:
     """What ``chosen`` makes by name of the files at each path, each once.
 
     ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
-    makes nothing of them, with places for ``{path}`` and how many ``{files}``. ``needed``: see `listed`.
+    makes nothing of them, with places for ``{path}`` and how many ``{files}``. ``needed``: see `listed`. ``may_be_empty``:
+    whether a directory without any file is no error.
 
     OSError if the path does not exist, or you may not read it. ValueError if it has no files of this format, or an interrupted
     job has left it unfinished.
@@ -97,7 +100,7 @@ def found_at(
         files, single = _listed(path, place, needed)
         files = [file for file in files if f"/{SIDE}/" not in file.path.removeprefix(place.path)]
         new = chosen(files, single, place.path)
-        if not new:
+        if not new and (files or not may_be_empty):
             raise ValueError(nothing.format(path=path, files=len(files)))
         by_path |= new
     return list(by_path.values())

@@ -114,12 +114,13 @@ def _start(scn: int | None, checkpoint: str) -> Start | None:
     return Start(parsed.window_scn, parsed.window_offset)
 
 
-def find(paths: Sequence[str]) -> list[File]:
+def find(paths: Sequence[str], may_be_empty: bool = False) -> list[File]:
     """The files at some paths, in the order of their names; those hidden by their names (``.…``, ``_…``) are left out.
 
-    OSError if the path does not exist, or you may not read it. ValueError for directories without a file.
+    OSError if the path does not exist, or you may not read it. ValueError for directories without a file, unless they
+    ``may_be_empty``.
     """
-    files = found_at(paths, _visible, _NO_FILE)
+    files = found_at(paths, _visible, _NO_FILE, may_be_empty=may_be_empty)
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 
@@ -142,9 +143,9 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
     }
 
 
-def streams(query: EventsQuery) -> list[tuple[str, list[File]]]:
-    """The streams of a query, each with its files in order."""
-    files = input_files(query)
+def streams(query: EventsQuery, may_be_empty: bool = False) -> list[tuple[str, list[File]]]:
+    """The streams of a query, each with its files in order; errors as `find`."""
+    files = find(query.paths, may_be_empty)
     if not query.by_directory:
         return [(file.name, [file]) for file in files]
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]

@@ -76,8 +76,8 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     source = "databus"
     query: EventsQuery
 
-    def logs(self) -> Mapping[str, Sequence[File]]:
-        return {name.removesuffix(GZIP): files for name, files in streams(self.query)}
+    def logs(self, may_be_empty: bool) -> Mapping[str, Sequence[File]]:
+        return {name.removesuffix(GZIP): files for name, files in streams(self.query, may_be_empty)}
 
     def size(self, part: FilePart) -> int:
         return part.file.size

@@ -74,9 +74,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             )
         self._trackers: dict[str, tuple[Tracker, LogOffset]] = {}
 
-    def logs(self) -> Mapping[str, Sequence[Segment]]:
+    def logs(self, may_be_empty: bool) -> Mapping[str, Sequence[Segment]]:
         query = self.query
-        segments = find(query.paths, query.remote_path, query.encryption_keys, by_names=False, replicas=query.replicas)
+        segments = find(query.paths, query.remote_path, query.encryption_keys, False, query.replicas, may_be_empty)
         name = _partition if query.replicas == LONGEST else _name
         return {name: list(some) for name, some in groupby(segments, key=name)}
 

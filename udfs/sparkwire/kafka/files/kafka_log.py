@@ -163,16 +163,19 @@ def find(
     encryption_keys: str = "",
     by_names: bool = True,
     replicas: str = FAIL,
+    may_be_empty: bool = False,
 ) -> list[Segment]:
     """The segments at some paths, and those of the same partitions in a bucket; a partition's in the order of their offsets.
 
-    ``by_names``: whether names in a bucket count until a task reads the segment.
+    ``by_names``: whether names in a bucket count until a task reads the segment. ``may_be_empty``: whether a directory without
+    any file is no error.
 
     OSError if the path does not exist, or you may not read it. ValueError if its files include no segment, and as
     `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
-    segments_found = in_order(found_at(paths, partial(_segments, keys, by_names), _NO_SEGMENT, is_partition))
+    chosen = partial(_segments, keys, by_names)
+    segments_found = in_order(found_at(paths, chosen, _NO_SEGMENT, is_partition, may_be_empty=may_be_empty))
     whole = with_bucket(segments_found, remote_path, keys, by_names) if remote_path else segments_found
     return chosen_replicas(whole, replicas)
 
