@@ -280,9 +280,14 @@ def crossing_alone(frame: DataFrame, schema: StructType) -> DataFrame:
         ready = None
         for batch in batches:
             if ready is None or ready.num_rows < batch.num_rows:
-                fields = decoder.decode(batch.column(0)).flatten()
-                nothing = pa.nulls(batch.num_rows, pa.string())
-                ready = pa.RecordBatch.from_arrays([batch.column(1), *fields, nothing], names=schema.names)
+                rows, ids = decoder.decode(batch.column(0)), batch.column(1)
+                columns = dict(zip(rows.type.names, rows.flatten(), strict=True))
+                columns |= {
+                    "schema_id": ids,
+                    "_schema_id_": ids.cast(pa.string()),
+                    "_error_": pa.nulls(len(ids), pa.string()),
+                }
+                ready = pa.RecordBatch.from_pydict({name: columns[name] for name in schema.names})
             yield ready.slice(0, batch.num_rows)
 
     return frame.mapInArrow(answered, schema)
