@@ -124,9 +124,9 @@ def find(paths: Sequence[str], may_be_empty: bool = False) -> list[File]:
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 
-def input_files(query: EventsQuery) -> list[File]:
+def input_files(query: EventsQuery, may_be_empty: bool = False) -> list[File]:
     """The files of a query; errors as `find`."""
-    return find(query.paths)
+    return find(query.paths, may_be_empty)
 
 
 _NO_FILE = f"path {{path}} has no file: {NAME} reads every file whose name does not begin with . or _"
@@ -145,7 +145,7 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
 
 def streams(query: EventsQuery, may_be_empty: bool = False) -> list[tuple[str, list[File]]]:
     """The streams of a query, each with its files in order; errors as `find`."""
-    files = find(query.paths, may_be_empty)
+    files = input_files(query, may_be_empty)
     if not query.by_directory:
         return [(file.name, [file]) for file in files]
     return [(root + folder, list(some)) for (root, folder), some in groupby(files, key=lambda f: (f.root, f.folder))]
