@@ -433,3 +433,12 @@ def test_what_is_no_registry_is_one_sentence() -> None:
             TypeError, match=r"^schemas is a Registry, a folder of \.avsc files, a list of schemas or a mapping"
         ):
             schemas_of(given)  # type: ignore[arg-type]
+
+
+def test_a_folder_of_several_types_points_to_rows_by_type() -> None:
+    schemas = schemas_of([A, record(field("a", "int"), name="B"), "string"])
+    with pytest.raises(
+        ValueError, match=r"^the folder has schemas of B, string, which .* record A: avro.rows_by_type makes"
+    ):
+        typed_rows.check_one_type(schemas, A)
+    typed_rows.check_one_type(schemas_of([A, record(name="A")]), A)

@@ -159,7 +159,7 @@ def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, ta
         avro.rows(df, "value", dict(enumerate(schemas())), wire_format=taken).collect()
 
 
-def test_what_holds_the_schemas_chooses_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_holds_the_schemas_chooses_no_wire_format(spark: SparkSession, tmp_path: Path) -> None:
     """The same events by a folder, a list and a mapping; and messages with ids by a folder of ids."""
     df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
     mapping = dict(enumerate(schemas()))
@@ -167,14 +167,22 @@ def test_what_holds_the_schemas_chooses_nothing_else(spark: SparkSession, tmp_pa
         rows = avro.rows(df, "event", given, wire_format="databus")
         assert {row._error_ for row in rows.collect()} == {None}
         assert "_schema_id_" in rows.columns
-        of_one_type = avro.rows(df, "event", given, schemas()[0], wire_format="databus")
-        assert {row._error_ for row in of_one_type.collect()} == {None, "BAD_FIELD"}
     by_ids = tmp_path / "ids"
     by_ids.mkdir()
     (by_ids / "1.avsc").write_text('"int"')
     messages = spark.createDataFrame([(MESSAGES[0],)], "m BINARY")
     for some in (by_ids, {1: "int"}):
         assert [tuple(row) for row in avro.rows(messages, "m", some).collect()] == [(MESSAGES[0], 2, "1", None)]
+
+
+def test_a_reader_of_one_type_and_schemas_of_several(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a folder it is an error, which points to `rows_by_type`; of a list or a mapping the other types are BAD_FIELD."""
+    df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
+    for given in (schemas(), dict(enumerate(schemas()))):
+        rows = avro.rows(df, "event", given, schemas()[0], wire_format="databus")
+        assert {row._error_ for row in rows.collect()} == {None, "BAD_FIELD"}
+    with pytest.raises(ValueError, match=r"avro\.rows_by_type makes a table of each type"):
+        avro.rows(df, "event", write_folder(tmp_path, "window_stream"), schemas()[0], wire_format="databus")
 
 
 def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_rows(spark: SparkSession) -> None:

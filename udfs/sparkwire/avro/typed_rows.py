@@ -15,6 +15,7 @@ from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, check_defaults, de
 from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
+from sparkwire.avro.rules import matches
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
@@ -202,6 +203,17 @@ def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) 
     rows_reader = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
     rows_reader.check()
     return rows_reader
+
+
+def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
+    """ValueError if a folder has types other than the reader's: one table cannot hold them."""
+    reader = parse(reader_schema)
+    others = {type_name(writer): None for writer in schemas.parsed() if not matches(writer, reader)}
+    if others:
+        raise ValueError(
+            f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
+            "avro.rows_by_type makes a table of each type"
+        )
 
 
 def type_name(schema: Schema) -> str:

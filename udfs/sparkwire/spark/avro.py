@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
-from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name
+from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.column_names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
@@ -81,6 +82,8 @@ def rows(
 ) -> DataFrame:
     """See ``sparkwire.avro.rows``."""
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
+    if reader_schema is not None and isinstance(schemas, str | Path):
+        check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
     new_columns = _with_remarks(messages, read, [], [_SCHEMA_ID, _ERROR])
     payloads, check = messages.payloads, messages.check
