@@ -23,9 +23,11 @@ from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import RecordField, Schema
 from sparkwire.avro.texts import UNITS, duration_text, scaled
-from sparkwire.base.error_codes import OK
+from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import Spans, checked_total
 
+LARGEST: Final = 4 << 20
+"""a datum with more bytes is TOO_LARGE, since each byte may become 400 bytes of Python objects [bytes]"""
 _SPELT: Final = "sparkwire"
 """the logical type of values that JSON has otherwise than Python"""
 
@@ -69,6 +71,7 @@ class RecursiveJson:
     def read(self, spans: Spans) -> JsonTexts:
         """Each datum as JSON; ColumnTooLargeError where a column cannot hold the texts, ModuleNotFoundError without fastavro."""
         errors = decode(self._check, spans).errors
+        errors[(errors == OK) & (spans.sizes > LARGEST)] = TOO_LARGE
         texts, total = list[bytes | None]([None] * len(errors)), 0
         for row in np.flatnonzero((errors == OK) & (spans.sizes >= 0)).tolist():
             start, size = int(spans.starts[row]), int(spans.sizes[row])
