@@ -334,7 +334,7 @@ def test_a_job_with_an_id_is_done_once(tmp_path: Path) -> None:
 
 
 def test_a_job_that_is_undone_is_not_noted_as_done(quick_path: Path) -> None:
-    """Wherever it is rejected: what failed is done when it is run again."""
+    """Whichever change fails: the job does it when it runs again."""
     job(quick_path / "trial", "first", OLD, once=("id", 0))
     with faulty(quick_path, Fault(looks=False)) as calls:
         job(quick_path / "trial", "second", OVERWRITE, True, ("id", 1))

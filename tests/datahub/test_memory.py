@@ -1,4 +1,4 @@
-"""Returns are bounded by the message, and so is the memory that decoding takes, whatever the message repeats."""
+"""Results are bounded by the message, and so is the memory that decoding takes, whatever the message repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in an object store: a server that speaks S3, and the ranges that it was requested."""
+"""Files in an object store: a server that speaks S3, and the ranges that were requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m sparkwire warm` fills a directory from which another process returns without compiling."""
+"""`python -m sparkwire warm` fills a directory that another process uses without compiling."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: 
 
 
 def dated(folder: Path, how: str) -> None:
-    """The dates of a bucket's objects: as written, anyway, or as whoever copies them in the order of names leaves them."""
+    """The dates of a bucket's objects: as written, all equal, or as whoever copies them in the order of names leaves them."""
     for k, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
         if how != "as written":
             when = 1_760_000_000 + (k if how == "by name" else 0)

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from tests.support.child import run_python
 
-# A process: in the others' session Spark may have looked before.
+# A separate process: in the others' session Spark may have looked before.
 UNREGISTERED = """
 import sparkwire
 from pyspark.sql import SparkSession

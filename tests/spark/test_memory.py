@@ -15,7 +15,7 @@ from tests.support.child import run_python
 
 @pytest.mark.parametrize("call", [Call, PandasCall])
 def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
-    """As a worker under `spark.executor.pyspark.memory` is rejected it, by Python or by Arrow."""
+    """As a worker under `spark.executor.pyspark.memory` runs out of memory, in Python or in Arrow."""
 
     def reject(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 65536 failed")

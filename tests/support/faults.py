@@ -1,4 +1,4 @@
-"""File systems that reject, disks that are full, processes that are killed: at any call that a job makes of a file system.
+"""File systems whose calls fail, disks that are full, processes that are killed: at any call that a job makes of a file system.
 
 What is counted is whatever Python asks of the system about one directory: it opens, reads, writes and closes files, syncs,
 renames, exchanges, links and deletes them, makes and deletes directories, lists them and looks at them. The call at which

@@ -48,7 +48,7 @@ class Environment(NamedTuple):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What pip is requested."""
+        """What pip installs."""
         numba = (f"numba=={self.numba}.*",) if self.numba else ()
         return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 

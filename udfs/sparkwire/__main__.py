@@ -30,7 +30,7 @@ def arguments() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="JOB",
-        help="a job, named by what rejected, whose process you know to be gone",
+        help="a job that the error message names, whose process you know to be gone",
     )
     return parser
 

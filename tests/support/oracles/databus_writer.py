@@ -1,4 +1,4 @@
-"""Databus events written plainly, by docs/formats/databus.md: bytes for tests where no program of Databus is at hand.
+"""Databus events written plainly, by docs/formats/databus.md: bytes for tests where no program of Databus is available.
 
 It shares no line with the package. Its fields are those that the oracle reads, so `write(decode(event))` is the event.
 """

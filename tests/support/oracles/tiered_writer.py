@@ -1,4 +1,4 @@
-"""Objects of a segment in tiered storage written plainly, as Aiven's plugin does: bytes for tests where no plugin is at hand.
+"""Objects of a segment in tiered storage written plainly, as Aiven's plugin does: bytes for tests where no plugin is available.
 
 It shares no line with the package. A segment is cut into chunks; each is compressed, then encrypted by itself.
 

@@ -38,7 +38,7 @@ def arguments(by_position: int, *by_keyword: str, **renamed: str) -> Callable[[C
             given = args[:by_position]
             named = dict(zip(by_keyword, args[by_position:], strict=False))
             if len(args) > by_position + len(named) or named.keys() & kwargs.keys():
-                return function(*args, **kwargs)  # whose rejection is Python's own
+                return function(*args, **kwargs)  # which raises Python's own error
             for name in named:
                 warn(f"{function.__name__} takes {name} by keyword from sparkwire {GONE} on: {name}=…")
             for name in renamed.keys() & kwargs.keys():

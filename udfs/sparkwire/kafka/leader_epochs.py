@@ -55,7 +55,7 @@ def _entries(text: bytes) -> Iterator[Entry]:
 def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
     """An epoch or count, and an offset; None where the line is not such numbers."""
     match = pattern.fullmatch(line)
-    # No number of twenty digits fits, and Python rejects to read those of thousands.
+    # No number of twenty digits fits, and Python raises an error for thousands of digits.
     if match is None or any(len(digits.lstrip(b"0")) > _MOST_DIGITS for digits in match.groups()):
         return None
     numbers = tuple(int(digits.lstrip(b"0") or b"0") for digits in match.groups())

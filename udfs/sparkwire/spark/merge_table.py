@@ -227,7 +227,7 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
 
 
 def _beside_schema(schema: StructType) -> StructType:
-    """The name of the table of deleted rows, by the target's."""
+    """The schema of the table of deleted rows, by the target's."""
     return StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
 
 

@@ -1,4 +1,4 @@
-"""The data sources as sinks: Spark's rows passed as record batches, its ends of jobs to those who give files their names."""
+"""The data sources as sinks: tasks get Spark's rows as record batches, and the end of a job gives the files their names."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Folder:
         return bool(self._opened[0].get_file_info(self.full(name)).type != fs.FileType.NotFound)
 
     def _mode(self, name: str) -> int | None:
-        """What a local name is, None where there is nothing; a rejection to look is neither."""
+        """What a local name is, None where there is nothing; a look that fails is an error."""
         try:
             return os.lstat(self.full(name)).st_mode
         except (FileNotFoundError, NotADirectoryError):

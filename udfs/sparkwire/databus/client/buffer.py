@@ -59,7 +59,7 @@ class EventBuffer:
     """What Databus's `DbusEventBuffer.readEvents` keeps of each response.
 
     Of consecutive end-of-period events in a response it keeps only the first: of a run of empty windows in one
-    response consumers hear nothing. ``drop_old_events``, the mode of relays and not of clients, skips events of earlier
+    response consumers get no callbacks. ``drop_old_events``, the mode of relays and not of clients, skips events of earlier
     windows. A window without an end then ends the response.
     """
 

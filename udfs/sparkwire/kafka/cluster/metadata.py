@@ -84,7 +84,7 @@ class ClusterState:
         self.features: dict[str, int] = {}
 
     def apply(self, changes: Iterable[MetadataChange]) -> ClusterState:
-        """Apply records in order; those of a transaction when it ends, and none of one aborted, or never ends."""
+        """Apply records in order; those of a transaction when it ends, none of one that aborts or never ends."""
         held: list[MetadataChange] | None = None
         for change in changes:
             if change.type == "BeginTransactionRecord":

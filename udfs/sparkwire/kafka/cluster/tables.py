@@ -47,7 +47,7 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
             "ARRAY<STRUCT<name STRING, host STRING, port INT, security_protocol STRING>>",
             "Where clients and other brokers reach the broker, by the name of the listener.",
         ),
-        ("in_controlled_shutdown", "BOOLEAN", "Whether the broker is shutting down and passes its partitions."),
+        ("in_controlled_shutdown", "BOOLEAN", "Whether the broker is shutting down and moves its partitions to others."),
         ("broker_epoch", "BIGINT", "Epoch of the registration: the offset of its metadata record."),
         ("incarnation_id", "STRING", "Id of the broker's process; another one after each start."),
         ("log_dirs", "ARRAY<STRING>", "Ids of the directories in `log.dirs`; empty before Kafka 3.7."),

@@ -51,7 +51,7 @@ class ChunkLayer:
         return ChunkInput(raw(), self)
 
     def original(self, data: bytes, k: int) -> bytes:
-        """What chunk ``k`` is; zeros if unknown any more."""
+        """What chunk ``k`` is; zeros if no longer known."""
         chunks = self.chunks
         size = min(chunks.original, chunks.size - k * chunks.original)
         content: bytes | None = data
