@@ -435,8 +435,8 @@ def test_without_the_extra(missing: str, call: str) -> None:
         import sys
         sys.modules[{missing!r}] = None
         from sparkwire.avro import Registry
-        from sparkwire.avro.json_schema import row_type
-        from sparkwire.avro.protobuf import compiled
+        from sparkwire.registry.json_schema import row_type
+        from sparkwire.registry.protobuf import compiled
         from sparkwire.avro.registered import Registered
         from sparkwire.avro.schemas import Schemas, with_fingerprints
         try:

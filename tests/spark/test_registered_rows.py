@@ -20,8 +20,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkwire import avro, registry
 from sparkwire.avro import Registry
-from sparkwire.avro.protobuf import compiled
-from tests.avro.test_protobuf import CITY, ORDER, registered
+from sparkwire.registry.protobuf import compiled
+from tests.registry.test_protobuf import CITY, ORDER, registered
 from tests.spark.test_registries import frame, streamed
 from tests.support.registry_server import RegistryServer
 

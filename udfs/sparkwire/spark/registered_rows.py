@@ -12,17 +12,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from sparkwire.avro import protobuf
 from sparkwire.avro.inline import schemas_of_registered
-from sparkwire.avro.json_schema import row_type
 from sparkwire.avro.payloads import Payloads, ids_as_text
-from sparkwire.avro.protobuf import compiled
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.column_names import distinct_names
+from sparkwire.registry import protobuf
+from sparkwire.registry.json_schema import row_type
+from sparkwire.registry.protobuf import compiled
 from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 

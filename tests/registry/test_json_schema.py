@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro.json_schema import row_type
 from sparkwire.avro.registered import Registered
 from sparkwire.errors import RegistryError
+from sparkwire.registry.json_schema import row_type
 
 
 def of(*schemas: Any, references: dict[str, Any] | None = None) -> pa.StructType:
