@@ -16,7 +16,7 @@ from tests.support.pages import blocks_of, lines_of
 TEXT = (ROOT / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("README.md", 4), ("docs/index.md", 1)])
+@pytest.mark.parametrize(("page", "blocks"), [("README.md", 2), ("docs/index.md", 1)])
 def test_blocks(
     spark: SparkSession,
     tmp_path: Path,
