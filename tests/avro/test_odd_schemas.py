@@ -240,7 +240,7 @@ def test_names_beyond_ascii() -> None:
     }
     assert list(typed_rows.by_name(schemas_of([schema]))) == ["läden.fr.Maß"]
     for name in ("1a", "a b", "a-b", "", "½"):
-        with pytest.raises(ValueError, match=r"has a field without a type, or without a name"):
+        with pytest.raises(ValueError, match=r"has a field without a type or a unique name"):
             together(record(field(name, "int")))
 
 

@@ -69,7 +69,7 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize("answer", [drips, endless, silent])
 def test_an_answer_without_an_end_is_given_up(answer: Answer) -> None:
-    with server(answer) as url, pytest.raises(RegistryError, match=r"no whole answer within|more than \d+ bytes"):
+    with server(answer) as url, pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
         Registry.http(url, patience=0.5).registered([1])
 
 
@@ -97,5 +97,5 @@ def test_what_a_server_echoes_is_not_quoted(is_json: bool, status: int, auth: tu
     for hidden in (secret, ascii(secret)[1:-1], repr(secret.encode())[2:-1], plain, "\x1b", "\n"):
         assert hidden not in str(reported.value)
     if status != 200:
-        assert f"answered {status}: " in str(reported.value)
+        assert f"HTTP {status}: " in str(reported.value)
         assert "you sent" in str(reported.value)

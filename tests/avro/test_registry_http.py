@@ -53,7 +53,7 @@ PARIS = {"id": 7, "to": {"city": {"name": "Paris"}, "twin": {"name": "Rome"}}}
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
-    monkeypatch.setattr(registry_http, "_WAITS", 0.001)
+    monkeypatch.setattr(registry_http, "_FIRST_WAIT", 0.001)
     with serving() as registry:
         yield registry
 
@@ -153,7 +153,7 @@ def test_an_id_that_is_not_known_is_asked_for_again_after_a_while(
     assert server.asked == ["GET /schemas/ids/9"]
     server.register("late", CITY, id=9)
     assert registry.registered([9]) == {}
-    monkeypatch.setattr(registry_http, "_MISSED_FOR", -1)
+    monkeypatch.setattr(registry_http, "_UNKNOWN_FOR", -1)
     assert list(registry.registered([9])) == [9]
 
 
@@ -271,12 +271,12 @@ TEXT = b'{"error_code": 40301, "message": "User is denied operation Read"}'
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (Answer(401, b'{"error_code": 401, "message": "Unauthorized"}'), "answered 401: Unauthorized: check auth"),
-        (Answer(403, TEXT), "answered 403: User is denied operation Read: this user may not read it"),
-        (Answer(404, b"<html>nginx</html>"), rf"answered 404: .*: {ADDRESS}"),
-        (Answer(200, b"<html>hello</html>"), rf"answered what no registry says \(JSONDecodeError .*\): {ADDRESS}"),
-        (Answer(200, b"null"), rf"answered what no registry says \(AttributeError .*\): {ADDRESS}"),
-        (Answer(400, b'{"error_code": 400, "message": "bad"}'), "answered 400: bad"),
+        (Answer(401, b'{"error_code": 401, "message": "Unauthorized"}'), "HTTP 401: Unauthorized: check auth"),
+        (Answer(403, TEXT), "HTTP 403: User is denied operation Read: this user may not read it"),
+        (Answer(404, b"<html>nginx</html>"), rf"HTTP 404: .*: {ADDRESS}"),
+        (Answer(200, b"<html>hello</html>"), rf"unexpected response \(JSONDecodeError .*\): {ADDRESS}"),
+        (Answer(200, b"null"), rf"unexpected response \(AttributeError .*\): {ADDRESS}"),
+        (Answer(400, b'{"error_code": 400, "message": "bad"}'), "HTTP 400: bad"),
     ],
     ids=lambda given: str(given.status) if isinstance(given, Answer) else "",
 )
@@ -284,7 +284,7 @@ def test_what_does_not_pass_is_one_sentence_at_once(server: RegistryServer, answ
     server.failing = [answer] * 3
     url = server.url.replace("http://", "http://wine:secret@")
     with pytest.raises(
-        RegistryError, match=rf"^the schema registry at {server.url} was asked for schema 7 and {says}$"
+        RegistryError, match=rf"^cannot get schema 7 from the schema registry at {server.url}: {says}$"
     ) as e:
         Registry.http(url).registered([7])
     assert "secret" not in str(e.value)
@@ -316,7 +316,7 @@ def test_one_that_stays_in_trouble_is_given_up(clock: Clock) -> None:
     """After a minute, asked ever more rarely."""
     with serving() as server:
         server.failing = [Answer(500)] * 100
-        with pytest.raises(RegistryError, match=r"was asked for schema 7 and answered 500: store error$"):
+        with pytest.raises(RegistryError, match=r"^cannot get schema 7 from .*: HTTP 500: store error$"):
             Registry.http(server.url).registered([7])
     assert clock.waits == [0.25, 0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8]
     assert len(server.asked) == len(clock.waits) + 1
@@ -327,7 +327,7 @@ def test_one_that_is_away(clock: Clock) -> None:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         with pytest.raises(
-            RegistryError, match=rf"^the schema registry at {url} was asked for schema 7 and did not answer: "
+            RegistryError, match=rf"^cannot get schema 7 from the schema registry at {url}: no response: "
         ):
             Registry.http(url, patience=2).registered([7])
     assert clock.waits == [0.25, 0.5, 1]
@@ -346,7 +346,7 @@ def test_tls_by_the_settings_of_the_client(tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(str(file))
     with serving(authority) as server:
         server.register("city", CITY)
-        with pytest.raises(RegistryError, match=r"did not answer: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(RegistryError, match=r"no response: ConnectError .*CERTIFICATE_VERIFY_FAILED"):
             Registry.http(server.url, patience=0).registered([1])
         assert list(Registry.http(server.url, settings={"ssl.ca.location": str(file)}).registered([1])) == [1]
 
@@ -360,7 +360,7 @@ def test_a_proxy(server: RegistryServer) -> None:
 def test_a_slow_one_is_waited_for_as_long_as_settings_say(server: RegistryServer) -> None:
     server.register("city", CITY)
     server.slow = 0.2
-    with pytest.raises(RegistryError, match="did not answer: ReadTimeout"):
+    with pytest.raises(RegistryError, match="no response: ReadTimeout"):
         Registry.http(server.url, patience=0, settings={"timeout": 0.05}).registered([1])
     assert list(Registry.http(server.url, settings={"timeout": 5}).registered([1])) == [1]
 

@@ -13,7 +13,17 @@ from sparkwire import errors
 from sparkwire.errors import SparkwireError
 
 PACKAGE = Path(errors.__file__).parent
-CAUGHT = {"Full", "Lost", "NotBelieved", "Refused", "Undecided", "UnreadableEventError", "Wrong", "_NoAnswer", "_Stop"}
+CAUGHT = {
+    "Full",
+    "Lost",
+    "NotBelieved",
+    "Refused",
+    "Undecided",
+    "UnreadableEventError",
+    "Wrong",
+    "_NoResponse",
+    "_Stop",
+}
 """exceptions that end inside the package"""
 
 

@@ -150,7 +150,7 @@ def test_a_registry_that_does_not_answer_fails_the_query(spark: SparkSession, se
     df = frame(spark, server)
     registry = Registry.http(server.url.replace("//", "//wine:secret@"), patience=0)
     server.failing = [Answer(500)] * 100
-    said = rf"the schema registry at {server.url} was asked for schema 1 and answered 500: store error"
+    said = rf"cannot get schema 1 from the schema registry at {server.url}: HTTP 500: store error"
     with pytest.raises(RuntimeError, match=rf"^{said}$"):  # on the driver
         avro.rows(df, "value", registry)
     wanted = {"type": "record", "name": "City", "fields": []}

@@ -5,17 +5,18 @@
 
 This reader is stricter than Avro's Java, which continues or fails the job, in these cases:
 
-- Values that their type does not allow are `BAD_FIELD`, and NULL in a column; the other fields stay. Examples: a text that is
-  not UTF-8, a boolean other than 0 and 1, an int beyond 32 bits, an unknown enum symbol. Decimals with too many digits, dates
-  and timestamps outside the years 1 to 9999, and times outside the day, are `BAD_FIELD`, too.
+- A value that its type does not allow is a `BAD_FIELD` error and becomes NULL. The other fields keep their values. For example:
+  a text that is not UTF-8, a boolean other than 0 and 1, an int beyond 32 bits, an unknown enum symbol. Also a decimal
+  with too many digits, a date or timestamp outside the years 1 to 9999, and a time outside the day.
 - A union branch that the schema does not have is `BAD_FIELD`, and the datum is NULL.
 - More than 1024 items without bytes (null, records without fields) in one datum are `BAD_LENGTH`. So are more than 2048 nested
   records or arrays. An item whose defaults or names are longer than 1 KiB counts as that many more.
 
-A schema with more than 64 nested types raises an error. To JSON, so does a schema whose datum of no bytes is a text of more
-than 1 MiB.
+A schema with more than 64 nested types raises an error. When decoding to JSON, so does a schema for which an empty datum becomes
+more than 1 MiB of JSON.
 
-The size of a block of negative count has to be within the datum and has no other effect. Extra bytes at the end are no error.
+If a block's count is negative, the size after it must be within the datum; it has no other effect. Extra bytes at the end are
+ignored.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Avro payloads by their schemas: typed functions, typed rows, structs back to bytes.
+"""Decode and encode Avro payloads by their schemas: typed functions, typed rows, and structs to bytes.
 
     sparkwire.avro.register_function(spark, "order_of", schema)
     spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
 
     rows = sparkwire.avro.rows(df, "event", "/schemas", wire_format="databus")
 
-Column types are those of Spark's own ``from_avro``. Schemas are JSON texts, or what ``json.loads`` makes of them.
+Column types are those of Spark's own ``from_avro``. A schema is a JSON text, or the result of ``json.loads``.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
 
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
-    """Make ``name(value BINARY)`` a function in the SQL of this session: one Avro datum as typed columns.
+    """Register the SQL function ``name(value BINARY)`` in this session. It decodes one Avro datum to typed columns.
 
-    It returns a STRUCT for a record. A field whose value cannot be read is NULL, and so is a corrupt datum; ``avro_error`` says
-    why.
+    The function returns a STRUCT for a record. A field whose value cannot be read is NULL, and so is a corrupt datum;
+    ``avro_error`` returns the reason.
 
     Parameters
     ----------
     schema
-        that the data were written with
+        the schema that the data were written with
     reader_schema
-        what the result is to be: Avro's schema resolution, with its defaults, promotions and aliases. A decimal, date, time or
-        timestamp is converted from its writer's unit and scale, exactly; where that cannot be, it is NULL. By default ``schema``
+        the schema of the result, ``schema`` by default. Avro's schema resolution applies, with its defaults, promotions and
+        aliases.
+        A decimal, date, time or timestamp is converted exactly from the writer's unit and scale, or becomes NULL.
 
     Raises
     ------
     ValueError
-        where one is no schema, the one cannot be read by the other, or it is recursive.
+        if a schema is invalid or recursive, or if the reader's schema cannot read the writer's.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
 
 
 def decode(column: Column | str, schema: Any, reader_schema: Any = None) -> Column:
-    """Avro data as typed columns, for DataFrame code: what a function that ``register_function`` makes returns.
+    """Decode Avro data to typed columns in DataFrame code. The result equals that of a function from ``register_function``.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def rows(
     wire_format: str = "confluent",
     headers: str | None = None,
 ) -> DataFrame:
-    """Typed columns where every row names its schema.
+    """Decode a column to typed columns. Each row identifies its own schema.
 
     Parameters
     ----------
@@ -95,41 +96,43 @@ def rows(
         the name of a BINARY column: messages of the ``wire_format``, or bare Avro data
     schemas
         - a ``Registry``;
-        - a mapping from numbers, or their texts, to schemas;
-        - a folder of ``.avsc`` files: ``<id>.avsc``, or for Databus events of any name. These have the MD5 or CRC-32 of
-          their schema's text, or a version (REPL_DBUS), as in ``<name>.<version>.avsc``;
+        - a mapping from ids (numbers, or these as strings) to schemas;
+        - a folder of files ``<id>.avsc``. For Databus events, the files may have any name: events contain the MD5 or CRC-32
+          of the schema's text, or (REPL_DBUS) the version in ``<name>.<version>.avsc``;
         - a list of schemas, for Databus events, single objects and ``by``.
     reader_schema
-        a record, whose fields the columns are; of another type a column ``value``. By default every field of all schemas, of
-        the narrowest type that holds every version: the page "Avro payloads" has the rules
+        a record schema: its fields become the columns. A schema of another type gives one column, ``value``. By default, the
+        columns are all fields of all schemas, with the narrowest type that holds every version. The page "Avro payloads" has
+        the rules
     by
-        the name of a column that identifies the schema of bare Avro data: a key of the mapping, or with a folder or list a
-        fingerprint.
+        the name of a column that identifies the schema of bare Avro data. It contains keys of the mapping, or fingerprints if
+        ``schemas`` is a folder or a list
     keep_payload
         whether the column stays in the result; a field of the same name replaces it
     wire_format
-        how a message identifies its schema: ``confluent``, ``apicurio``, ``glue`` or another name of the page "Avro payloads".
+        how a message identifies its schema: ``confluent``, ``apicurio``, ``glue`` or another name from the page "Avro payloads"
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
-        ``apicurio``. For the column ``key``, the headers about keys count.
+        ``apicurio``. If ``column`` is ``key``, the headers about keys apply
 
     Returns
     -------
     DataFrame
-        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``. A name that is taken has ``_2``
-        after it: the columns of ``df`` come first, then these two. ``_error_`` is NULL, ``UNKNOWN_SCHEMA``, the
-        code of the event's own error, ``BAD_MAGIC`` for a message without the prefix, or that of ``avro_error``. A value that
-        cannot be read is NULL, and ``_error_`` names its field: ``BAD_FIELD: lines[].price``. Every row stays.
+        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``. If a field's name is one of the other columns', it
+        gets
+        the suffix ``_2``. ``_error_`` is NULL or an error code: ``UNKNOWN_SCHEMA``, the code of the event's own error,
+        ``BAD_MAGIC`` for a message without the header, or a code of ``avro_error``. A value that cannot be read is NULL, and
+        ``_error_`` names its field: ``BAD_FIELD: lines[].price``. No row is dropped.
 
     Raises
     ------
     ValueError
-        where a schema or a default of the reader's is invalid.
+        if a schema, or a default in the reader's schema, is invalid.
     TypeError
-        where the column is not BINARY, or ``schemas`` is none of these.
+        if the column is not BINARY, or ``schemas`` has another type.
 
-    The query fails with a clear error message if the column has another wire format: events for messages, or the other
-    way round, or a hundred rows at once none of which is either.
+    The query fails with a clear error message if the column has another wire format. Examples are events instead of messages,
+    messages instead of events, or a batch of at least a hundred rows without a single message or event.
 
     Examples
     --------
@@ -151,17 +154,18 @@ def rows_by_type(
     wire_format: str = "confluent",
     headers: str | None = None,
 ) -> dict[str, DataFrame]:
-    """A table for each type of a column that mixes them. The parameters are those of ``rows``.
+    """Split a column of several types into one DataFrame for each type. The parameters are those of ``rows``.
 
-    Each table reads ``df`` when it is asked for, and decodes its own messages: where there are many, ``df.persist()`` before.
+    Each query of a table reads ``df`` and decodes the messages of that type. If there are many messages, call ``df.persist()``
+    first.
 
     Returns
     -------
     dict
-        by the full name of a type, by its kind if it has none: the columns of ``df``, the fields of its last schema, each
-        of the narrowest type that holds every version, and ``_error_``. A type that is no record has one field, ``value``. Then
-        ``UNKNOWN_SCHEMA``: the messages that name no schema known, with ``_schema_id_`` and ``_error_``; and
-        ``TOMBSTONE``: the other columns of rows without a message.
+        DataFrames by the full name of the type, or by its kind if it has no name. Columns: those of ``df``, the fields of the
+        type's last schema, and ``_error_``. Each field has the narrowest type that holds every version. A type that is not a
+        record has one field, ``value``. Two more keys: ``UNKNOWN_SCHEMA`` has the messages whose schema is unknown, with
+        ``_schema_id_`` and ``_error_``; ``TOMBSTONE`` has the other columns of the rows without a message.
 
     Raises
     ------
@@ -179,15 +183,15 @@ def rows_by_type(
 
 
 def encode(struct: Column | str, schema: Any) -> Column:
-    """Avro data out of a column, BINARY: the reverse of ``decode``.
+    """Encode a column as Avro data, BINARY. This is the reverse of ``decode``.
 
-    Fields are found by their names; one that is missing has to be nullable, as in Spark. NULL where the schema has no place
-    for a value: a NULL without a branch for it, a symbol that the enum does not have, a number beyond its type.
+    Fields are matched by name; a missing field must be nullable, as in Spark. A row is NULL if the schema cannot hold a value:
+    a NULL where the schema has no null branch, an unknown enum symbol, or a number out of the type's range.
 
     Raises
     ------
     ValueError
-        where it is no schema, or the column cannot be written by it.
+        if the schema is invalid, or the column's type does not match it.
 
     Examples
     --------
@@ -199,12 +203,12 @@ def encode(struct: Column | str, schema: Any) -> Column:
 
 
 def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
-    """One datum as a Python value, without Spark: a record is a dict.
+    """Decode one datum to a Python value, without Spark. A record becomes a dict.
 
     Raises
     ------
     ValueError
-        where it cannot be read.
+        if the datum cannot be read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of Avro data to Arrow columns: a plan for the schemas, buffers that grow, one run of the machine."""
+"""Decode rows of Avro data to Arrow columns: a plan for the schemas, growing buffers, and one run of the machine."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ from sparkwire.core.repeated_keys import without_repeats
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 
-_LEAST_ROOM: Final = 1024  # [bytes or items] that a buffer begins with
+_LEAST_ROOM: Final = 1024  # [bytes or items] smallest initial size of a buffer
 _LEAST_NOTES: Final = 64
-_ALIGNED: Final = 64  # [bytes] as Arrow likes its buffers
-_SPARE: Final = 1 << 26  # [bytes] that buffers begin with at most, beyond what the data need
+_ALIGNED: Final = 64  # [bytes] the alignment that Arrow recommends
+_SPARE: Final = 1 << 26  # [bytes] upper limit of the initial buffers beyond the size of the data
 
 
 _MOST_NAMED: Final = 5
-"""fields that a row's error names"""
+"""how many fields a row's error names at most"""
 
 
 class ColumnPlan(NamedTuple):
-    """How data of some schemas becomes one column."""
+    """How data of several schemas are decoded to one column."""
 
     target: Target
     slots: Slots
     program: SchemaProgram
     entries: NDArray[np.int32]
-    """where the program of each writer's schema begins; then that of a NULL"""
+    """the start of the program for each writer's schema; the last item is the start of the program for NULL"""
     nothing: int
-    """where the program of a NULL begins"""
+    """the start of the program for NULL"""
     places: Mapping[int, Target]
-    """what each instruction reads"""
+    """the target that each instruction fills, by the instruction's index"""
     paths: Mapping[Target, str]
-    """the field of each target"""
+    """the path of each target's field"""
 
 
 class Decoded(NamedTuple):
-    """A column, and what is wrong with the rows that could not be read, or not as a whole."""
+    """A decoded column, with the errors of the rows that could not be read completely."""
 
     column: pa.Array
-    """NULL where the row is NULL or cannot be read, and where a value of it cannot"""
+    """NULL for a row that is NULL or cannot be read; a value that cannot be read is NULL within its row"""
     errors: NDArray[np.int8]
-    """codes of `errors`: the first of each row"""
+    """each row's first error, as a code of `errors`"""
     bad_rows: NDArray[np.int64]
     """the rows of the values that are BAD_FIELD, ascending"""
     bad_fields: Sequence[str]
-    """their fields"""
+    """the field of each of these values"""
 
     @property
     def reasons(self) -> pa.Array:
-        """STRING: the code of each row, and which fields are BAD_FIELD: ``BAD_FIELD: total, lines[].price``."""
+        """STRING: the error code of each row, with the BAD_FIELD fields: ``BAD_FIELD: total, lines[].price``."""
         codes = from_codes(self.errors, ERRORS)
         named: dict[int, dict[str, None]] = {}
         for row, field in zip(self.bad_rows.tolist(), self.bad_fields, strict=True):
@@ -87,21 +87,21 @@ def plan(
     names_as_written: bool = False,
     as_json: bool = False,
 ) -> ColumnPlan:
-    """A plan to read data of any of the writers' schemas by the reader's.
+    """Compute the plan to read data of any writer's schema as the reader's schema.
 
     Parameters
     ----------
     strict
-        whether it is a SchemaError that one cannot be read by the other; else the rows that have it are ``BAD_FIELD``
+        if true, raise SchemaError if the reader's schema cannot read a writer's; else rows with such a schema are ``BAD_FIELD``
     names_as_written
-        whether fields of a record keep names that differ in case alone
+        whether fields keep their names even if two names differ only in case
     as_json
-        whether the column is to become JSON, and keeps what only JSON shows: see `Slots`
+        whether the column will be converted to JSON and keeps what only JSON shows: see `Slots`
 
     Raises
     ------
     SchemaError
-        where no column can be made of the reader's schema.
+        if no column can hold the reader's schema.
     """
     slots = Slots(as_written=names_as_written, as_json=as_json)
     target = target_of(reader, slots)
@@ -116,7 +116,7 @@ def plan(
 
 
 def check_defaults(reader: Schema) -> None:
-    """SchemaError where no column can be made of a reader's schema, or a default of its fields is none."""
+    """Raise SchemaError if no column can hold a reader's schema, or if the default of a field is invalid."""
     slots = Slots()
     resolver = Resolver(slots, True)
     for target, _ in paths_of(target_of(reader, slots)):
@@ -127,7 +127,7 @@ def check_defaults(reader: Schema) -> None:
 
 
 def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = None) -> Decoded:
-    """Read every row, by the program of the schema of that number; by the first one where ``chosen`` is None.
+    """Decode every row with the program of its schema: ``chosen`` has the number of each row's schema, None means the first.
 
     A row of schema -1 is NULL.
     """
@@ -139,7 +139,7 @@ def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = No
     lost = (errors != OK) & (errors != BAD_FIELD)
     lost[notes[notes[:, 2] < 0, 0]] = True
     column = buffers.column(plan.target, rows, ~lost & (spans.sizes >= 0))
-    # What is stepped over is of no target.
+    # A skipped value has no target.
     targets = {place: plan.places.get(place) for place in np.unique(notes[:, 1]).tolist()}
     places = {place: "" if target is None else plan.paths.get(target, "") for place, target in targets.items()}
     notes_by_row = [(row, places[place]) for row, place in notes[:, :2].tolist()] + buffers.too_long
@@ -152,7 +152,7 @@ def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = No
 def _fill(
     buffers: _Buffers, plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None, errors: NDArray[np.int8]
 ) -> None:
-    """Read all rows, with more memory each time that a buffer is full."""
+    """Decode all rows. If a buffer is full, enlarge it and continue."""
     data, starts, sizes = spans
     rows, first = len(starts), 0
     entries = np.full(rows, plan.entries[0], np.int32) if chosen is None else plan.entries[chosen]
@@ -166,7 +166,7 @@ def _fill(
         if needed <= INT32_MAX:
             buffers.grow(number, needed)
         else:
-            # No Arrow column holds more: the row is NULL, and those after it may fit.
+            # An Arrow column cannot hold more: this row becomes NULL; later rows may fit.
             too_large.append(first)
             sizes = np.where(np.arange(rows) == first, -1, sizes)
     if too_large:
@@ -181,7 +181,7 @@ def _itself(places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class _Buffers:
-    """The slots of one run: where the machine writes, made larger when it asks, and columns in the end."""
+    """The memory of one run: the buffers that the machine fills, which grow on demand and finally become columns."""
 
     def __init__(self, plan: ColumnPlan, rows: int, size: int) -> None:
         slots = plan.slots
@@ -189,24 +189,24 @@ class _Buffers:
         self.too_long: list[tuple[int, str]] = []
         """rows and fields of decimals that have more digits than their precision"""
         texts = sum(slot.level < 0 for slot in self.slots)
-        # All texts together are no larger than the data, but for defaults and symbols; untouched pages cost nothing.
+        # Except for defaults and enum symbols, all texts together are at most as large as the data. Untouched pages cost nothing.
         each = max(size if size * texts <= _SPARE else size // max(texts, 1), _LEAST_ROOM)
         self.room = [each if slot.level < 0 else 0 for slot in self.slots]
         self.room += [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1) + [_LEAST_NOTES]
         self.notes = np.empty(NOTE * _LEAST_NOTES, np.int64)
         self._bad: dict[Target, NDArray[np.int64]] = {}
         self.used = np.zeros(len(self.room), np.int64)
-        # One piece of memory for all: to ask for a dozen takes longer than to fill one.
+        # One allocation for all buffers: a dozen allocations take longer than filling the memory.
         sizes = [self._size(k) for k in range(len(self.slots))]
         starts = [0, *accumulate(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]
         whole = pa.allocate_buffer(max(starts[-1], 1))
         self.buffers = list(map(whole.slice, starts[:-1], sizes))
         bytes = np.frombuffer(whole, np.uint8)
         for start, slot in zip(starts, self.slots, strict=False):
-            bytes[start : start + slot.extra * slot.width] = 0  # offsets begin with 0
+            bytes[start : start + slot.extra * slot.width] = 0  # the first offset is 0
 
     def _size(self, number: int) -> int:
-        """Of a buffer, by the room of its level [bytes]."""
+        """The size of a buffer [bytes] for the current capacity of its level."""
         level, width, extra = self.slots[number]
         return self.room[number] + COPY_SLACK if level < 0 else (self.room[len(self.slots) + level] + extra) * width
 
@@ -218,7 +218,7 @@ class _Buffers:
         return Memory(table, self.notes, self.used, room, counters, np.empty_like(counters), stack, wanted)
 
     def grow(self, number: int, needed: int) -> None:
-        """Twice the room, or what is needed if that is more."""
+        """Double the capacity, or grow it to ``needed`` if that is more."""
         self.room[number] = min(max(needed, 2 * self.room[number]), INT32_MAX)
         if number == len(self.room) - 1:
             self.notes = np.concatenate([self.notes, np.empty(NOTE * self.room[number] - len(self.notes), np.int64)])
@@ -230,7 +230,7 @@ class _Buffers:
                 np.frombuffer(self.buffers[k], np.uint8)[: old.size] = np.frombuffer(old, np.uint8)
 
     def noted(self) -> NDArray[np.int64]:
-        """Row, instruction and place of each value that is BAD_FIELD; the values are NULL from now on."""
+        """Row, instruction and position of each BAD_FIELD value. Also marks these values as NULL."""
         notes = self.notes[: NOTE * int(self.used[-1])].reshape(-1, NOTE)
         for place in np.unique(notes[:, 1]).tolist():
             target = self._plan.places.get(place)
@@ -240,7 +240,7 @@ class _Buffers:
         return notes
 
     def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _itself) -> pa.Array:
-        """What the machine has filled in; ``row_of`` tells the rows of items of the target's level."""
+        """The column that the machine has filled; ``row_of`` maps items of the target's level to rows."""
         if target.valid >= 0:
             own = self._values(target.valid, rows, np.uint8) != 0
             valid = own if valid is None else valid & own
@@ -273,7 +273,7 @@ class _Buffers:
         return pa.Array.from_buffers(type, rows, [validity, self.buffers[target.slot], data])
 
     def _digits(self, target: Target, rows: int, valid: Bools | None, row_of: RowOf) -> pa.Array:
-        """Decimals of more digits than a DECIMAL has, as texts."""
+        """Decimals with more digits than a DECIMAL can have, as texts."""
         numbers = self._text(pa.binary(), target, rows, bitmap(valid))
         texts, too_long = decimal_texts(numbers, self._values(target.inner, rows, np.int32), target.schema.precision)
         path = self._plan.paths[target]
@@ -289,7 +289,7 @@ class _Buffers:
 
         bad_keys = self._bad.get(target.children[0]) if target.kind == "map" else None
         if bad_keys is not None:
-            # A key cannot be NULL: the map is.
+            # A key cannot be NULL, so the whole map becomes NULL.
             valid = np.ones(rows, np.bool_) if valid is None else valid.copy()
             valid[outer(bad_keys)] = False
             del self._bad[target.children[0]]

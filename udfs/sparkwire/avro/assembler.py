@@ -1,4 +1,4 @@
-"""What every program is put together from, and the numbers of a schema that programs hold."""
+"""Assemble programs for the Avro machines, and compute the bounds and minimum sizes that programs contain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAY_MS: Final = 86_400_000
 
 
 class NumberBounds(NamedTuple):
-    """What a logical type allows of its number, and what it is multiplied by to have Spark's unit."""
+    """The range that a logical type allows, and the factor that converts its number to Spark's unit."""
 
     lowest: int
     highest: int
@@ -29,7 +29,7 @@ class NumberBounds(NamedTuple):
 
 
 def bounds_of(schema: Schema) -> NumberBounds:
-    """Of an int or long."""
+    """The bounds of an int or long."""
     logical = schema.logical.removeprefix("local-")
     if logical == "date":
         return NumberBounds(_FIRST_DAY, _LAST_DAY)
@@ -44,7 +44,7 @@ def bounds_of(schema: Schema) -> NumberBounds:
 
 
 def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
-    """Bytes that a datum has at least, 2 GiB if it is more; a record inside of itself counts as none."""
+    """The minimum size of a datum [bytes], at most 2 GiB. A record inside itself counts as 0."""
     known = {} if known is None else known
     if schema.kind == "record":
         if schema not in known:
@@ -59,7 +59,7 @@ def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
 
 
 def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
-    """Bytes of JSON, roughly, that a datum becomes whatever its bytes are; a record inside of itself counts as none."""
+    """The approximate minimum size of a datum as JSON [bytes]. A record inside itself counts as 0."""
     known = {} if known is None else known
     if schema.kind == "record":
         if schema not in known:
@@ -80,36 +80,36 @@ class Assembler:
 
     @property
     def here(self) -> int:
-        """The place of the next instruction."""
+        """The index of the next instruction."""
         return len(self.code)
 
     def emit(self, op: int, *operands: int) -> int:
-        """Add an instruction; its place."""
+        """Add an instruction and return its index."""
         place = self.here
         self.code += [op, *operands, *[0] * (STEP - 1 - len(operands))]
         return place
 
     def patch(self, place: int, operand: int, value: int) -> None:
-        """Fill in what was unknown when the instruction was added; the first operand is 1."""
+        """Set an operand that was unknown when the instruction was added. The first operand is number 1."""
         self.code[place + operand] = value
 
     def span(self, text: bytes | None) -> int:
-        """The number of a text; of None, an error to read."""
+        """Add a text and return its number. To read the span of None is an error."""
         self.spans += [len(self.constants), -1 if text is None else len(text)]
         self.constants += text or b""
         return len(self.spans) // 2 - 1
 
     def reserve(self, count: int) -> int:
-        """Room for the targets of a union."""
+        """Reserve jump targets for a union and return the index of the first."""
         self.jumps += [0] * count
         return len(self.jumps) - count
 
     def union(self, branches: Sequence[Callable[[], object]]) -> None:
-        """Code of a union: that of its branches, each of which goes on after all of them."""
+        """Emit the code of a union. After its code, each branch jumps to the end of the union."""
         first = self.reserve(len(branches))
         self.emit(ops.UNION, first, len(branches))
         ends = []
-        # From the last to the first: null comes first as a rule, and what comes last here needs no jump.
+        # In reverse order: null is usually the first branch, and the last code emitted needs no jump.
         for k in [*range(len(branches))[1:], 0][::-1] if len(branches) > 1 else [0]:
             self.jumps[first + k] = self.here
             branches[k]()
@@ -119,13 +119,13 @@ class Assembler:
             self.patch(end, 1, self.here)
 
     def program(self) -> SchemaProgram:
-        """What the machine takes."""
-        # With some bytes after the constants: what is near the end of its buffer is copied byte by byte.
+        """The finished program, as the machine expects it."""
+        # With padding after the constants, because bytes near the end of a buffer are copied one by one.
         constants = np.frombuffer(bytes(self.constants) + bytes(COPY_SLACK), np.uint8)
         code, jumps, spans = (np.array(words or [0], np.int64) for words in (self.code, self.jumps, self.spans))
         return SchemaProgram(code, jumps, spans, constants)
 
 
 def deferred(function: Callable[[Schema], object], schema: Schema) -> Callable[[], object]:
-    """The call, to be made later."""
+    """A callable that calls ``function`` with ``schema`` later."""
     return lambda: function(schema)

@@ -1,8 +1,8 @@
-"""Avro data to columns, and these to JSON.
+"""Decode Avro data to columns, and convert these to JSON.
 
-No tags for the branches of unions. Bytes and fixed are Base64. Logical types are text: dates and times of ISO 8601, decimals,
-UUIDs; a duration is ``P<months>M<days>DT<seconds>S``. Names come in the order of the schema; of a key that is twice in a map the
-last one counts.
+The JSON has no tags for union branches. Bytes and fixed are Base64. Logical types are text: ISO 8601 dates and times, decimals,
+UUIDs; a duration is ``P<months>M<days>DT<seconds>S``. Names are in schema order. If a map has the same key twice, the last one
+wins.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sparkwire.core.json_columns import base64_of, items_of, joined, number_of, 
 
 
 class JsonTexts(NamedTuple):
-    """Data as JSON, and what is wrong with the rows that could not be read."""
+    """Data as JSON, with the errors of the rows that could not be read."""
 
     texts: pa.Array
-    """STRING, NULL where the row is NULL or cannot be read"""
+    """STRING, NULL if the row is NULL or cannot be read"""
     errors: NDArray[np.int8]
     """codes of `errors`"""
 
 
 def json_plan(schema: Schema) -> ColumnPlan:
-    """How data of a schema becomes the column that `read_json` writes; SchemaError if no column can hold them."""
+    """The plan to decode data of a schema for `read_json`. Raises SchemaError if no column can hold them."""
     return plan([schema], schema, as_json=True)
 
 
 def read_json(plan: ColumnPlan, spans: Spans) -> JsonTexts:
-    """Each datum as JSON; ColumnTooLargeError where a column cannot hold the texts."""
+    """Each datum as JSON. Raises ColumnTooLargeError if one column cannot hold all texts."""
     decoded = decode(plan, spans)
     valid = (decoded.errors == OK) & (spans.sizes >= 0)
     texts = or_null(_texts(plan.target, decoded.column))
@@ -46,7 +46,7 @@ def read_json(plan: ColumnPlan, spans: Spans) -> JsonTexts:
 
 
 def _texts(target: Target, column: pa.Array) -> pa.Array:
-    """STRING: the values of a column as JSON, NULL where it is NULL."""
+    """STRING: the values of a column as JSON. NULL stays NULL."""
     if target.kind == "null":
         return pa.nulls(len(column), pa.string())
     if target.kind == "union":

@@ -1,10 +1,10 @@
-"""The machine that fills columns: it runs a program over each row's datum and puts every value into its column.
+"""The machine that fills columns: it runs a program over each row's datum and stores each value in its column.
 
 A *slot* is a buffer of one level. Level 0 has an item for each row. Each array or map of the schema has a separate level, with
 an item for each of its items in all rows. A value that its type does not allow gets an error code, and reading continues after
-it. If the data end too early, or the next value cannot be located, the row's items leave all levels.
+it. If the data end too early, or the next value cannot be located, the row's items are removed from all levels.
 
-`run` is one function, and a long one, on purpose: a call that hands on all these arrays costs more than reading a field.
+`run` is deliberately one long function: a call that passes all these arrays costs more than reading a field.
 """
 
 from __future__ import annotations
@@ -35,44 +35,44 @@ from sparkwire.kernels.text import utf8_valid
 Ints = NDArray[np.int64]
 
 NO_ROOM: Final = 99
-"""not an error of the data: a buffer has to grow"""
+"""not an error in the data: a buffer must grow"""
 _BAD_VALUE: Final = 98
-"""a value is BAD_FIELD, and it is known where the next one begins"""
-NOTE: Final = 3  # words: row, instruction, place in the level; the place is -1 where the row cannot be read at all
-STACK: Final = 4096  # words: 2048 arrays within each other, or calls
-_FRAME = 2  # of an array or map: what is left of its block, the outer place; of a call: where it goes on
+"""a value is BAD_FIELD, and the start of the next value is known"""
+NOTE: Final = 3  # words: row, instruction, position in the level; the position is -1 if the whole row cannot be read
+STACK: Final = 4096  # words: enough for 2048 nested arrays or calls
+_FRAME = 2  # array or map: items left in the block, position in the outer level; call: return address
 
 
 class SchemaProgram(NamedTuple):
-    """What `program` makes of a schema."""
+    """The program of a schema; the module `program` writes it."""
 
     code: Ints
-    """``STEP`` words an instruction"""
+    """``STEP`` words for each instruction"""
     jumps: Ints
-    """targets of unions"""
+    """jump targets of the union branches"""
     spans: Ints
-    """start and size in ``constants`` of each text; a size of -1 is an error to read"""
+    """start and size of each text in ``constants``; a text with size -1 gives an error"""
     constants: Bytes
 
 
 class Memory(NamedTuple):
-    """Where the columns are built."""
+    """The memory in which the columns are built."""
 
     table: Table
     """the slots"""
     notes: Ints
     """``NOTE`` words for each value that is BAD_FIELD"""
     used: Ints
-    """of each slot of bytes [bytes], then of each level [items], then how many notes there are"""
+    """used size of each slot of bytes [bytes], then of each level [items], then the number of notes"""
     room: Ints
-    """the same: how many there may be"""
+    """the capacity of each, in the same order"""
     counters: Ints
-    """places of ``used`` that change"""
+    """the indexes in ``used`` that change"""
     saved: Ints
-    """what was there before the row"""
+    """the values of these indexes before the current row"""
     stack: Ints
     needed: Ints
-    """what was too small, as an index into ``used``, and how much it needs"""
+    """the buffer that was too small, as an index into ``used``, and the capacity that it needs"""
 
 
 @kernel
@@ -87,9 +87,9 @@ def run(
     first: int,
     errors: NDArray[np.int8],
 ) -> int:
-    """Read the rows from ``first`` on; the row for which there is no room, or how many rows there are.
+    """Decode the rows from ``first`` on. Returns the row at which a buffer was full, or the number of rows.
 
-    A row's program begins at its ``entries``; ``nothing`` is the one that fills in a row that is NULL or cannot be read.
+    A row's program begins at ``entries[row]``. The program at ``nothing`` fills in a row that is NULL or cannot be read.
     """
     code, jumps, spans, constants = program.code, program.jumps, program.spans, program.constants
     table, used, room, stack = memory.table, memory.used, memory.room, memory.stack
@@ -106,7 +106,7 @@ def run(
             op = code[pc]
             value = int64(0)
             if op <= LAST_VARINT:
-                # Most are read here: a call costs as much as everything else about a field.
+                # Most varints are read here, because a call costs as much as all other work for a field.
                 if pos < end and u8(data, pos) < 128:
                     value = int64(u8(data, pos))
                     value = (value >> 1) ^ -(value & 1)
@@ -183,7 +183,7 @@ def run(
                     continue
                 error = BAD_FIELD
             elif op == ops.OPTION:
-                # A union of null and one other: its validity, and on to the other's code or to what comes after that.
+                # A union of null and one other type: set the validity, then run the other type's code or jump behind it.
                 store_u8(slot(table, code[pc + 1]), at, np.uint8(value != code[pc + 2]))
                 if value == code[pc + 2]:
                     cleared, width = code[pc + 4], code[pc + 5]
@@ -222,7 +222,7 @@ def run(
             elif op == ops.BLOCK:
                 level, least = code[pc + 1], code[pc + 3]
                 if value < 0:
-                    # A negative count is followed by the size of the block, for those who skip it.
+                    # After a negative count comes the size of the block, for readers that skip it.
                     value = -value
                     size, pos = read_varint(data, pos, end)
                     if pos < 0:
@@ -369,7 +369,7 @@ def run(
             for k in range(counters.size):
                 used[counters[k]] = saved[k]
             if error != NO_ROOM and (failed != OK or error == BAD_FIELD):
-                # The first error counts, and here it is one that leaves nothing of the row.
+                # The first error counts. After this one, nothing of the row can be used.
                 if used[notes] == room[notes]:
                     memory.needed[0], memory.needed[1] = notes, used[notes] + 1
                     error = NO_ROOM

@@ -1,8 +1,8 @@
-"""From a writer's unit and scale to a column's: what a number is multiplied or divided by, and which numbers can be.
+"""Convert numbers from a writer's unit and scale to a column's: factor or divisor, and the allowed range.
 
-A date is a number of days, a time of day and a timestamp one of milliseconds, microseconds or nanoseconds. Columns of timestamps
-are in microseconds, but for nanoseconds, which are a BIGINT. A date becomes the instant of its midnight in UTC.
-A number without a logical type has no unit: it is taken for one of the reader's, and read as the number that it is.
+A date counts days. A time of day or a timestamp counts milliseconds, microseconds or nanoseconds. Timestamp columns are in
+microseconds, but nanoseconds are a BIGINT. A date becomes midnight UTC of that day.
+A number without a logical type has no unit. It is read unchanged, as if it had the reader's unit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DAY: Final = 86_400 * 10**9  # [ns]
 
 
 class Conversion(NamedTuple):
-    """What a writer's number becomes: times ``factor``, or by ``divisor``, from ``lowest`` to ``highest``."""
+    """Multiply a writer's number by ``factor`` or divide it by ``divisor``; it must be from ``lowest`` to ``highest``."""
 
     lowest: int
     highest: int
@@ -26,12 +26,12 @@ class Conversion(NamedTuple):
 
 
 def family(logical: str) -> str:
-    """What a number of this logical type is: a date, a time, an instant, a local time; nothing known without one."""
+    """The kind of a logical type: date, time, instant or local time; empty without a logical type."""
     return logical.partition("-")[0].replace("timestamp", "instant")
 
 
 def agree(writer: Schema, reader: Schema) -> bool:
-    """Whether a number of the one has a meaning as one of the other."""
+    """Whether a number of the writer's type has a meaning in the reader's type."""
     if not writer.logical or not reader.logical:
         return True
     wrote, read = family(writer.logical), family(reader.logical)
@@ -39,7 +39,7 @@ def agree(writer: Schema, reader: Schema) -> bool:
 
 
 def conversion(writer: Schema, reader: Schema) -> Conversion:
-    """Of an int or long read as an int or long; the two ``agree``."""
+    """The conversion of an int or long to an int or long. The two schemas must ``agree``."""
     of_kind = INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS
     read = bounds_of(reader)
     if not writer.logical or not reader.logical:

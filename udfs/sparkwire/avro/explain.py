@@ -1,4 +1,4 @@
-"""What is around Avro data, line by line; the data are one line, as only their schema says what they are."""
+"""Explain the headers around Avro data line by line. The data are one line, because only a schema can explain them."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
     "glue": ("a message with AWS Glue's header", partial(_explain, GLUE)),
     "single_object": ("one of Avro's single objects", partial(_explain, SINGLE_OBJECT)),
 }
-"""of the wire formats that a value shows"""
+"""explanations of the wire formats that can be recognized from a value"""

@@ -1,4 +1,4 @@
-"""Avro's functions: JSON of a datum, why one cannot be read, and what Confluent's wire format header says."""
+"""SQL functions for Avro: a datum as JSON, the reason why it cannot be read, and Confluent's wire format header."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sparkwire.errors import SchemaError
 from sparkwire.kernels import Bytes, i32, kernel, u8
 
 _PREFIX: Final = 5  # [bytes]
-_KEPT: Final = 256  # schemas whose readers are kept
+_KEPT: Final = 256  # how many schemas have a cached reader
 
 SAMPLES: Final = {
     "avro_order": bytes.fromhex("d40f0a68656c6c6f0214"),
     "registry_message": bytes.fromhex("000000002ad40f0a68656c6c6f0214"),
 }
-"""A datum of a long, a string and an optional int, after Avro's specification; the same with Confluent's header, schema 42."""
+"""A datum with a long, a string and an optional int, as Avro's specification defines; and with Confluent's header, schema 42."""
 
 _SCHEMA: Final = (
     '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},'

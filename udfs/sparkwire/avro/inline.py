@@ -1,4 +1,4 @@
-"""A schema that refers to others, as one: each type is defined where it is named first, as Avro's own texts have it."""
+"""Inline the references of a schema. Each type is defined where its name first occurs, as in Avro's own schema texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkwire.errors import SchemaError
 
 
 def schemas_of_registered(registered: Mapping[Hashable, Registered]) -> Schemas:
-    """Those that are Avro's, each with all that it refers to; one that cannot be read is told apart."""
+    """The Avro schemas of a registry, with references inlined. Schemas that cannot be read are listed separately."""
     texts: dict[Hashable, str] = {}
     unreadable: dict[Hashable, str] = {}
     for key, one in registered.items():
@@ -30,7 +30,7 @@ Definitions = Mapping[str, Mapping[str, Any]]
 
 
 def inlined(schema: Registered) -> str:
-    """The text of a schema, with its references inlined. SchemaError names a text that is no JSON, or too deep."""
+    """The text of a schema, with its references inlined. Raises SchemaError for a text that is not JSON or nested too deeply."""
     if not schema.references:
         return schema.text
     definitions: dict[str, Mapping[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""The text of a schema as Avro's Java writes it: what Databus takes the MD5 of to name the schema of an event."""
+"""The text of a schema as Avro's Java writes it. Databus identifies an event's schema by the MD5 of this text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sparkwire.avro.schema import NAMED, PRIMITIVES, full_name, loaded
 
 
 def java_text(schema: Any) -> str:
-    """The text of Java's ``Schema.parse(schema).toString()``: what Databus takes the MD5 of.
+    """The result of Java's ``Schema.parse(schema).toString()``, of which Databus computes the MD5.
 
-    No blanks; the order of the members is Java's; a namespace is named where it changes; doc, defaults and properties stay.
+    The text has no blanks, and its members are in Java's order. A namespace is written where it changes. Docs, defaults and
+    properties stay.
     """
     return json.dumps(_java(loaded(schema), "", set()), separators=(",", ":"), ensure_ascii=False)
 

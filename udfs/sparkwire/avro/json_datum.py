@@ -1,6 +1,8 @@
-"""Avro data in Avro's own JSON, ``{"note": {"string": "x"}}``, put into Avro's binary encoding.
+"""Convert data from Avro's JSON encoding, ``{"note": {"string": "x"}}``, to Avro's binary encoding.
 
-Apicurio's serializers write it where they are told so, and say it in a header. Few do: this is plain Python, a value at a time.
+Apicurio's serializers write JSON if configured so, and mark it in a header. This is rare, so the code is plain Python and
+converts
+one value at a time.
 
 Source: Apache Avro 1.12, "JSON Encoding" and "Binary Encoding"; ``JsonEncoder`` of Avro's Java.
 """
@@ -20,7 +22,7 @@ _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 
 
 def binary_of(text: bytes, schema: Schema) -> tuple[bytes | None, str | None]:
-    """A datum in binary, or why it is none of the schema."""
+    """The datum in binary encoding, or the error if the text is not a datum of the schema."""
     try:
         value = json.loads(text.decode())
     except (ValueError, RecursionError):
@@ -71,7 +73,7 @@ def _write(schema: Schema, value: Any, out: bytearray) -> None:
 
 
 def _write_branch(schema: Schema, value: Any, out: bytearray) -> None:
-    """Of a union: null, or an object of which the one key is the name of the type."""
+    """Write a union's value: null, or an object whose only key is the name of the type."""
     name, inside = ("null", None) if value is None else _only(value)
     names = [branch.name or branch.kind for branch in schema.branches]
     branch = names.index(name)
@@ -101,7 +103,7 @@ def _write_bytes(data: bytes, out: bytearray) -> None:
 
 
 def _write_long(value: int, out: bytearray) -> None:
-    """Zigzag, seven bits a byte, the low ones first."""
+    """Write a zigzag varint: seven bits for each byte, the lowest bits first."""
     rest = (value << 1) ^ (value >> 63)
     while rest > 0x7F:
         out.append((rest & 0x7F) | 0x80)

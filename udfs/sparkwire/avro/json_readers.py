@@ -1,4 +1,4 @@
-"""Avro data as JSON, whatever their schema is and however much text they become."""
+"""Decode Avro data of any schema to JSON of any size."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ JsonReader = Callable[[Spans], JsonTexts]
 
 
 def json_reader(schema: Schema) -> JsonReader:
-    """What reads data of a schema as JSON; SchemaError where a datum of no bytes would be a text of more than 1 MiB."""
+    """The function that decodes data of a schema to JSON. Raises SchemaError if an empty datum gives more than 1 MiB of JSON."""
     if least_size(schema) == 0 and least_text(schema) > _LONGEST_OF_NOTHING:
         raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_LONGEST_OF_NOTHING >> 20} MiB")
     try:
         read: JsonReader = partial(read_json, json_plan(schema))
-    except SchemaError:  # recursive, or of more columns than are read
+    except SchemaError:  # recursive, or with too many columns
         read = RecursiveJson(schema).read
     return partial(_read_parts, read)
 
 
 def _read_parts(read: JsonReader, spans: Spans) -> JsonTexts:
-    """In halves where a column does not hold the texts of all rows: those that no longer fit are TOO_LARGE."""
+    """Decode the rows in halves if one column cannot hold all texts. Rows that do not fit are TOO_LARGE."""
     try:
         return read(spans)
     except (ColumnTooLargeError, pa.ArrowCapacityError):

@@ -1,11 +1,11 @@
-"""What surrounds Avro data, and names the schema of each: a prefix, a header of a Kafka record, or a column beside them.
+"""Extract Avro data and the id of each schema: from a prefix, from a header of the Kafka record, or from a separate column.
 
     confluent         0  id                  i32 big-endian
     confluent_header  1  guid                16 bytes, in the record's header __value_schema_id or __key_schema_id; or 0 and an id
     apicurio          0  contentId           i64 big-endian, below 2^32, or i32; or i64 in a header: apicurio.value.contentId,
                                              else apicurio.value.globalId. apicurio.value.encoding is BINARY or JSON
     apicurio_global_id
-                      0  globalId            the same; of both headers, that with the globalId counts
+                      0  globalId            the same; if both headers exist, the globalId counts
     glue              3  compression  uuid   0 for none, 5 for zlib; 16 bytes
     single_object     C3 01  fingerprint     u64 little-endian: CRC-64-AVRO of the schema's canonical form
 
@@ -38,31 +38,31 @@ _HEADER_NAMES: Final = {
 }
 _ENCODING_NAME: Final = "apicurio.{of}.encoding"
 GLOBAL_ID: Final = "globalId "
-"""before a number of Apicurio's that names a version of an artifact: a contentId with the same digits names another schema"""
+"""prefix of an Apicurio globalId, which identifies a version of an artifact; the contentId with that number is another schema"""
 GLUE_ZLIB: Final = 5
 LARGEST_PAYLOAD: Final = 256 << 20
-"""what one compressed payload may become, as one batch of Kafka by default [bytes]"""
+"""the largest decompressed payload [bytes], the same as the default for one Kafka batch"""
 
 
 class Payloads(NamedTuple):
-    """Avro data, what names the schema of each, and what is wrong with what they were in."""
+    """Avro data, the schema id of each, and the errors of the messages around them."""
 
     values: pa.Array
     """NULL if none exists"""
     ids: pa.Array
     errors: pa.Array
-    """STRING, NULL where all is well"""
+    """STRING, NULL if there is no error"""
     is_json: pa.Array
-    """BOOLEAN: whether the data are in Avro's JSON encoding, and not in binary"""
+    """BOOLEAN: whether the data are in Avro's JSON encoding instead of binary"""
 
     @classmethod
     def binary(cls, values: pa.Array, ids: pa.Array, errors: pa.Array) -> Payloads:
-        """Those that are all in binary."""
+        """Payloads that all are in binary encoding."""
         return cls(values, ids, errors, pa.repeat(pa.scalar(False), len(values)))
 
 
 def of_column(values: pa.Array, ids: pa.Array) -> Payloads:
-    """Bare payloads, and a column that names their schemas."""
+    """Bare payloads, with a column of their schema ids."""
     return Payloads.binary(values, ids, pa.nulls(len(values), pa.string()))
 
 
@@ -74,7 +74,7 @@ def of_confluent(messages: pa.Array) -> Payloads:
 
 
 def of_apicurio(messages: pa.Array) -> Payloads:
-    """The payloads after a zero byte and an id of eight bytes, or of four, which is not zero."""
+    """The payloads after a zero byte and an id of eight bytes, or of four bytes that are not zero."""
     data, starts, sizes = spans_of(messages)
     zero = (sizes >= 5) & (_bytes_at(data, starts, sizes, 0) == 0)
     narrow = zero & (_number_at(data, starts, sizes, 1, 4) != 0)
@@ -87,7 +87,7 @@ def of_apicurio(messages: pa.Array) -> Payloads:
 
 
 def of_apicurio_global_ids(messages: pa.Array) -> Payloads:
-    """Likewise, where the ids are global ones."""
+    """The same as ``of_apicurio``, for global ids."""
     parsed = of_apicurio(messages)
     return parsed._replace(ids=pc.binary_join_element_wise(GLOBAL_ID, parsed.ids.cast(pa.string()), ""))
 
@@ -116,9 +116,9 @@ def of_single_objects(messages: pa.Array) -> Payloads:
 
 
 def with_headers(name: str, otherwise: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array, pa.Array, str], Payloads]:
-    """The payloads whose schemas are named by headers; those of records without such a header as ``otherwise``.
+    """A function for payloads whose record headers have the schema id; ``otherwise`` reads records without such a header.
 
-    The functions take the messages, the headers (ARRAY<STRUCT<key, value>>), and which side they are of: key or value.
+    The function takes the messages, the headers (ARRAY<STRUCT<key, value>>), and ``key`` or ``value``.
     """
 
     def payloads(messages: pa.Array, headers: pa.Array, of: str) -> Payloads:
@@ -140,12 +140,12 @@ def with_headers(name: str, otherwise: Callable[[pa.Array], Payloads]) -> Callab
 
 
 def ids_as_text(ids: pa.Array) -> pa.Array:
-    """STRING: numbers in decimal, digests in hex."""
+    """STRING: numbers in decimal, fingerprints in hex."""
     return _as_text(ids, bytes.hex) if pa.types.is_binary(ids.type) else ids.cast(pa.string())
 
 
 def _named_by(header: bytes) -> str | None:
-    """The id in a header as a text."""
+    """The id in a header, as a text."""
     if len(header) == 1 + _GUID_SIZE and header[0] == 1:
         return _guid(header[1:])
     if (len(header) == 5 and header[0] == 0) or len(header) == 8:
@@ -168,14 +168,14 @@ def _guid(data: bytes) -> str:
 
 
 def _as_text(keys: pa.Array, text: Callable[[bytes], str | None]) -> pa.Array:
-    """Each key as a text; those of a column are few."""
+    """Each key as a text. A column has few different keys."""
     encoded = pc.dictionary_encode(keys)
     texts = pa.array([text(key) for key in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
 
 
 def _header(headers: pa.Array, name: str) -> pa.Array:
-    """The value of the first header of a name; NULL if none exists."""
+    """The value of the first header with this name; NULL if none exists."""
     flat, rows = headers.flatten(), pc.list_parent_indices(headers)
     named = pc.equal(flat.field(0), name).fill_null(False)
     where, values = np.asarray(rows.filter(named)), flat.field(1).filter(named)
@@ -189,7 +189,7 @@ def _bad_magic(without: NDArray[np.bool_]) -> pa.Array:
 
 
 def _bytes_at(data: Any, starts: Any, sizes: Any, position: int) -> Any:
-    """A byte of each row; 0 where it has none."""
+    """One byte of each row; 0 if the row is too short."""
     return np.where(sizes > position, data[np.minimum(starts + position, data.size - 1)], 0)
 
 
@@ -202,7 +202,7 @@ def _number_at(data: Any, starts: Any, sizes: Any, position: int, size: int) -> 
 
 
 def _unpacked(values: pa.Array, packed: NDArray[np.bool_], codes: NDArray[np.int8]) -> pa.Array:
-    """With zlib; what is wrong with a row goes to ``codes``."""
+    """Decompress the ``packed`` rows with zlib, and write their errors to ``codes``."""
     left = INT32_MAX - int(pc.sum(pc.binary_length(values)).as_py() or 0)
     contents = values.to_pylist()
     for row in np.flatnonzero(packed).tolist():

@@ -1,6 +1,6 @@
-"""From a writer's schema and a reader's column to a program: schema resolution, done once and not for each row.
+"""Compile a writer's schema and a reader's column to a program. Schema resolution runs once, not for each row.
 
-A bit long, as it is the specification's list of cases, one method each.
+The module is long because each case of the specification is one method.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from sparkwire.avro.texts import NO_SCALE
 from sparkwire.errors import SchemaError
 
 _CHECKED: Final = ("int", "long", "enum", "boolean", "string")
-"""with decimals, the kinds that have values that are BAD_FIELD"""
+"""the kinds that, like decimals, can have BAD_FIELD values"""
 _FREE_BYTES: Final = 1024
-"""[bytes] of defaults, or of JSON, that an item without bytes may become and count once"""
+"""[bytes] of defaults or JSON for an item without bytes; for more, the item counts more than once"""
 
 
 class Resolver(Assembler):
-    """Writes programs that fill one target."""
+    """Emits programs that fill one target."""
 
     def __init__(self, slots: Slots, strict: bool) -> None:
-        """``strict``: what cannot be read so is a SchemaError, and not an error of the rows that have it."""
+        """If ``strict``, a schema that cannot be read raises SchemaError; otherwise only its rows have an error."""
         super().__init__()
         self.slots = slots
         self.places: dict[int, Target] = {}
@@ -40,10 +40,10 @@ class Resolver(Assembler):
         self._target: Target | None = None
         self._skipped: dict[Schema, list[int]] = {}
         self._unused: tuple[int, int] | None = None
-        """slots of numbers and of texts that are only checked"""
+        """slots for numbers and texts that are checked but not kept"""
 
     def datum(self, writer: Schema, target: Target) -> int:
-        """The program of one datum; where it begins."""
+        """Emit the program of one datum and return its first index."""
         entry = self.here
         self.value(writer, target, "the datum")
         self.emit(ops.END)
@@ -57,7 +57,7 @@ class Resolver(Assembler):
         return place
 
     def value(self, writer: Schema, target: Target, where: str) -> None:
-        """Read a datum of the writer's schema into the target."""
+        """Emit code that reads a datum of the writer's schema into the target."""
         outer, self._target = self._target, target
         before = self._places()
         try:
@@ -87,7 +87,7 @@ class Resolver(Assembler):
                 self._plain(writer, target, where)
 
     def _member(self, writer: Schema, target: Target) -> Target:
-        """The member of a union that a datum goes to; the others are NULL."""
+        """The union member that holds data of the writer's schema. Emits NULL for the other members."""
         chosen = branch_for(writer, target.schema)
         assert chosen is not None
         for k, child in enumerate(target.children):
@@ -104,7 +104,7 @@ class Resolver(Assembler):
             self._skipped[schema] = [call for call in calls if call < code]
 
     def _unread(self, writer: Schema, target: Target) -> None:
-        """A value that the target cannot be: it is stepped over, and noted."""
+        """Emit code for a value that the target cannot hold: skip the value and note the error."""
         self.skip(writer)
         self.nothing(target)
         self.emit(ops.BAD)
@@ -131,7 +131,7 @@ class Resolver(Assembler):
         return None
 
     def _branch(self, schema: Schema, target: Target, where: str, failures: list[SchemaError]) -> Callable[[], None]:
-        """The code of one branch: that it cannot be read is an error only where a datum is of this branch."""
+        """A function that emits the code of one branch. If the branch cannot be read, only data of this branch have an error."""
 
         def code() -> None:
             before = self._places()
@@ -145,7 +145,7 @@ class Resolver(Assembler):
         return code
 
     def _option(self, writer: Schema, target: Target, null: int, where: str) -> None:
-        """A union of null and one other, which most unions are."""
+        """Emit code for a union of null and one other type, the most frequent union."""
         other = writer.branches[1 - null]
         if not matches(other, target.schema):
             raise SchemaError(f"{where} is {other.title}, which cannot be read as {_reader(target)}")
@@ -198,7 +198,7 @@ class Resolver(Assembler):
             self.emit(ops.BYTES, target.slot)
 
     def _decimal(self, writer: Schema, target: Target) -> None:
-        """A decimal by its writer's precision and scale, or a number."""
+        """Emit code for a decimal with its writer's precision and scale, or for a number that becomes a decimal."""
         reader = target.schema
         if writer.kind in ("int", "long"):
             bounds = INT_BOUNDS if writer.kind == "int" else LONG_BOUNDS
@@ -258,7 +258,7 @@ class Resolver(Assembler):
             self._target = outer
 
     def default(self, field: RecordField, target: Target) -> None:
-        """A field's default; SchemaError where it is none."""
+        """Emit a field's default. Raises SchemaError if the default is invalid."""
         schema = field.default_schema or field.schema
         try:
             self.constant(field.default, schema, target)
@@ -279,7 +279,7 @@ class Resolver(Assembler):
         block = self.emit(ops.BLOCK, level, slot, least_size(items) + keyed, 0)
         before = len(self.constants)
         item()
-        # An item without bytes counts by what it becomes.
+        # An item without bytes counts by the size of its result.
         text = least_text(items) if self.slots.as_json else 0
         self.patch(block, 5, 1 + max(len(self.constants) - before, text) // _FREE_BYTES)
         self.emit(ops.NEXT, block, int(level >= 0))
@@ -297,7 +297,7 @@ class Resolver(Assembler):
     # ---- what is not in the data
 
     def nothing(self, target: Target) -> None:
-        """A NULL, or an item whose outer one is NULL: every column has a place for it."""
+        """Emit a NULL. Columns inside a NULL struct also need an item."""
         if target.valid >= 0:
             self.emit(ops.SET, target.valid, 1, 0)
         self._placeholder(target)
@@ -316,7 +316,9 @@ class Resolver(Assembler):
                 self.nothing(child)
 
     def constant(self, value: Any, schema: Schema, target: Target) -> None:
-        """A default of a schema, as JSON has it: of a union that of one of its branches. ValueError where it is none."""
+        """Emit a default value from JSON. The default of a union belongs to one of its branches. Raises ValueError if it is
+        invalid.
+        """
         if schema.kind == "union":
             fitting = [branch for branch in schema.branches if is_default(value, branch)]
             if not fitting:
@@ -387,10 +389,10 @@ class Resolver(Assembler):
                 raise ValueError(value)
             self.emit(ops.SET, target.slot, 4 if reader.kind == "int" else 8, value * factor // divisor)
 
-    # ---- what the reader does not ask for
+    # ---- fields that the reader does not select
 
     def skip(self, schema: Schema) -> None:
-        """Step over a datum. Records are routines: a recursive one calls itself. What has no bytes takes no step."""
+        """Emit code that skips a datum. Records are subroutines, so that recursive ones work. Data without bytes need no code."""
         if self.slots.as_json and (schema.kind in _CHECKED or 0 < schema.precision <= DIGITS):
             self._check(schema)
         elif schema.kind in ("int", "long", "enum"):
@@ -414,7 +416,7 @@ class Resolver(Assembler):
         self.skip(items)
 
     def _check(self, schema: Schema) -> None:
-        """Read a value that no column has, for its error."""
+        """Emit code that reads a value only to detect its error; no column holds it."""
         number, text = self._unused = self._unused or (self.slots.add(0, 16), self.slots.add_text(0))
         if schema.kind == "enum":
             self.emit(ops.INT, number, 0, len(schema.symbols) - 1)

@@ -1,4 +1,4 @@
-"""The parts of Avro data that the machine reads: varints, decimals, and numbers that become others."""
+"""The parts of Avro data that the machine reads: varints, decimals, and number conversions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from sparkwire.base.error_codes import BAD_FIELD, TRUNCATED
 from sparkwire.kernels import Bytes, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 
-LONGEST: Final = (1 << 31) - 1  # [bytes or items] what Avro's Java takes
+LONGEST: Final = (1 << 31) - 1  # [bytes or items] the limit of Avro's Java
 MOST_EMPTY_ITEMS: Final = 1024
-"""items without any bytes (of type null, records without fields) in one datum: nothing else bounds them"""
+"""limit of items without bytes (null, records without fields) in one datum; the size of the data does not bound them"""
 DIGITS: Final = 38  # of a DECIMAL
 HIGH_BITS: Final = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 
@@ -23,12 +23,12 @@ _SEVENS: Final[Any] = (
 _MOST = np.array(
     [10**digits - 1 >> shift & (1 << 64) - 1 for digits in range(DIGITS + 1) for shift in (0, 64)], np.uint64
 )
-"""the largest number of so many digits, low word and high word"""
+"""the largest number for each count of digits, as low word and high word"""
 
 
 @kernel
 def read_varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """An Avro int or long and the place after it, or a negative place: the complement of an error."""
+    """An Avro int or long and the position after it. A negative position is the complement of an error code."""
     if pos >= end:
         return int64(0), ~TRUNCATED
     byte = int64(u8(data, pos))
@@ -50,7 +50,7 @@ def read_varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def pushed_together(word: int, size: int) -> int:
-    """The number of a varint of at most eight bytes, from these, the first one lowest; ``size`` in bits."""
+    """Decode a varint of at most eight bytes from one little-endian word; ``size`` is its size [bits]."""
     word &= ~uint64(0) >> uint64(64 - size)
     word = (word & _SEVENS[0]) | ((word & _SEVENS[1]) >> uint64(1))
     word = (word & _SEVENS[2]) | ((word & _SEVENS[3]) >> uint64(2))
@@ -60,14 +60,14 @@ def pushed_together(word: int, size: int) -> int:
 
 @kernel
 def is_double(value: int) -> bool:
-    """Whether a DOUBLE has exactly this number: 53 bits between its first and its last one."""
+    """Whether a DOUBLE can hold this number exactly: at most 53 bits from its first to its last 1 bit."""
     word = uint64(value) if value >= 0 else ~uint64(value) + uint64(1)
     return bool(word == uint64(0) or word // (word & (~word + uint64(1))) < uint64(1 << 53))
 
 
 @kernel
 def store_item(out: Bytes, at: int, width: int, low: int, high: int) -> None:
-    """Store item ``at`` of a column of numbers; ``high`` only where they are 16 bytes wide."""
+    """Store item ``at`` of a column of numbers; ``high`` is used only if they are 16 bytes wide."""
     if width == 1:
         store_u8(out, at, np.uint8(low))
     elif width == 4:
@@ -86,7 +86,7 @@ def clear(out: Bytes, at: int, width: int) -> None:
 
 @kernel
 def decimal_words(data: Bytes, pos: int, size: int) -> tuple[int, int, bool]:
-    """Low and high word of a big-endian two's complement number, and whether it has no more than these."""
+    """Low and high word of a big-endian two's complement number, and whether it fits into these two words."""
     if size == 0:
         return uint64(0), uint64(0), False
     sign = uint64(0) if u8(data, pos) < 128 else ~uint64(0)
@@ -104,7 +104,7 @@ def decimal_words(data: Bytes, pos: int, size: int) -> tuple[int, int, bool]:
 
 @kernel
 def fits_digits(low: int, high: int, digits: int) -> bool:
-    """Whether a number of two words has at most so many digits."""
+    """Whether a number of two words has at most ``digits`` digits."""
     if int64(high) < 0:
         low = ~low + uint64(1)
         high = ~high + uint64(1 if low == uint64(0) else 0)
@@ -113,7 +113,7 @@ def fits_digits(low: int, high: int, digits: int) -> bool:
 
 @kernel
 def times_ten(low: int, high: int) -> tuple[int, int]:
-    """Ten times a number of two words."""
+    """Multiply a number of two words by ten."""
     small = (low & uint64(0xFFFFFFFF)) * uint64(10)
     large = (low >> uint64(32)) * uint64(10) + (small >> uint64(32))
     word = (large << uint64(32)) | (small & uint64(0xFFFFFFFF))
@@ -122,7 +122,7 @@ def times_ten(low: int, high: int) -> tuple[int, int]:
 
 @kernel
 def tenth(low: int, high: int) -> tuple[int, int, bool]:
-    """A tenth of a number of two words, and whether nothing is left over."""
+    """Divide a number of two words by ten; also whether the remainder is 0."""
     negative = int64(high) < 0
     if negative:
         low = ~low + uint64(1)
@@ -140,9 +140,9 @@ def tenth(low: int, high: int) -> tuple[int, int, bool]:
 
 @kernel
 def store_scaled(out: Bytes, at: int, low: int, high: int, digits: int, shift: int) -> bool:
-    """Store a number times ten to the power of ``shift``, as Arrow has decimals.
+    """Store a number times ten to the power of ``shift`` as an Arrow decimal.
 
-    False where it has more than ``digits`` digits before, or is not whole after.
+    Returns false if the number has more than ``digits`` digits before the shift, or is not an integer after it.
     """
     if not fits_digits(low, high, digits):
         return False
@@ -161,6 +161,6 @@ def store_scaled(out: Bytes, at: int, low: int, high: int, digits: int, shift: i
 
 @kernel
 def store_decimal(out: Bytes, at: int, data: Bytes, pos: int, size: int, digits: int, shift: int) -> bool:
-    """Store a decimal as ``store_scaled`` does; False also where it has no bytes at all."""
+    """Store a decimal as ``store_scaled`` does. Also returns false if the decimal has no bytes."""
     low, high, whole = decimal_words(data, pos, size)
     return whole and store_scaled(out, at, low, high, digits, shift)

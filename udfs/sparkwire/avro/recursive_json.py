@@ -1,6 +1,6 @@
-"""Data as JSON of a schema of which no column can be made, a recursive one: by fastavro, which makes Python objects.
+"""Decode data of a recursive schema to JSON. No column can hold them, so fastavro decodes them to Python objects.
 
-A kernel goes over each row first: fastavro has only data to read in which nothing is wrong.
+A kernel checks each row first, so that fastavro reads only valid data.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import Spans, checked_total
 
 LARGEST: Final = 4 << 20
-"""a datum with more bytes is TOO_LARGE, since each byte may become 400 bytes of Python objects [bytes]"""
+"""a larger datum is TOO_LARGE, because each byte may become 400 bytes of Python objects [bytes]"""
 _SPELT: Final = "sparkwire"
-"""the logical type of values that JSON has otherwise than Python"""
+"""the logical type of values whose JSON form differs from their Python form"""
 
 
 class RecursiveJson:
-    """Reads data of one schema."""
+    """Decodes data of one recursive schema to JSON."""
 
     def __init__(self, schema: Schema) -> None:
         self._names: dict[Schema, str] = {}
@@ -69,7 +69,10 @@ class RecursiveJson:
         return lambda data: schemaless_reader(io.BytesIO(data), schema, None)
 
     def read(self, spans: Spans) -> JsonTexts:
-        """Each datum as JSON; ColumnTooLargeError where a column cannot hold the texts, ModuleNotFoundError without fastavro."""
+        """Each datum as JSON.
+
+        Raises ColumnTooLargeError if one column cannot hold all texts, and ModuleNotFoundError without fastavro.
+        """
         errors = decode(self._check, spans).errors
         errors[(errors == OK) & (spans.sizes > LARGEST)] = TOO_LARGE
         texts, total = list[bytes | None]([None] * len(errors)), 0
@@ -86,7 +89,7 @@ def _spelt(value: Any, schema: Any, _: object) -> Any:
 
 
 def _spelling(schema: Schema) -> Callable[[Any], Any] | None:
-    """What makes a value of the schema one of JSON; None where it is one."""
+    """The function that converts a Python value of the schema to its JSON form; None if no conversion is needed."""
     logical, kind = schema.logical, schema.kind
     if kind == "enum":
         return schema.symbols.__getitem__
@@ -104,14 +107,14 @@ def _spelling(schema: Schema) -> Callable[[Any], Any] | None:
 
 
 def _number(narrow: bool, value: float) -> float | str:
-    """With the digits that a FLOAT needs, where it is one."""
+    """The JSON form of a number; a FLOAT (``narrow``) gets only the digits that it needs."""
     if not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return float(str(np.float32(value))) if narrow else value
 
 
 def _time(logical: str, value: int) -> str:
-    """A date, a time of day or a timestamp."""
+    """The text of a date, a time of day or a timestamp."""
     if logical == "date":
         return str(np.datetime64(value, "D"))
     text = str(np.int64(value).view(f"datetime64[{UNITS[logical.rpartition('-')[2]]}]"))
@@ -121,13 +124,13 @@ def _time(logical: str, value: int) -> str:
 def _text(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except RecursionError:  # more levels than Python has calls
+    except RecursionError:  # more levels than Python's call stack allows
         return b"".join(_pieces(value))
 
 
 def _pieces(value: Any) -> Iterator[bytes]:
-    """The same without a call for each level."""
-    left = [value]  # and bytes, which are text already
+    """The JSON of a value in pieces, without recursion."""
+    left = [value]  # values, and bytes that are JSON already
     while left:
         part = left.pop()
         if isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""Schemas as registries have them: versions of subjects, and what they refer to."""
+"""Schemas as registries store them: versions of subjects, with their references."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkwire.errors import RegistryError
 
 AVRO: Final = "AVRO"
 _MOST_WITHIN: Final = 64
-"""references within each other"""
+"""maximum depth of nested references"""
 
 DEFAULT_CONTEXT: Final = "."
 
@@ -19,18 +19,18 @@ Place = tuple[str, int]
 
 
 def context_of(subject: str) -> str:
-    """The context of a subject, in which its ids count: ``.name`` of ``:.name:subject``."""
+    """The context of a subject: ``.name`` of ``:.name:subject``. Schema ids are unique within a context."""
     return subject.split(":")[1] if subject.startswith(":.") else DEFAULT_CONTEXT
 
 
 def in_context(subject: str, context: str) -> str:
-    """The subject as one of a context, where its name does not say another."""
+    """The subject's name qualified with the context, unless it is qualified already."""
     return subject if context == DEFAULT_CONTEXT or subject.startswith(":.") else f":{context}:{subject}"
 
 
 @contextmanager
 def needing_the_extra(what: str) -> Iterator[None]:
-    """ModuleNotFoundError that says which extra brings what is missing."""
+    """Add to a ModuleNotFoundError which extra to install."""
     try:
         yield
     except ModuleNotFoundError as missing:
@@ -40,7 +40,7 @@ def needing_the_extra(what: str) -> Iterator[None]:
 
 
 class Registered(NamedTuple):
-    """A schema as a registry has it."""
+    """A schema as a registry stores it."""
 
     text: str
     title: str
@@ -48,7 +48,7 @@ class Registered(NamedTuple):
     type: str = AVRO
     """AVRO, JSON or PROTOBUF"""
     references: tuple[tuple[str, str], ...] = ()
-    """names and texts of what it refers to, and what these do: each once, and after all that it needs"""
+    """names and texts of all direct and indirect references; each occurs once, after its own references"""
 
 
 class SubjectVersion(NamedTuple):
@@ -70,7 +70,7 @@ class SubjectVersion(NamedTuple):
 
 
 def check_contexts(key: Hashable, versions: Sequence[SubjectVersion], advice: str) -> None:
-    """RegistryError where an id is that of other schemas in other contexts; ``advice`` has a place for one of these."""
+    """Raise RegistryError if an id has different schemas in several contexts. ``advice`` has a ``{}`` for a context."""
     if len({(version.text, version.references) for version in versions}) > 1:
         contexts = sorted({context_of(version.subject) for version in versions})
         raise RegistryError(
@@ -82,17 +82,17 @@ def check_contexts(key: Hashable, versions: Sequence[SubjectVersion], advice: st
 def with_references(
     version: SubjectVersion, title: str, at: Callable[[Place, SubjectVersion], SubjectVersion | None]
 ) -> Registered:
-    """A version and all that it refers to.
+    """Resolve a version's direct and indirect references.
 
     Parameters
     ----------
     at
-        the version at a place that another one speaks of; None if none exists
+        finds the version at a place that another version refers to; None if none exists
 
     Raises
     ------
     RegistryError
-        where one is not there, or they lead back to each other.
+        if a reference is missing, or the references form a cycle.
     """
     by_place: dict[Place, tuple[str, str]] = {}
 

@@ -1,4 +1,4 @@
-"""Registries: where the schemas of a column come from, and what is known of each there."""
+"""Schema registries: the source of the schemas of a column."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Registry(SchemaSource):
-    """Where schemas come from: ``Registry.of``, ``Registry.http`` or ``Registry.topic``.
+    """A source of schemas: ``Registry.of``, ``Registry.http`` or ``Registry.topic``.
 
-    Wherever schemas are taken, a registry is.
+    Every parameter that accepts schemas also accepts a registry.
     """
 
     def __init__(self, source: SchemaSource) -> None:
@@ -42,12 +42,12 @@ class Registry(SchemaSource):
 
     @staticmethod
     def of(schemas: Any) -> Registry:
-        """The registry of a folder of ``.avsc`` files, of a list of schemas, or of a mapping from ids to schemas.
+        """Create a registry from a folder of ``.avsc`` files, a list of schemas, or a mapping from ids to schemas.
 
         Raises
         ------
         ValueError
-            where a schema is none, or there is none.
+            if a schema is invalid, or there are no schemas.
 
         Examples
         --------
@@ -64,25 +64,26 @@ class Registry(SchemaSource):
         patience: float = 60,
         settings: Mapping[str, Any] | None = None,
     ) -> Registry:
-        """A registry that speaks Confluent's REST API; needs the extra ``registry``.
+        """Connect to a registry with Confluent's REST API. This needs the extra ``registry``.
 
-        Nothing is asked before a query needs it, and each id once.
+        Schemas are fetched when a query needs them, each id once.
 
         Parameters
         ----------
         url
-            one, or several with commas between them, tried in turn
+            one address, or several separated by commas, which are tried in turn
         auth
-            ``(user, password)``, or a token sent as bearer. It goes to the workers with the query, as all that a
-            function holds, and is in no text.
+            ``(user, password)``, or a bearer token. It is sent to the workers as a part of the pickled function, and never
+            appears
+            in messages
         subjects
-            those whose versions there can be. With them, a query knows its columns without looking at the data first, which a
-            stream cannot do. Ids count in the context of the subjects (``:.eu:orders-value``), without subjects in the
-            default one; of another one, all of ``https://registry:8081/contexts/.eu`` is.
+            the subjects of the messages. With them, a query knows its columns without reading data first, which a stream needs.
+            Ids are looked up in the context of the subjects (``:.eu:orders-value``), without subjects in the default context.
+            ``https://registry:8081/contexts/.eu`` selects another context
         patience
-            how long a registry may be away, or answer that it is busy, before a query fails [s]
+            how long the registry may be unreachable or busy before a query fails [s]
         settings
-            what else ``confluent_kafka.schema_registry.SchemaRegistryClient`` takes: ``ssl.ca.location``, ``proxy``, …
+            further settings of ``confluent_kafka.schema_registry.SchemaRegistryClient``: ``ssl.ca.location``, ``proxy``, …
 
         Raises
         ------
@@ -97,9 +98,9 @@ class Registry(SchemaSource):
 
     @staticmethod
     def topic(df: DataFrame, *, subjects: Sequence[str] = (), context: str | None = None) -> Registry:
-        """The registry whose topic, ``_schemas``, a DataFrame has: read from a broker, or with `kafka_log` from its segments.
+        """Read a registry from its topic, ``_schemas``. The DataFrame comes from a broker, or from segments with `kafka_log`.
 
-        It is read at once, and as it is then.
+        The topic is read once, when this function is called.
 
         Parameters
         ----------
@@ -108,18 +109,18 @@ class Registry(SchemaSource):
         subjects
             as in ``http``
         context
-            in which ids count, ``.name``: by default that of ``subjects``; without these the default one, and another's where
-            only that has an id
+            the context to look up ids in, ``.name``: by default that of ``subjects``. Without ``subjects``, the default context,
+            or another one if only that has the id
 
         Returns
         -------
         Registry
-            whose ``versions()`` are those of every subject, each with its id, and whether it was deleted
+            its ``versions()`` lists the versions of every subject, with their ids and whether they are deleted
 
         Raises
         ------
         ValueError
-            where the columns are not there, or nothing of it is a schema.
+            if a column is missing, ``df`` is a stream, or no record is a schema.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Which data may be read as what: the rules of Avro's schema resolution.
+"""The rules of Avro's schema resolution: which reader's schemas can read which writer's data.
 
 Source: Apache Avro 1.12, specification, "Schema Resolution".
 """
@@ -20,15 +20,15 @@ _PROMOTIONS: Final = {
 }
 
 NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
-"""what JSON has no number for: as texts, they are defaults of a float or double"""
+"""numbers that JSON does not have; as strings, they are valid defaults of a float or double"""
 
 
 _COMBINED: Final = {"fixed": ("bytes",), "enum": ("string",)}
-"""what is read so by the schema of several versions alone"""
+"""promotions that only a schema combined from several versions allows"""
 
 
 def matches(writer: Schema, reader: Schema) -> bool:
-    """Whether data of the one may be read as the other, as far as kinds, names, sizes and units tell."""
+    """Whether the reader's schema can read data of the writer's, judged by kinds, names, sizes and units."""
     if reader.kind in ("union", "mixed"):
         return branch_for(writer, reader) is not None
     if "decimal" in (writer.logical, reader.logical):
@@ -41,7 +41,7 @@ def matches(writer: Schema, reader: Schema) -> bool:
 
 
 def _matches_decimal(writer: Schema, reader: Schema) -> bool:
-    """A decimal is its number, however it is stored; without its logical type it is bytes."""
+    """Whether a decimal can be read: as its number in any encoding, and as bytes without the logical type."""
     if writer.logical == reader.logical:
         return True
     if reader.logical == "decimal" and writer.kind in ("int", "long"):
@@ -55,7 +55,7 @@ def _same_name(writer: Schema, reader: Schema) -> bool:
 
 
 def branch_for(writer: Schema, union: Schema) -> int | None:
-    """The branch of a reader's union that reads a datum: the same type if it has it, else the first that takes it."""
+    """The branch of a reader's union that reads a datum: the same type if it exists, else the first that matches."""
     tests: Iterable[Callable[[Schema], bool]] = (
         lambda branch: _key(branch) == _key(writer),
         lambda branch: (branch.kind, branch.name) == (writer.kind, writer.name),
@@ -74,7 +74,7 @@ def _key(schema: Schema) -> tuple[object, ...]:
 
 
 def sources_of(writer: Schema, reader: Schema) -> dict[str, RecordField]:
-    """The reader's field of each of the writer's fields that it reads, by the writer's name."""
+    """The reader's field for each field of the writer that the reader selects, by the writer's name."""
     sources: dict[str, RecordField] = {}
     written = {f.name for f in writer.fields}
     for f in reader.fields:
@@ -85,7 +85,7 @@ def sources_of(writer: Schema, reader: Schema) -> dict[str, RecordField]:
 
 
 def is_default(value: Any, schema: Schema) -> bool:
-    """Whether a JSON value is one of the schema, as far as its kind tells."""
+    """Whether a JSON value is a valid default of the schema, judged by its kind."""
     kind = schema.kind
     if kind == "union":
         return any(is_default(value, branch) for branch in schema.branches)

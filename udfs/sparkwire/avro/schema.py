@@ -1,6 +1,6 @@
-"""Avro schemas: read from JSON, every name resolved.
+"""Parse Avro schemas from JSON and resolve all names.
 
-A logical type that Avro does not define, or that its own rules make invalid, is as if it were not there.
+Logical types that Avro does not define, or that are invalid by its rules, are ignored.
 Source: Apache Avro 1.12, specification.
 """
 
@@ -33,7 +33,7 @@ _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
     "fixed": ("decimal", "duration", "uuid"),
 }
 MOST_LEVELS: Final = 64
-"""types within each other: what walks a schema calls itself for each"""
+"""maximum number of nested types, because functions over a schema are recursive"""
 UNFRAMED: Final = -1
 _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
 TOO_DEEP: Final = (
@@ -43,34 +43,34 @@ TOO_DEEP: Final = (
 
 @dataclass(eq=False)
 class Schema:
-    """A type; those of a recursive schema hold one another."""
+    """A type. The types of a recursive schema refer to each other."""
 
     kind: str
-    """one of ``PRIMITIVES``, record, enum, fixed, array, map, union; mixed for versions of it that share a text alone"""
+    """one of ``PRIMITIVES``, record, enum, fixed, array, map, union; ``mixed`` for versions that only a text can hold"""
     name: str = ""
-    """with its namespace; of record, enum and fixed"""
+    """the name with its namespace, for record, enum and fixed"""
     aliases: tuple[str, ...] = ()
     """full names"""
     fields: tuple[RecordField, ...] = ()
     symbols: tuple[str, ...] = ()
     default: str | None = None
-    """of an enum: what a symbol becomes that it does not know"""
+    """for an enum: the replacement of an unknown symbol"""
     items: Schema | None = None
-    """of an array its items, of a map its values"""
+    """the type of an array's items or of a map's values"""
     branches: tuple[Schema, ...] = ()
     size: int = 0
-    """of a fixed [bytes]; ``UNFRAMED`` of bytes that are all of the datum, as Confluent writes them"""
+    """for a fixed [bytes]; ``UNFRAMED`` for bytes that are the whole datum, as Confluent writes them"""
     logical: str = ""
     precision: int = 0
     scale: int = 0
     combined: bool = False
-    """made of several versions: it takes what any of them has, and numbers exactly"""
+    """whether it is combined from several versions: it holds the values of each, and numbers exactly"""
     levels: int = 0
-    """types within each other, itself counted, once where it is inside of itself"""
+    """number of nested types, including itself; a recursive type counts once"""
 
     @property
     def parts(self) -> tuple[Schema, ...]:
-        """The types that it is made of."""
+        """The types that it contains directly."""
         return (*self.branches, *(f.schema for f in self.fields), *([self.items] if self.items else ()))
 
     @property
@@ -93,27 +93,27 @@ class RecordField:
     aliases: tuple[str, ...] = ()
     has_default: bool = False
     default: Any = None
-    """as JSON has it"""
+    """the value in JSON"""
     default_schema: Schema | None = None
-    """what the default is of, where it is another version"""
+    """the schema of the default, if it is that of another version"""
 
 
 @dataclass
 class _Names:
-    """What a schema has named so far."""
+    """The named types of a schema that have been parsed so far."""
 
     known: dict[str, Schema] = field(default_factory=dict)
 
 
 def parse(schema: Any) -> Schema:
-    """The schema of a JSON text, or of what ``json.loads`` makes of one; SchemaError where it is none."""
+    """Parse a JSON text, or the result of ``json.loads``. Raises SchemaError if it is not a valid schema."""
     return _parse(loaded(schema), "", _Names(), "the schema")
 
 
 def loaded(schema: Any) -> Any:
-    """The JSON of a schema that may be a text; the bare name of a primitive type is one too.
+    """The JSON value of a schema, which may be a text. The bare name of a primitive type is also a schema.
 
-    SchemaError where it is no JSON, or has a text that is no Unicode.
+    Raises SchemaError if the text is not JSON or not valid Unicode.
     """
     try:
         document = json.loads(schema) if isinstance(schema, str) and schema not in PRIMITIVES else schema
@@ -130,7 +130,7 @@ def loaded(schema: Any) -> Any:
 
 
 def text_of(schema: Any) -> str:
-    """The schema as JSON, in one line; SchemaError where it is none."""
+    """The schema as JSON in one line. Raises SchemaError if it is invalid."""
     parse(schema)
     return json.dumps(loaded(schema))
 
@@ -189,7 +189,7 @@ def _union(branches: list[Any], namespace: str, names: _Names, where: str, level
 
 
 def full_name(name: str, namespace: str) -> str:
-    """A name as it is meant within a namespace."""
+    """The full name of a name used within a namespace."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
@@ -215,7 +215,7 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
 
 
 def _is_name(part: str) -> bool:
-    """Letters, digits and _, of any language, as in Avro's Java and in registries; the first is no digit."""
+    """Whether a part of a name has only letters, digits and _ of any language, as Avro's Java allows; no digit first."""
     if part.isascii():
         return part.isidentifier()
     return all(c == "_" or c.isalpha() or (k > 0 and c.isdecimal()) for k, c in enumerate(part))
@@ -230,9 +230,7 @@ def _fields(
     for item in declared["fields"]:
         name = item.get("name") if isinstance(item, dict) else None
         if not isinstance(name, str) or not _is_name(name) or name in fields or "type" not in item:
-            raise SchemaError(
-                f"{record} has a field without a type, or without a name of its own: {json.dumps(item)[:80]}"
-            )
+            raise SchemaError(f"{record} has a field without a type or a unique name: {json.dumps(item)[:80]}")
         schema = _parse(item["type"], namespace, names, f"field {record}.{name}", level + 1)
         fields[name] = RecordField(
             name, schema, _aliases(item, f"field {record}.{name}"), "default" in item, item.get("default")
@@ -271,7 +269,7 @@ def _with_logical(schema: Schema, declared: Mapping[str, Any]) -> Schema:
         precision, scale = declared.get("precision"), declared.get("scale", 0)
         if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
             return schema
-        # All numbers of so many digits fit into so many bytes, one bit of which is the sign.
+        # The number of digits that always fit into so many bytes; one bit is the sign.
         if schema.kind == "fixed" and precision > math.floor(max(8 * schema.size - 1, 0) * math.log10(2)):
             return schema
         schema.precision, schema.scale = precision, scale

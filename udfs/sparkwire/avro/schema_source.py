@@ -1,4 +1,4 @@
-"""Where the schemas of a registry come from: what knows schemas by their ids."""
+"""The interface of schema sources, which find schemas by their ids."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sparkwire.errors import SchemaError
 
 
 class SchemaSource:
-    """A folder, a server, a topic: whatever knows schemas by their ids."""
+    """A folder, a server or a topic: finds schemas by their ids."""
 
     def ids(self) -> Sequence[Hashable] | None:
-        """What names its schemas, the latest last; None where only the data can say which are needed."""
+        """The ids of its schemas, the latest last; None if the needed ids are known only from the data."""
         raise NotImplementedError
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        """The schemas with these ids, without those that the registry does not know.
+        """The schemas with these ids. Unknown ids are left out.
 
         Raises
         ------
         RegistryError
-            where it does not answer, or what a schema refers to is not there.
+            if the registry does not respond, or a reference is missing.
         """
         raise NotImplementedError
 
     def schemas(self, ids: Iterable[Hashable]) -> Schemas:
-        """Those with these ids that are Avro's, each with all that it refers to.
+        """The Avro schemas with these ids, with references inlined.
 
         Raises
         ------
         ValueError
-            where all are of another type, or none can be read: one of them is named.
+            if all schemas are of another type, or none can be read. The message names one of them.
         """
         registered = self.registered(ids)
         some = {key: one for key, one in registered.items() if one.type == AVRO}
@@ -46,5 +46,5 @@ class SchemaSource:
         return schemas
 
     def versions(self) -> list[SubjectVersion]:
-        """Every version of every subject, as the registry numbered them; NotImplementedError where only its topic has them."""
+        """Every version of every subject, with the registry's numbers. Only ``Registry.topic`` lists them."""
         raise NotImplementedError(f"{self!r} does not list its versions: read its topic, _schemas, with Registry.topic")

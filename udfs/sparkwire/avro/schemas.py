@@ -1,4 +1,4 @@
-"""Many schemas and what names them: digests of their texts, versions, numbers of a registry, or any key."""
+"""A set of schemas with their keys: fingerprints of their texts, versions, ids of a registry, or any other key."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""
 
 _NUMBERED: Final = re.compile(r"(?:.*\.)?(\d+)\.avsc")
-"""a file named by an id or a version"""
+"""a file name with an id or a version"""
 _MD5_SIZE: Final = 16  # [bytes]
 _OVERLAID: Final = bytes(_MD5_SIZE - 2)
-"""REPL_DBUS stores a version in the first two bytes of the digest's place"""
+"""REPL_DBUS stores a version in the first two bytes of the fingerprint field"""
 
 Given = str | Path | Iterable[Any] | Mapping[Any, Any]
 
 
 class Schemas(NamedTuple):
-    """Schemas in the order in which they were given; a later one of the same name is a later version."""
+    """Schemas in the order in which they were passed. Of two schemas with the same name, the second is the later version."""
 
     texts: tuple[str, ...]
-    """as Java writes them"""
+    """the schemas as Avro's Java writes them"""
     keys: Mapping[Hashable, int]
-    """the schema that a digest, a version or another key names"""
+    """the index in ``texts`` by fingerprint, version or another key"""
     unreadable: Mapping[Hashable, str] = MappingProxyType({})
-    """the keys of schemas that cannot be read, and why"""
+    """the errors of schemas that cannot be read, by key"""
 
     def with_more(self, more: Schemas) -> Schemas:
-        """These, then others."""
+        """These schemas, followed by ``more``."""
         keys = {key: k + len(self.texts) for key, k in more.keys.items()}
         unreadable = {**self.unreadable, **more.unreadable}
         return Schemas((*self.texts, *more.texts), {**self.keys, **keys}, unreadable)
 
     def why_unknown(self, ids: pa.Array) -> pa.Array:
-        """STRING: the error of a row with each of these ids, for those that are unknown."""
+        """STRING: the error of each row, if its id is unknown."""
         encoded = pc.dictionary_encode(ids)
         unread = pa.array([key in self.unreadable for key in encoded.dictionary.to_pylist()], pa.bool_())
         return pc.if_else(unread.take(encoded.indices).fill_null(False), ERRORS[BAD_FIELD], UNKNOWN_SCHEMA)
 
     def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
-        """The schema of each row by its id, -1 for one that is unknown."""
+        """The index of each row's schema, by its id; -1 if the id is unknown."""
         encoded = pc.dictionary_encode(ids)
         known = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
         numbers = np.array([*known, -1], np.int32)
@@ -69,17 +69,17 @@ class Schemas(NamedTuple):
         return -1
 
     def parsed(self) -> list[Schema]:
-        """The schemas."""
+        """The parsed schemas."""
         return [parse(text) for text in self.texts]
 
 
 def schemas_of(schemas: Given) -> Schemas:
-    """The schemas of a folder of ``.avsc`` files, of schemas, or of a mapping from ids to schemas.
+    """Read schemas from a folder of ``.avsc`` files, a list of schemas, or a mapping from ids to schemas.
 
-    In a folder a file ``<id>.avsc`` or ``<name>.<version>.avsc`` gives its schema a number, which names it where no other has
-    the same. A digest names a schema by its text as it is given, and by its text as Avro's Java writes it.
+    In a folder, a file ``<id>.avsc`` or ``<name>.<version>.avsc`` gives its schema a number. The number is a key if it is
+    unique. The fingerprints of the text as passed, and of the text as Avro's Java writes it, are also keys.
 
-    SchemaError where a schema is none; it is named; ValueError where there is no schema; TypeError where it is none of these.
+    Raises SchemaError, which names the schema, if one is invalid; ValueError if there are no schemas; TypeError for other types.
     """
     if not isinstance(schemas, Iterable | Path):
         raise TypeError(
@@ -98,7 +98,7 @@ def schemas_of(schemas: Given) -> Schemas:
 
 
 def ids_of(schemas: Iterable[Any]) -> dict[Hashable, int]:
-    """Each schema by its key; a number by its text, too, and the other way round, as JSON has no numbers for keys."""
+    """The index of each schema by its key. A number and its text are the same key, because JSON keys are texts."""
     keys: dict[Hashable, int] = {key: k for k, key in enumerate(schemas)}
     for key, k in list(keys.items()):
         if isinstance(key, str) and key.isascii() and key.isdigit():
@@ -109,7 +109,7 @@ def ids_of(schemas: Iterable[Any]) -> dict[Hashable, int]:
 
 
 class _Given(NamedTuple):
-    """A schema as it was given."""
+    """A schema as the caller passed it."""
 
     where: str
     """its name in an error message"""
@@ -122,7 +122,7 @@ def _listed(schemas: Iterable[Any]) -> list[_Given]:
 
 
 def _files(folder: Path) -> list[_Given]:
-    """Those of the files, the versions of a name in their order."""
+    """The schemas of the files, in the order of their versions."""
     if not folder.is_dir():
         is_ = "a file" if folder.exists() else "not there"
         raise ValueError(
@@ -155,24 +155,24 @@ def _by_digest(schemas: Sequence[_Given]) -> Schemas:
 
 
 def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
-    """The texts of schemas, each with its name in an error message."""
+    """The texts of schemas as Avro's Java writes them. Each comes with its name for error messages."""
     return tuple(_java(schema, where) for where, schema in named)
 
 
 def with_digests(schemas: Schemas) -> Schemas:
-    """Each schema also by the digests of its text, which name it in a Databus event."""
+    """Add the fingerprints of the texts as keys, which identify a schema in Databus events."""
     digests: dict[Hashable, int] = {key: k for k, text in enumerate(schemas.texts) for key in _digests(text)}
     return schemas._replace(keys={**digests, **schemas.keys})
 
 
 def _digests(text: str) -> tuple[bytes, bytes]:
-    """MD5 and CRC-32."""
+    """MD5 and CRC-32 of the text."""
     data = text.encode()
     return hashlib.md5(data, usedforsecurity=False).digest(), zlib.crc32(data).to_bytes(4, "big")
 
 
 def with_fingerprints(schemas: Schemas) -> Schemas:
-    """Each schema also by the fingerprint of Avro's single-object encoding; needs the extra ``registry``."""
+    """Add the fingerprints of Avro's single-object encoding as keys. This needs the extra ``registry``."""
     with needing_the_extra("wire_format single_object"):
         from fastavro.schema import fingerprint, to_parsing_canonical_form
 

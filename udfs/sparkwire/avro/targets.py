@@ -1,4 +1,4 @@
-"""What a reader's schema becomes in columns: the types of Spark's own `from_avro`, and the slots that they are built in.
+"""Map a reader's schema to columns: the types of Spark's `from_avro`, and the slots in which they are built.
 
 null                       VOID
 boolean, int, long         BOOLEAN, INT, BIGINT; date DATE; timestamp-millis and -micros TIMESTAMP, local- TIMESTAMP_NTZ;
@@ -8,9 +8,9 @@ string, enum               STRING
 bytes, fixed               BINARY; decimal DECIMAL(precision, scale)
 record                     STRUCT
 array, map                 ARRAY, MAP<STRING, …>
-union with null            what it is without null, which is NULL
+union with null            the type without null; null is NULL
 union of int and long      BIGINT; of float and double DOUBLE
-other unions               STRUCT<member0 …, member1 …>: all NULL but the one of the datum's branch
+other unions               STRUCT<member0 …, member1 …>: only the member of the datum's branch is not NULL
 decimal beyond 38 digits   STRING
 versions that are mixed    STRING, the text of each as JSON has it
 """
@@ -30,7 +30,7 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
 MOST_COLUMNS: Final = 50_000
-"""a schema of a few lines can name its records so often that no memory holds the columns"""
+"""the limit is needed because a short schema can use its records so often that the columns exceed any memory"""
 
 _SCALARS: Final = {
     "boolean": pa.bool_(),
@@ -48,7 +48,7 @@ _WIDE: Final = {frozenset({"int", "long"}): "long", frozenset({"float", "double"
 
 
 class Slot(NamedTuple):
-    """A buffer: of ``width`` bytes for each item of its level and for ``extra`` more; of bytes where the level is -1."""
+    """A buffer with ``width`` bytes for each item of its level and for ``extra`` more items. Level -1 is a buffer of bytes."""
 
     level: int
     width: int
@@ -63,60 +63,60 @@ class Slots:
     levels: int = 1
     columns: int = 0
     as_written: bool = False
-    """whether fields keep names that differ in case alone"""
+    """whether fields keep their names even if two names differ only in case"""
     as_json: bool = False
-    """whether the column is to become JSON: each branch of a union is a member, and decimals beyond 38 digits are bytes"""
+    """whether the column will be converted to JSON: each union branch is a member, and decimals beyond 38 digits are bytes"""
 
     def add_column(self) -> None:
-        """One more column, or part of one."""
+        """Count one more column, or part of one."""
         self.columns += 1
         self.check_room_for(0)
 
     def check_room_for(self, columns: int) -> None:
-        """SchemaError where so many more are too many."""
+        """Raise SchemaError if ``columns`` more columns exceed the limit."""
         if self.columns + columns > MOST_COLUMNS:
             raise SchemaError(f"an Avro schema of more than {MOST_COLUMNS} columns is not read: read it as JSON")
 
     def add(self, level: int, width: int, extra: int = 0) -> int:
-        """A new buffer's number."""
+        """Add a buffer and return its number."""
         self.slots.append(Slot(level, width, extra))
         return len(self.slots) - 1
 
     def add_text(self, level: int) -> int:
-        """The number of a text's offsets; its bytes are always the next buffer."""
+        """Add the offsets and bytes of a text. Returns the number of the offsets; the bytes are the next buffer."""
         offsets = self.add(level, 4, 1)
         self.add(-1, 1)
         return offsets
 
     def add_level(self) -> int:
-        """A new level's number."""
+        """Add a level and return its number."""
         self.levels += 1
         return self.levels - 1
 
 
 @dataclass(eq=False)
 class Target:
-    """A column, or what is inside of one."""
+    """A column, or a nested part of one."""
 
     schema: Schema
-    """the reader's; of a union with null what it is without"""
+    """the reader's schema; for a union with null, the other type"""
     kind: str
     """null, scalar, text, digits (a decimal of any size), struct, union, mixed, list, map"""
     type: pa.DataType
     level: int
     valid: int = -1
-    """slot of its validity, a byte an item; -1 where it is never NULL"""
+    """slot of the validity, one byte for each item; -1 if never NULL"""
     slot: int = -1
-    """of its values or of its offsets"""
+    """slot of the values or of the offsets"""
     inner: int = -1
-    """of a list or map: the level of its items; of digits: the slot of their scale"""
+    """for a list or map: the level of its items; for digits: the slot of the scale"""
     children: tuple[Target, ...] = ()
 
 
 def target_of(schema: Schema, slots: Slots, nullable: bool = False) -> Target:
-    """The column of a schema, its slots added to ``slots``.
+    """The column of a schema. Adds its slots to ``slots``.
 
-    SchemaError where the schema is recursive.
+    Raises SchemaError if the schema is recursive.
     """
     return _target(schema, slots, 0, nullable, ())
 
@@ -173,7 +173,7 @@ def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tupl
     nullable = nullable or len(others) < len(schema.branches)
     if len(others) == 1 and schema.kind == "union":
         return _target(others[0], slots, level, nullable, outer)
-    # Spark leaves the unit out; of several versions, whose units differ, it is kept.
+    # Spark ignores the unit. A schema combined from versions with different units keeps it.
     kinds = frozenset(branch.kind for branch in others if not (schema.combined and branch.logical))
     wide = _WIDE.get(kinds) if len(others) == 2 and not slots.as_json else None
     if wide is not None:
@@ -187,7 +187,7 @@ def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tupl
 
 
 def paths_of(target: Target, path: str = "") -> Iterator[tuple[Target, str]]:
-    """The column and what is inside of it, each with its field's path: ``lines[].total``."""
+    """The column and its nested parts, each with its field's path: ``lines[].total``."""
     yield target, path
     if target.kind == "struct":
         for name, child in zip((f.name for f in target.schema.fields), target.children, strict=True):

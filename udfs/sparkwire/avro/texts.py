@@ -1,4 +1,4 @@
-"""Values as texts: logical types in JSON, decimals of more than 38 digits and versions of mixed types in a column."""
+"""Convert values to texts: logical types for JSON, decimals of more than 38 digits, and versions of different types."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from sparkwire.avro.schema import Schema
 
 UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
-_BETWEEN: Final = len("2024-01-31")  # and the time of day
+_BETWEEN: Final = len("2024-01-31")  # the rest is the time of day
 _PLAIN_SCALE: Final = 6
-"""of decimals that Arrow writes without an exponent"""
+"""the largest scale that Arrow writes without an exponent"""
 NO_SCALE: Final = -1
-"""where there is no decimal"""
+"""marks a missing decimal"""
 _MOST_DIGITS: Final = 4000
-"""that Python makes a text of"""
+"""the most digits that Python converts to a text"""
 _PLAIN: Final = (1e-3, 1e7)
-"""numbers that Java writes without an exponent"""
+"""the range that Java writes without an exponent"""
 
 
 def text_column(schema: Schema, values: pa.Array) -> pa.Array:
-    """STRING: the values of a schema's column."""
+    """STRING: the values of a schema's column as texts."""
     if pa.types.is_string(values.type):
         return values
     if schema.logical == "date" or (pa.types.is_integer(values.type) and not schema.logical):
@@ -54,7 +54,7 @@ def _spelling(schema: Schema) -> Callable[[Any], str]:
 
 
 def _time_texts(logical: str, values: pa.Array) -> pa.Array:
-    """Times of day or timestamps of ISO 8601; timestamps of milliseconds are in a column as microseconds."""
+    """Times of day or timestamps in ISO 8601. Columns store timestamps of milliseconds as microseconds."""
     unit = UNITS[logical.rpartition("-")[2]]
     if logical.startswith("time-"):
         return values.view(pa.time32(unit) if unit == "ms" else pa.time64(unit)).cast(pa.string())
@@ -65,7 +65,7 @@ def _time_texts(logical: str, values: pa.Array) -> pa.Array:
 
 
 def duration_text(value: bytes) -> str:
-    """Months, days and milliseconds, as ``P1M2DT3.004S``."""
+    """The text of a duration, which has months, days and milliseconds: ``P1M2DT3.004S``."""
     months, days, millis = struct.unpack("<III", value)
     return f"P{months}M{days}DT{millis // 1000}.{millis % 1000:03d}S"
 
@@ -85,7 +85,7 @@ def java_number(value: float, narrow: bool = False) -> str:
 
 
 def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) -> tuple[pa.Array, NDArray[np.int64]]:
-    """STRING: big-endian numbers with their scales; and the places of those that have more digits than ``precision``."""
+    """STRING: big-endian numbers with their scales; also the indexes of those with more digits than ``precision``."""
     most, texts, too_long = 10 ** min(precision, _MOST_DIGITS), list[str | None](), list[int]()
     for place, (number, scale) in enumerate(zip(numbers.to_pylist(), scales.tolist(), strict=True)):
         if number is None or scale == NO_SCALE:
@@ -101,7 +101,7 @@ def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) 
 
 
 def scaled(unscaled: int, scale: int) -> str:
-    """A number with so many digits after its point."""
+    """The text of a number with ``scale`` digits after the decimal point."""
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
     text = f"{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}" if scale else digits
     return f"-{text}" if unscaled < 0 else text

@@ -1,4 +1,4 @@
-"""Columns to Avro data: the equivalent of `arrow_columns`, as Spark's ``to_avro`` is of ``from_avro``."""
+"""Encode columns as Avro data: the reverse of `arrow_columns`, like Spark's ``to_avro``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LONGEST: Final = (1 << 31) - 1
 
 
 def encode(column: pa.Array, schema: Schema) -> pa.Array:
-    """BINARY: each row as a datum of the schema, NULL where it has no place for the row.
+    """BINARY: each row as a datum of the schema, NULL if the schema cannot hold the row.
 
-    SchemaError where the column's type is not one that data of the schema are read as.
+    Raises SchemaError if the column's type is not the type to which data of the schema are decoded.
     """
     writer = _Encoder()
     writer.value(schema, column, "the column")
@@ -56,19 +56,19 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 class _Encoder(Assembler):
-    """Writes the program of a column, and collects the column's buffers as the machine reads them."""
+    """Emits the program of a column, and collects the column's buffers in the order in which the machine reads them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.buffers: list[NDArray[Any]] = []
 
     def slot(self, buffer: NDArray[Any]) -> int:
-        """The number of a buffer; none is empty, so that it has an address."""
+        """Add a buffer and return its number. No buffer is empty, so that each has an address."""
         self.buffers.append(np.ascontiguousarray(buffer if buffer.size else np.zeros(16, np.uint8)))
         return len(self.buffers) - 1
 
     def value(self, schema: Schema, column: pa.Array, where: str) -> None:
-        """Write an item of a column, which fails the row where it is NULL and the schema has no null."""
+        """Emit code for an item of a column. A NULL fails the row if the schema has no null."""
         if schema.kind == "union":
             self._union(schema, column, where)
         elif schema.kind != "null":
@@ -94,7 +94,7 @@ class _Encoder(Assembler):
             self.emit(ops.W_BRANCH, others[0])
             self._plain(schema.branches[others[0]], column, where)
         elif target_of(schema, Slots()).kind != "union":
-            # int and long, float and double: all go to the wider branch, as the number that they were read as.
+            # int and long, or float and double: write all numbers to the wider branch.
             wide = max(others, key=lambda k: schema.branches[k].kind in ("long", "double"))
             self.emit(ops.W_BRANCH, wide)
             self._plain(Schema(schema.branches[wide].kind), column, where)
@@ -108,10 +108,10 @@ class _Encoder(Assembler):
             self.patch(end, 1, self.here)
 
     def _members(self, schema: Schema, others: list[int], column: pa.Array, where: str, ends: list[int]) -> None:
-        """The first member that is not NULL."""
+        """Emit code that writes the first member that is not NULL."""
         names = [f"member{k}" for k in range(len(others))]
         if pa.types.is_null(column.type):
-            self.emit(ops.W_FAIL)  # where every item is NULL, no type says so
+            self.emit(ops.W_FAIL)  # all members can be NULL although the schema has no null
             return
         if not pa.types.is_struct(column.type) or [field.name for field in column.type] != names:
             raise SchemaError(f"{where} is {sql_name(column.type)}: a union takes a STRUCT of {', '.join(names)}")
@@ -160,7 +160,7 @@ class _Encoder(Assembler):
         self.value(schema.items, column.items, f"a value of {where}")
 
     def _scalar(self, schema: Schema, column: pa.Array) -> bool:
-        """Whether the column is one that the schema's data are read as; then it is written."""
+        """Emit code for a scalar column. Returns false if data of the schema are not decoded to this type."""
         type, kind = column.type, schema.kind
         target = target_of(schema, Slots()).type
         if kind in ("int", "long"):
@@ -197,7 +197,7 @@ class _Encoder(Assembler):
         bounds = bounds_of(schema)
         whole = column.cast(pa.int32()) if pa.types.is_date32(type) else column
         values = np.asarray(whole.cast(pa.int64()).fill_null(0), np.int64)
-        # The instant's part below the unit is truncated toward the past.
+        # The part of the instant below the unit is truncated toward the past.
         highest = bounds.highest * bounds.factor + bounds.factor - 1
         self.emit(ops.W_LONG, self.slot(values), bounds.lowest * bounds.factor, highest, bounds.factor)
         return True

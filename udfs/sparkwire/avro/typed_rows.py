@@ -1,4 +1,4 @@
-"""Typed rows out of payloads that name their schemas."""
+"""Decode payloads that contain schema ids to typed rows."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
 MOST_IDS: Final = 1000
-"""that a registry is asked for at once; a column with more has something else than messages"""
+"""the most ids to fetch from a registry at once; a column with more ids contains other data than messages"""
 _UNREAD: Final = Schema("fixed")
-"""in the place of a schema that is not read: it matches no record"""
+"""replaces a schema that is not read: it matches no record"""
 
 
 class RowsReader(NamedTuple):
-    """How payloads become rows; plain data, so that workers get it whole."""
+    """How payloads become rows. Contains only plain data, so that it can be pickled for workers."""
 
     schemas: Schemas
     reader_schema: str | None = None
-    """JSON; None for a row that holds every version of the schemas"""
+    """JSON; None for rows that hold every version of the schemas"""
     fields_of_last: bool = False
-    """whether the row has only the fields of the last version, with its defaults"""
+    """whether rows have only the fields of the last version, with its defaults"""
     framed: bool = True
-    """whether bytes that are no field have their size before them, as everywhere but in Confluent's messages"""
+    """whether a top-level ``bytes`` has its size before it; only Confluent's messages leave it out"""
 
     @property
     def fields(self) -> list[pa.Field]:
@@ -48,13 +48,13 @@ class RowsReader(NamedTuple):
         return self.fields_renamed(())
 
     def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
-        """The same; none has one of the names taken."""
+        """The columns of the rows, renamed if a name is in ``taken``."""
         fields = list(self._plan().target.type)
         names = distinct_names([field.name for field in fields], taken)
         return [field.with_name(name) for field, name in zip(fields, names, strict=True)]
 
     def check(self) -> None:
-        """SchemaError where no column can be made of a field, or a reader's default is none."""
+        """Raise SchemaError if no column can hold a field, or if a default in the reader's schema is invalid."""
         self._plan()
         if self.reader_schema is not None:
             check_defaults(as_record(parse(self.reader_schema)))
@@ -63,7 +63,7 @@ class RowsReader(NamedTuple):
         return _planned(self.schemas.texts, *self[1:])
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
-        """The columns, NULL in rows that cannot be read, and STRING: why."""
+        """The columns, NULL in rows that cannot be read; and STRING, the error of each row."""
         chosen = self.schemas.chosen(payloads.ids)
         payloads = _in_binary(payloads, chosen, self.schemas)
         spans = spans_of(payloads.values)
@@ -75,7 +75,7 @@ class RowsReader(NamedTuple):
 
 
 def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) -> Payloads:
-    """The data that are in JSON as Avro's binary; what cannot be read so says why."""
+    """Convert data in Avro's JSON encoding to binary, and add the errors of those that cannot be read."""
     those = np.flatnonzero(np.asarray(payloads.is_json) & np.asarray(payloads.values.is_valid()) & (chosen >= 0))
     if not len(those):
         return payloads
@@ -105,11 +105,12 @@ def _together(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
 
 
 def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
-    """Without the schemas of which no columns can be made: their rows are ``BAD_FIELD``.
+    """The plan without the schemas that columns cannot hold. The rows of these schemas are ``BAD_FIELD``.
 
-    SchemaError where no schema is left, or one table has too many columns of all; a table of one type has none then.
+    Raises SchemaError if no schema is left, or if all together have too many columns for one table. With ``fields_of_last``
+    (a table of one type), the plan then has no columns instead.
     """
-    alone = len(writers) == 1  # which was tried
+    alone = len(writers) == 1  # already tried by the caller
     left = [_UNREAD if alone or not _has_columns(writer) else writer for writer in writers]
     some = any(writer is not _UNREAD for writer in left)
     try:
@@ -134,16 +135,16 @@ def _has_columns(writer: Schema) -> bool:
 
 
 class LiveSchemas:
-    """The schemas of a registry that data need, asked for as the data come, each once."""
+    """The schemas of a registry, fetched when data need them, each once."""
 
     def __init__(self, registry: SchemaSource) -> None:
         self._registry = registry
         self._known = Schemas((), {})
 
     def of(self, ids: pa.Array) -> Schemas:
-        """All that were needed so far.
+        """All schemas that were needed so far, including those of ``ids``.
 
-        ValueError where the ids are too many to be those of schemas; RegistryError where the registry does not answer.
+        Raises ValueError if there are too many ids to be schema ids, and RegistryError if the registry does not respond.
         """
         known = self._known
         named = [as_id(key) for key in ids.drop_null().unique().to_pylist()]
@@ -156,9 +157,9 @@ class LiveSchemas:
 
 
 class LiveReader:
-    """The same where the data say which schemas are needed: they are asked for as they come, each once in a process.
+    """A reader that fetches schemas when data need them, each once in a process.
 
-    A schema that cannot be read so is no reason to end a stream: its rows are ``BAD_FIELD``.
+    A schema that cannot be read as ``reader_schema`` does not end a stream: its rows are ``BAD_FIELD``.
     """
 
     def __init__(self, registry: SchemaSource, reader_schema: str, framed: bool = True) -> None:
@@ -168,21 +169,21 @@ class LiveReader:
 
     @property
     def fields(self) -> list[pa.Field]:
-        """As of a ``RowsReader``."""
+        """The same as for ``RowsReader``."""
         return self._reader.fields
 
     def fields_renamed(self, taken: Iterable[str]) -> list[pa.Field]:
-        """As of a ``RowsReader``."""
+        """The same as for ``RowsReader``."""
         return self._reader.fields_renamed(taken)
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
-        """As a ``RowsReader``."""
+        """The same as for ``RowsReader``."""
         self._reader = self._reader._replace(schemas=self._schemas.of(payloads.ids))
         return self._reader.rows(payloads)
 
 
 def check_number(ids: Sequence[Hashable]) -> None:
-    """ValueError where they are too many to be those of schemas: a registry is not asked for each."""
+    """Raise ValueError if there are too many ids to be schema ids, before any is fetched."""
     if len(ids) > MOST_IDS:
         raise ValueError(
             f"rows finds more than {MOST_IDS} different ids of schemas, such as {ids[0]}: has the column messages of that "
@@ -191,14 +192,14 @@ def check_number(ids: Sequence[Hashable]) -> None:
 
 
 def as_id(key: Any) -> Hashable:
-    """An id as registries have it, who number their schemas."""
+    """An id in the form that registries use: a text of digits becomes a number."""
     return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
 
 
 def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) -> RowsReader:
-    """What ``rows`` are read with.
+    """Create the reader for ``rows``.
 
-    SchemaError where no column can be made of a field.
+    Raises SchemaError if no column can hold a field.
     """
     rows_reader = RowsReader(schemas, None if reader_schema is None else text_of(reader_schema), framed=framed)
     rows_reader.check()
@@ -217,13 +218,13 @@ def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
 
 
 def type_name(schema: Schema) -> str:
-    """What the table of a schema is called: its full name, or the kind of one without; of a record or null the record's."""
+    """The name of a schema's table: its full name, or else its kind. For a union with null, that of the other type."""
     [first, *more] = [branch for branch in schema.branches if branch.kind != "null"] or [schema]
     return schema.name or (first.name or first.kind if not more else schema.kind)
 
 
 def by_name(whole: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
-    """A reader for each type, with the fields of its last schema; each knows the schemas of that name alone."""
+    """A reader for each type, with the fields of its last schema. Each reader has only the schemas of that name."""
     names = [type_name(parse(text)) for text in whole.texts]
     readers: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):

@@ -1,4 +1,4 @@
-"""One schema's data to one column, and one datum to a Python value."""
+"""Decode data of one schema to a column, and one datum to a Python value."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sparkwire.core.column import spans_of
 
 
 class Typed(NamedTuple):
-    """A decoder as plain texts, so that workers get it whole."""
+    """A decoder. Contains only texts, so that it can be pickled for workers."""
 
     schema: str
     reader_schema: str
 
     @property
     def type(self) -> pa.DataType:
-        """What it answers."""
+        """The type of the result."""
         return _planned(*self).target.type
 
     def decode(self, value: pa.Array, name: str = "decode") -> pa.Array:
-        """The datum of each row, NULL where it cannot be read; ``name`` is the function's in a refusal."""
+        """Decode each row's datum; NULL if it cannot be read. ``name`` is the function's name in error messages."""
         binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type) or pa.types.is_null(value.type)
         if not binary:
             raise TypeError(f"{name} takes (value BINARY), got ({value.type})")
@@ -39,9 +39,9 @@ def _planned(schema: str, reader_schema: str, names_as_written: bool = False) ->
 
 
 def typed(schema: Any, reader_schema: Any = None) -> Typed:
-    """The decoder of a schema, by a reader's schema if one is given.
+    """The decoder of a schema, with an optional reader's schema.
 
-    SchemaError where one is no schema, the one cannot be read by the other, or no column can be made of it.
+    Raises SchemaError if a schema is invalid, if the reader's schema cannot read the writer's, or if no column can hold it.
     """
     writer = text_of(schema)
     decoder = Typed(writer, writer if reader_schema is None else text_of(reader_schema))
@@ -50,9 +50,9 @@ def typed(schema: Any, reader_schema: Any = None) -> Typed:
 
 
 def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
-    """One datum as Python: a record a dict, numbers, texts, dates and times as pyarrow gives them.
+    """Decode one datum to a Python value: a record is a dict; other values are those of pyarrow.
 
-    ValueError where it cannot be read, with the code of the error.
+    Raises ValueError with the error code if the datum cannot be read.
     """
     decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
@@ -61,7 +61,7 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
 
 
 def encoded(column: pa.Array, schema: str) -> pa.Array:
-    """BINARY: the rows as data of the schema."""
+    """BINARY: each row as a datum of the schema."""
     return encode(column, _parsed(schema))
 
 

@@ -1,6 +1,6 @@
-"""Several versions of a schema as one: the narrowest column that holds what any of them has.
+"""Combine several versions of a schema to one: the narrowest columns that hold the values of each.
 
-The rules are the table "Versions of one type" in docs/avro.md, which a test follows.
+The rules are in the table "Versions of one type" in docs/avro.md, which a test checks.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
 from sparkwire.avro.targets import Slots
 
 VALUE: Final = "value"
-"""the column of a schema that is no record"""
+"""the column of a schema that is not a record"""
 _NULL: Final = Schema("null")
 _INTEGERS: Final = {"int": 10, "long": 20}
-"""digits, as Spark counts them"""
+"""number of digits, as in Spark"""
 _FLOATS: Final = ("float", "double")
 _TEXTS: Final = ("string", "enum")
 _FINEST: Final = ("millis", "micros", "nanos")
 
 
 def as_record(schema: Schema) -> Schema:
-    """A schema whose fields are columns: itself, or a record of one field, whose data are the same bytes."""
+    """The schema itself if it is a record; else a record with this schema as its only field, which has the same bytes."""
     others = [branch for branch in schema.branches if branch.kind != "null"]
     if len(others) == 1 and others[0].kind == "record":
         return schema
@@ -35,25 +35,25 @@ def as_record(schema: Schema) -> Schema:
 
 
 def without_frame(schema: Schema) -> Schema:
-    """The schema of data as Confluent's serializers write them: bytes have no size before them."""
+    """The schema as Confluent's serializers write its data: a top-level ``bytes`` has no size before it."""
     if schema.kind == "bytes" and not schema.logical:
         return replace(schema, size=UNFRAMED)
     return schema
 
 
 def combined(versions: Sequence[Schema], *, fields_of_last: bool = False) -> Schema:
-    """The record that holds data of all these records.
+    """The record that holds data of all versions.
 
     Parameters
     ----------
     fields_of_last
-        whether a record has only the fields of its last version, with its defaults for versions that lack one. By default it
-        has those of all, and NULL for what a version lacks.
+        if true, the record has only the fields of the last version, with their defaults for versions that lack them. By default,
+        it has the fields of all versions, with NULL for versions that lack them
 
     Raises
     ------
     SchemaError
-        where it has more columns than are read.
+        if it has too many columns.
     """
     records = [record for version in versions for record in _others(version)]
     schema = _Versions(fields_of_last).record(records, ()) if records else Schema("record", combined=True)
@@ -76,14 +76,14 @@ def _or_null(schema: Schema) -> Schema:
 
 
 class _Versions:
-    """The rules, for versions with the oldest first."""
+    """The rules for combining versions. The oldest version comes first."""
 
     def __init__(self, fields_of_last: bool) -> None:
         self._fields_of_last = fields_of_last
         self._columns = Slots()
 
     def type(self, versions: Sequence[Schema], outer: tuple[Schema, ...]) -> Schema:
-        """The type of a field, an item or a value."""
+        """The combined type of a field, an item or a value."""
         self._columns.add_column()
         if len(versions) == 1 and versions[0].kind not in ("record", "array", "map", "union"):
             return versions[0]
@@ -99,7 +99,7 @@ class _Versions:
         return _or_null(combined_type) if null else combined_type
 
     def _union(self, of_each: list[tuple[Schema, ...]], last: tuple[Schema, ...], outer: tuple[Schema, ...]) -> Schema:
-        """The members of the last version, then those that only others have."""
+        """The combined union: the members of the last version, then those of other versions."""
         members: list[list[Schema]] = [[member] for member in last]
         for others in of_each:
             for other in others:
@@ -122,7 +122,7 @@ class _Versions:
         members.append([other])
 
     def one(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
-        """The type of versions without unions: those that cannot be combined with the last one do not count."""
+        """The combined type of versions without unions. Versions that cannot be combined with the last one are ignored."""
         last = versions[-1]
         for kind in ("record", "array", "map"):
             if last.kind == kind:
@@ -138,9 +138,9 @@ class _Versions:
         return replace(combined_type, combined=True)
 
     def record(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
-        """Fields in the order in which they came; of a name that all have the record keeps it."""
+        """The combined record, with fields in the order in which they were added. It keeps its name if all versions have it."""
         if any(version in outer for version in versions):
-            # A column has no place for a record inside of itself. No data match a text with a name.
+            # A column cannot hold a record inside itself. A text with a name matches no data.
             return Schema("string", versions[-1].name)
         outer = (*outer, *versions)
         names = dict.fromkeys(f.name for version in versions for f in version.fields)
@@ -166,7 +166,7 @@ class _Versions:
 
 
 def _named(names: Sequence[str], fields: Mapping[str, RecordField]) -> RecordField | None:
-    """The field of the first of these names that a record has."""
+    """The field with the first of these names that the record has."""
     return next((fields[name] for name in names if name in fields), None)
 
 
@@ -181,7 +181,7 @@ def _is_bytes(schema: Schema) -> bool:
 
 
 def _is_one_member(one: Schema, other: Schema) -> bool:
-    """Whether two types are one member of a union that versions share."""
+    """Whether two types of different versions are the same member of a union."""
     if one.name and other.name and "decimal" not in (one.logical, other.logical):
         return one.kind == other.kind and (one.kind != "record" or one.simple_name == other.simple_name)
     if one.parts or other.parts:
@@ -193,7 +193,7 @@ def _is_one_member(one: Schema, other: Schema) -> bool:
 
 
 def _bytes(versions: list[Schema]) -> Schema | None:
-    """BINARY, where the last version is bytes, or all are that or strings."""
+    """Bytes, if the last version is bytes or if all versions are bytes or strings; else None."""
     raw = [version for version in versions if _is_bytes(version) or (version.kind == "fixed" and not version.precision)]
     texts = [version for version in versions if version.kind == "string"]
     if not any(map(_is_bytes, versions)) or not (_is_bytes(versions[-1]) or len(raw) + len(texts) == len(versions)):
@@ -205,12 +205,12 @@ def _bytes(versions: list[Schema]) -> Schema | None:
 
 
 def _scalar(versions: list[Schema]) -> Schema:
-    """A number, a time or a text: the narrowest that holds them all."""
+    """The narrowest number, time or text that holds all versions."""
     return _same(versions) or _numbers(versions) or _times(versions) or _text(versions)
 
 
 def _same(versions: list[Schema]) -> Schema | None:
-    """The type that all have."""
+    """The type of the versions if all have the same one; else None."""
     return versions[-1] if len({_type(version) for version in versions}) == 1 else None
 
 
@@ -227,7 +227,7 @@ def _numbers(versions: list[Schema]) -> Schema | None:
 
 
 def _decimal(decimals: list[Schema], integers: Iterable[str]) -> Schema | None:
-    """As many digits before and after the point as any has; None for integers where a DECIMAL has fewer."""
+    """A decimal with enough digits before and after the point for all versions; None if integers do not fit into 38 digits."""
     scale = max(decimal.scale for decimal in decimals)
     before = max([*(d.precision - d.scale for d in decimals), *(_INTEGERS[kind] for kind in integers)])
     if before + scale > DIGITS and integers:
@@ -236,7 +236,7 @@ def _decimal(decimals: list[Schema], integers: Iterable[str]) -> Schema | None:
 
 
 def _times(versions: list[Schema]) -> Schema | None:
-    """Times of one family in the finest unit; a date is a midnight."""
+    """The time type of one family in the finest unit; a date counts as midnight. None if the families differ."""
     if any(version.kind not in ("int", "long") for version in versions):
         return None
     families = {family(version.logical) for version in versions}
@@ -250,7 +250,7 @@ def _times(versions: list[Schema]) -> Schema | None:
 
 
 def _text(versions: list[Schema]) -> Schema:
-    """STRING: of texts and enums as they are, of anything else as in JSON."""
+    """A text, or ``mixed``: texts and enums are unchanged, other values become JSON texts."""
     text = Schema("string", combined=True)
     branches: dict[tuple[object, ...], Schema] = {}
     for version in versions:

@@ -1,6 +1,6 @@
-"""The machine that writes Avro: it runs a program over the columns and appends every row's datum.
+"""The machine that writes Avro: it runs a program over the columns and appends each row's datum.
 
-As in `column_machine`, one long function on purpose. A row that the schema has no place for is NULL.
+As in `column_machine`, `run_encode` is deliberately one long function. A row that the schema cannot hold is NULL.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sparkwire.kernels.varint import put_varint
 Ints = NDArray[np.int64]
 
 WORD_SLACK: Final = 32 + COPY_SLACK
-"""[bytes] that any step writes beside what it copies"""
-_FRAME = 3  # the end of the items, the outer place, the first instruction of an item
+"""[bytes] upper limit of what an instruction writes in addition to the bytes that it copies"""
+_FRAME = 3  # the end of the items, the position in the outer level, the first instruction of an item
 
 
 @kernel
@@ -35,9 +35,10 @@ def run_encode(
     stack: Ints,
     needed: Ints,
 ) -> int:
-    """Write the rows from ``first`` on to ``out[offsets[row]:]``; the row for which there is no room, or how many rows there are.
+    """Write the rows from ``first`` on to ``out[offsets[row]:]``.
 
-    ``valid`` says which rows are to be written, and then which were; ``needed`` how much room it takes [bytes] to go on.
+    Returns the row at which ``out`` was full, or the number of rows. On input, ``valid`` marks the rows to write; on output,
+    the rows that were written. ``needed`` is the size [bytes] that ``out`` must have to continue.
     """
     for row in range(first, valid.size):
         at, pos, pc, depth, written = int64(row), int64(offsets[row]), int64(0), 0, valid[row]
@@ -125,7 +126,7 @@ def run_encode(
 
 @kernel
 def _decimal_size(low: int, high: int) -> int:
-    """Bytes of the shortest two's complement number."""
+    """The size of the shortest two's complement form of a number [bytes]."""
     size = 16
     while size > 1:
         first = _decimal_byte(low, high, size - 1)
@@ -138,7 +139,7 @@ def _decimal_size(low: int, high: int) -> int:
 
 @kernel
 def _decimal_byte(low: int, high: int, k: int) -> int:
-    """Byte ``k`` of a number of two words, the lowest is 0; its sign beyond them."""
+    """Byte ``k`` of a number of two words; byte 0 is the lowest. Beyond the two words, the sign byte."""
     if k >= 16:
         return 255 if int64(high) < 0 else 0
     word = low if k < 8 else high

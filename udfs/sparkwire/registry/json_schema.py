@@ -1,7 +1,8 @@
-"""Column types out of JSON Schema: what Spark's own ``from_json`` reads data of that schema as.
+"""Derive column types from JSON Schema, for Spark's ``from_json``.
 
-Source: JSON Schema, drafts 4 to 2020-12. What has no one shape is its JSON text, as ``from_json`` gives a STRING: several types,
-objects of which the schema says nothing, what refers back to itself. Formats, such as date-time, are texts.
+Source: JSON Schema, drafts 4 to 2020-12. A value without one fixed type is its JSON text, as when ``from_json`` reads a STRING.
+This applies to several types, to objects without described members, and to recursive references. Formats such as date-time are
+texts.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ _TEXT: Final = pa.string()
 _SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}
 _PYTHON: Final = {bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _URI: Final = "http://schema/"
-"""of one that has none"""
+"""the base URI of a schema that has none"""
 
 
 def row_type(schemas: Iterable[Registered]) -> pa.StructType:
-    """Every field of these schemas; of one whose types have nothing in common the text.
+    """All fields of these schemas. A field whose types have nothing in common is its JSON text.
 
-    ValueError where a schema is no JSON, or not of objects: it is named; RegistryError where it refers to what is not there.
+    Raises ValueError, which names the schema, if it is not JSON or does not describe objects. Raises RegistryError if a reference
+    is
+    missing.
     """
     return reduce(_merged, map(_object, schemas), pa.struct([]))
 
@@ -69,7 +72,7 @@ def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
 
 
 def _names(schema: dict[str, Any]) -> Iterator[str]:
-    """Of its types, said or seen."""
+    """The names of the schema's types, declared or implied."""
     said = schema.get("type", ())
     if said:
         yield from [said] if isinstance(said, str) else said
@@ -94,12 +97,12 @@ def _own(name: str, schema: dict[str, Any], resolver: Any, within: tuple[str, ..
 
 
 def _settled(type: pa.DataType) -> pa.DataType:
-    """Of what is always null the text."""
+    """The type, with STRING instead of VOID."""
     return _TEXT if pa.types.is_null(type) else type
 
 
 def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """A type for what is of either."""
+    """A type that holds values of both types."""
     kinds = pa.types
     if one == other or kinds.is_null(other):
         return one

@@ -1,6 +1,6 @@
-"""Protobuf messages of a registry: the descriptors of its texts, and which message of a text a payload is.
+"""Protobuf schemas of a registry: the descriptors of a schema, and the message type of each payload.
 
-    payload   count  index …  message    zigzag varints: the path to the message's type in its file; a count of 0 is the path 0
+    payload   count  index …  message    zigzag varints: the path to the message's type in its file; a count of 0 means path 0
 
 Source: Confluent's "Wire format", Protobuf; ``google/protobuf/descriptor.proto``.
 """
@@ -23,23 +23,23 @@ from sparkwire.kernels.varint import varint
 
 _FILE: Final = "registered.proto"
 _DEEPEST: Final = 64
-"""types within each other"""
+"""maximum number of nested types"""
 
 
 class ProtoFile(NamedTuple):
-    """What a schema describes."""
+    """A compiled Protobuf schema."""
 
     descriptors: bytes
-    """a ``FileDescriptorSet`` with all that the file imports"""
+    """a ``FileDescriptorSet`` with the file and all its imports"""
     names: Mapping[str, str]
-    """the full names of its messages by their paths, the numbers with dots between them"""
+    """the full name of each message by its path; a path is a text such as ``0.2``"""
 
 
 def compiled(schema: Registered) -> ProtoFile:
-    """By ``protoc``; needs the extra ``registry``.
+    """Compile a schema with ``protoc``. This needs the extra ``registry``.
 
-    ModuleNotFoundError without the extra; ValueError where the text is no Protobuf, or imports what it does not
-    refer to: it is named.
+    Raises ModuleNotFoundError without the extra. Raises ValueError, which names the schema, if the text is not Protobuf or if an
+    import is missing from its references.
     """
     with needing_the_extra("a schema of type PROTOBUF"):
         import grpc_tools
@@ -73,7 +73,7 @@ def _named(messages: Any, path: str, package: str) -> Iterator[tuple[str, str]]:
 
 
 def without_paths(payloads: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The paths of payloads, and their messages: both NULL where there is no path."""
+    """The path and the message of each payload; both are NULL if the path is invalid."""
     data, starts, sizes = spans_of(payloads)
     first = (sizes > 0) & (data[np.minimum(starts, data.size - 1)] == 0)
     paths: list[str | None] = ["0" if is_first else None for is_first in first.tolist()]

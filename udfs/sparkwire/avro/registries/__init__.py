@@ -1,1 +1,1 @@
-"""The registries that there are, each made by `Registry` when it is called."""
+"""The kinds of registries. `Registry` creates them."""

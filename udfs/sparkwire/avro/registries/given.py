@@ -1,4 +1,4 @@
-"""A registry of schemas given: a folder, a list, a mapping."""
+"""A registry of schemas that the caller passes: a folder, a list or a mapping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GivenSchemas(SchemaSource):
 
     def __init__(self, schemas: Any) -> None:
         given_schemas = schemas_of(schemas)
-        # What is given has the numbers that the messages have, whichever of Apicurio's these are.
+        # The keys match the ids in the messages, whether these are Apicurio's contentIds or globalIds.
         global_ids: dict[Hashable, int] = {
             f"{GLOBAL_ID}{key}": k for key, k in given_schemas.keys.items() if isinstance(key, int)
         }
@@ -29,7 +29,7 @@ class GivenSchemas(SchemaSource):
         return list(self._schemas.keys)
 
     def schemas(self, ids: Iterable[Hashable]) -> Schemas:
-        """All of them, whatever names them."""
+        """All schemas, regardless of ``ids``."""
         return self._schemas
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:

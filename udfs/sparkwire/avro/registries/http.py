@@ -1,4 +1,4 @@
-"""A registry over Confluent's REST API, by Confluent's own client."""
+"""A registry with Confluent's REST API, read with Confluent's client."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.errors import RegistryError
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
-"""of subject, version and schema: Confluent's codes, which tell a registry's 404 from that of any other server"""
+"""Confluent's codes for a missing subject, version and schema; other servers send a 404 without them"""
 _NO_ARTIFACT: Final = (404,)
-"""Apicurio's code"""
+"""Apicurio's code for a missing schema"""
 _CCOMPAT: Final = re.compile(r"/apis/ccompat/v\d+/?$")
-"""where an address ends under which Apicurio speaks Confluent's API"""
-_WAITS: Final = 0.25
-"""[s] before the first try again; then each time twice as long, up to the next"""
+"""the end of an address at which Apicurio provides Confluent's API"""
+_FIRST_WAIT: Final = 0.25
+"""[s] before the first retry; each wait is twice as long as the previous one, up to `_LONGEST_WAIT`"""
 _LONGEST_WAIT: Final = 8.0
 _BUSY: Final = (408, 429)
 _LEAST_PATIENCE: Final = 0.1
-"""[s]"""
+"""[s] lower limit for waiting for one response"""
 _LARGEST, _LARGEST_COMPRESSED = 64 << 20, 1 << 20
-"""what an answer may have, as it is sent [bytes]"""
+"""size limits of a response as sent, plain and compressed [bytes]"""
 _HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
 _CREDENTIALS: Final = re.compile(r"(?i)\b(basic|bearer|digest|negotiate|authorization)\b\W+[^\s\"',;}\]]+")
-_MISSED_FOR: Final = 60.0
-"""[s] until an id that was unknown is asked for again: it may have been registered since"""
+_UNKNOWN_FOR: Final = 60.0
+"""[s] after which an unknown id is requested again, because it may have been registered"""
 
 
 class _Server(NamedTuple):
-    """What a client is made of; hashable, so that a worker makes one."""
+    """The settings of a client. Workers create a client from them."""
 
     url: str
     auth: tuple[str, str] | str | None
@@ -64,17 +64,17 @@ class _Server(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its addresses without the credentials that may be in them."""
+        """The addresses, without credentials."""
         parts = [urlsplit(url.strip()) for url in self.url.split(",")]
         return ", ".join(part._replace(netloc=part.netloc.rpartition("@")[2], query="").geturl() for part in parts)
 
     def of_apicurio(self) -> _Server | None:
-        """Apicurio's own API at the same addresses; None where they are not Apicurio's."""
+        """The server with Apicurio's API at the same addresses; None if they are not Apicurio's."""
         urls = [_CCOMPAT.subn("/apis/registry/v2", url.strip()) for url in self.url.split(",")]
         return self._replace(url=",".join(url for url, _ in urls)) if all(count for _, count in urls) else None
 
     def secrets(self) -> Iterator[str]:
-        """What must not be in any text: what it is asked with."""
+        """The credentials in all their encodings. They must not appear in any text."""
         given = [value for name, value in self.settings if _SECRET.search(name)]
         given += [urlsplit(url.strip()).netloc.rpartition("@")[0] for url in self.url.split(",")]
         given += [self.auth] if isinstance(self.auth, str) else [self.auth[1], ":".join(self.auth)] if self.auth else []
@@ -91,19 +91,19 @@ class _Server(NamedTuple):
             given |= {
                 "bearer.auth.credentials.source": "STATIC_TOKEN",
                 "bearer.auth.token": self.auth,
-                # Confluent's cloud routes by these two; others do not look at them, and the client takes nothing less.
+                # Confluent's cloud routes by these two settings. Other servers ignore them, but the client requires them.
                 "bearer.auth.logical.cluster": given.get("bearer.auth.logical.cluster", ""),
                 "bearer.auth.identity.pool.id": given.get("bearer.auth.identity.pool.id", ""),
             }
         elif self.auth is not None:
             given["basic.auth.user.info"] = ":".join(self.auth)
         client = SchemaRegistryClient(given)
-        _bound_answers(client)
+        _limit_responses(client)
         return client
 
 
 class HttpSchemas(SchemaSource):
-    """See ``Registry.http``. Clients and the schemas that they have been told are kept for the whole process."""
+    """See ``Registry.http``. Clients and fetched schemas are cached for the whole process."""
 
     def __init__(
         self,
@@ -116,13 +116,13 @@ class HttpSchemas(SchemaSource):
         self._server = _Server(url, auth, tuple(sorted(settings.items())))
         self._subjects, self._patience = subjects, patience
         self._contexts = sorted({context_of(subject) for subject in subjects}) or [DEFAULT_CONTEXT]
-        self._missed: dict[tuple[str, Hashable], float] = {}
-        """when the registry did not know an id of a context"""
+        self._unknown: dict[tuple[str, Hashable], float] = {}
+        """the time at which the registry did not know an id of a context"""
         try:
             with needing_the_extra("Registry.http"):
                 _session(self._server)
         except ValueError as error:
-            # Confluent's sentence without the address, which may hold credentials.
+            # Confluent's message without the address, which may contain credentials.
             raise ValueError(f"{self!r}: {str(error).replace(url, repr(self._server.title))}") from None
 
     def __repr__(self) -> str:
@@ -146,8 +146,8 @@ class HttpSchemas(SchemaSource):
         return list(by_id)
 
     def _versions(self, subject: str) -> Sequence[int]:
-        with self._asking(f"subject {subject}"):
-            return self._patiently(lambda client: client.get_versions(subject, deleted=True)) or ()
+        with self._explaining(f"subject {subject}"):
+            return self._with_retries(lambda client: client.get_versions(subject, deleted=True)) or ()
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
         registered_schemas = {}
@@ -159,35 +159,37 @@ class HttpSchemas(SchemaSource):
         return registered_schemas
 
     def _known(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
-        """A schema by its id, which counts in a context."""
+        """The schema with an id in a context."""
         session, place = self._session, (context, key)
-        if place not in session.known and time.monotonic() - self._missed.get(place, -math.inf) > _MISSED_FOR:
+        if place not in session.known and time.monotonic() - self._unknown.get(place, -math.inf) > _UNKNOWN_FOR:
             schema = self._fetch(context, key)
             if schema is None:
-                self._missed[place] = time.monotonic()
+                self._unknown[place] = time.monotonic()
             else:
                 version = _version(schema, in_context(f"schema {key}", context), 0)
                 session.known[place] = version, self._registered(version)
         return session.known.get(place)
 
     def _fetch(self, context: str, key: Hashable) -> Any:
-        with self._asking(f"schema {key}"):
+        with self._explaining(f"schema {key}"):
             if isinstance(key, str) and key.startswith(GLOBAL_ID):
                 return self._with_global_id(key.removeprefix(GLOBAL_ID))
             if not isinstance(key, int):
-                return self._patiently(lambda client: client.get_schema_by_guid(key))
+                return self._with_retries(lambda client: client.get_schema_by_guid(key))
             qualified = () if context == DEFAULT_CONTEXT else (in_context("", context),)
-            return self._patiently(lambda client: client.get_schema(key, *qualified))
+            return self._with_retries(lambda client: client.get_schema(key, *qualified))
 
     def _with_global_id(self, number: str) -> Any:
-        """Of Apicurio's own API beside its copy of Confluent's, which knows contentIds alone; None from another registry."""
+        """The schema with a globalId, from Apicurio's API, because Confluent's API has only contentIds. None from other
+        registries.
+        """
         from confluent_kafka.schema_registry import Schema
 
-        own = self._server.of_apicurio()
-        if own is None:
+        apicurio = self._server.of_apicurio()
+        if apicurio is None:
             return None
-        client = _session(own).client
-        text = self._patiently(
+        client = _session(apicurio).client
+        text = self._with_retries(
             lambda _: client._rest_client.get(f"ids/globalIds/{number}", {"dereference": "true"}), *_NO_ARTIFACT
         )
         return None if text is None else Schema(json.dumps(text), AVRO)
@@ -203,8 +205,8 @@ class HttpSchemas(SchemaSource):
     def _at(self, place: Place) -> SubjectVersion | None:
         session = self._session
         if place not in session.versions:
-            with self._asking(f"{place[0]}, version {place[1]}"):
-                one = self._patiently(lambda client: client.get_version(*place, deleted=True))
+            with self._explaining(f"{place[0]}, version {place[1]}"):
+                one = self._with_retries(lambda client: client.get_version(*place, deleted=True))
             if one is None:
                 return None
             session.versions[place] = _version(one.schema, *place)._replace(id=one.schema_id)
@@ -215,39 +217,39 @@ class HttpSchemas(SchemaSource):
         return _session(self._server)
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        """What cannot be had: where, what, and why."""
+    def _explaining(self, what: str) -> Iterator[None]:
+        """Raise RegistryError for any failure, with the address, what was requested, and the reason."""
         try:
             yield
         except RegistryError:
             raise
-        except Exception as error:  # noqa: BLE001  # the client lets through whatever its own libraries raise
+        except Exception as error:  # noqa: BLE001  # the client raises any exception of its libraries
             raise RegistryError(
-                f"the schema registry at {self._server.title} was asked for {what} and {_answered(error, self._server)}"
+                f"cannot get {what} from the schema registry at {self._server.title}: {_reason(error, self._server)}"
             ) from None
 
-    def _patiently(self, ask: Callable[[Any], Any], *not_found: int) -> Any:
-        """The answer, None for what is not there; asked again while that may help."""
-        client, wait, end = self._session.client, _WAITS, time.monotonic() + self._patience
+    def _with_retries(self, request: Callable[[Any], Any], *not_found: int) -> Any:
+        """The response, or None if the requested object does not exist. Retries temporary failures for `patience` seconds."""
+        client, wait, end = self._session.client, _FIRST_WAIT, time.monotonic() + self._patience
         while True:
             try:
-                client.clear_caches()  # of its own, which answer for one context what was asked for another
-                return _within(end - time.monotonic(), lambda: ask(client))
+                client.clear_caches()  # the client's caches return the same schema for different contexts
+                return _within(end - time.monotonic(), lambda: request(client))
             except Exception as error:
                 if getattr(error, "error_code", None) in (*_NOT_FOUND, *not_found):
                     return None
-                if not _may_pass(error) or time.monotonic() + wait > end:
+                if not _is_temporary(error) or time.monotonic() + wait > end:
                     raise
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
 
 class _Session(NamedTuple):
-    """What a process has of a registry, and never changes there."""
+    """The data of a registry that a process caches. They never change in the registry."""
 
     client: Any
     known: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
-    """by context and id"""
+    """schemas by context and id"""
     versions: dict[Place, SubjectVersion]
 
 
@@ -266,45 +268,45 @@ def _version(schema: Any, subject: str, number: int) -> SubjectVersion:
     return SubjectVersion(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
 
 
-class _NoAnswer(Exception):
-    """An answer that does not come to its end."""
+class _NoResponse(Exception):
+    """A response that is incomplete or too large."""
 
 
-def _within(seconds: float, ask: Callable[[], Any]) -> Any:
-    """What ``ask`` answers; _NoAnswer where it has not after so many seconds, whatever the server goes on to send."""
-    answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+def _within(seconds: float, request: Callable[[], Any]) -> Any:
+    """The result of ``request``. Raises _NoResponse after ``seconds``, even if the server is still sending."""
+    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
-    def asked() -> None:
+    def send() -> None:
         try:
-            answers.put((ask(), None))
-        except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
-            answers.put((None, error))
+            results.put((request(), None))
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
+            results.put((None, error))
 
-    threading.Thread(target=asked, daemon=True, name="sparkwire-registry").start()
+    threading.Thread(target=send, daemon=True, name="sparkwire-registry").start()
     try:
-        answer, error = answers.get(timeout=max(seconds, _LEAST_PATIENCE))
+        result, error = results.get(timeout=max(seconds, _LEAST_PATIENCE))
     except queue.Empty:
-        raise _NoAnswer(f"no whole answer within {max(seconds, _LEAST_PATIENCE):.0f} s") from None
+        raise _NoResponse(f"no complete response within {max(seconds, _LEAST_PATIENCE):.0f} s") from None
     if error is not None:
         raise error
-    return answer
+    return result
 
 
-def _bound_answers(client: Any) -> None:
-    """Let no answer become larger than a schema is, however long the server goes on."""
+def _limit_responses(client: Any) -> None:
+    """Make the client fail on a response that is larger than any schema."""
     session = client._rest_client.session
-    library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx, or what took its place
+    library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx or its successor
 
     class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
-        def __init__(self, stream: Any, most: int) -> None:
-            self._stream, self._most = stream, most
+        def __init__(self, stream: Any, limit: int) -> None:
+            self._stream, self._limit = stream, limit
 
         def __iter__(self) -> Iterator[bytes]:
-            left = self._most
+            left = self._limit
             for part in self._stream:
                 left -= len(part)
                 if left < 0:
-                    raise _NoAnswer(f"more than {self._most} bytes in one answer")
+                    raise _NoResponse(f"a response of more than {self._limit} bytes")
                 yield part
 
         def close(self) -> None:
@@ -318,30 +320,30 @@ def _bound_answers(client: Any) -> None:
     session.event_hooks["response"] = [*session.event_hooks["response"], bound]
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether to ask again: no answer, or that of a server in trouble."""
+def _is_temporary(error: Exception) -> bool:
+    """Whether a retry may help: the server did not respond, is busy, or has an internal error."""
     status = getattr(error, "http_status_code", None)
     if status is None:
-        return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)  # of the client's own library
+        return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)  # a class of the client's library
     return status >= 500 or status in _BUSY
 
 
-def _answered(error: Exception, server: _Server) -> str:
+def _reason(error: Exception, server: _Server) -> str:
     status = getattr(error, "http_status_code", None)
-    if isinstance(error, _NoAnswer):
-        return f"gave {error}: check the address, or raise patience"
+    if isinstance(error, _NoResponse):
+        return f"{error}: check the address, or raise patience"
     if status is None:
         message = f"{type(error).__name__} {_filtered(str(error), server)}"
-        if _may_pass(error):
-            return f"did not answer: {message}: check the address, and whether the workers may reach it"
-        return f"answered what no registry says ({message}): is this the address of a registry?"
+        if _is_temporary(error):
+            return f"no response: {message}: check the address, and whether the workers may reach it"
+        return f"unexpected response ({message}): is this the address of a registry?"
     advice = {401: "check auth", 403: "this user may not read it", 404: "is this the address of a registry?"}
     said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")
-    return f"answered {status}: {_filtered(said, server)}" + (f": {advice[status]}" if status in advice else "")
+    return f"HTTP {status}: {_filtered(said, server)}" + (f": {advice[status]}" if status in advice else "")
 
 
 def _filtered(text: str, server: _Server) -> str:
-    """What a server says, without what it was asked with, in one line of what can be printed."""
+    """A server's message in one printable line, without credentials."""
     for secret in sorted(server.secrets(), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     text = _CREDENTIALS.sub(rf"\1 {_HIDDEN}", text)

@@ -1,7 +1,7 @@
-"""A registry out of its own topic, `_schemas`: each record is a version of a subject, a deletion, or a subject's settings.
+"""A registry read from its topic, `_schemas`: each record is a version of a subject, a deletion, or a subject's settings.
 
 Source: ``SchemaKey``, ``SchemaValue``, ``DeleteSubjectKey``, ``ConfigValue`` of Confluent's Schema Registry. The last record of a
-key counts, as compaction leaves it. What was deleted is known still, as long as its record is there: data were written with it.
+key wins, as after compaction. Deleted versions stay known while their records exist, because data were written with them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class TopicSchemas(SchemaSource):
     ) -> None:
         self._subjects = subjects
         self._contexts = {context} if context else {context_of(subject) for subject in subjects}
-        """those in which ids count; empty for the default one, and another's where only that has an id"""
+        """the contexts to look up ids in; empty: the default context, or another one if only that has the id"""
         self._versions: dict[Place, SubjectVersion] = {}
         self._aliases: dict[str, str] = {}
         ordered = sorted(records, key=lambda record: record[0])
         for _, key, value in ordered:
-            # A record that no registry wrote is passed over, as a registry does.
+            # Skip records that no registry wrote, as a registry does.
             with contextlib.suppress(AttributeError, KeyError, RecursionError, TypeError, ValueError):
                 self._take(_json(key), _json(value))
         if not self._versions:
@@ -59,7 +59,7 @@ class TopicSchemas(SchemaSource):
         return f"Registry.topic of {len(self._versions)} versions of {len({v.subject for v in self._versions.values()})} subjects"
 
     def versions(self) -> list[SubjectVersion]:
-        """Every version of every subject, as the registry numbered them."""
+        """Every version of every subject, with the registry's numbers."""
         return sorted(self._versions.values(), key=lambda version: (version.subject, version.version))
 
     # -- records
@@ -81,7 +81,7 @@ class TopicSchemas(SchemaSource):
 
     def _take_version(self, place: Place, value: Any) -> None:
         if value is None:
-            if place in self._versions:  # deleted for ever
+            if place in self._versions:  # deleted permanently
                 self._versions[place] = self._versions[place]._replace(deleted=True)
             return
         references = value.get("references") or ()
@@ -127,7 +127,7 @@ class TopicSchemas(SchemaSource):
         return mine[-1] if mine else None
 
     def _at(self, place: Place, referring: SubjectVersion) -> SubjectVersion | None:
-        """By the subject's name, or that which it is an alias of; first in the context of who refers to it."""
+        """A version by its subject or the subject's alias. The context of the referring version is tried first."""
         subject, number = self._aliases.get(place[0], place[0]), place[1]
         within = in_context(subject, context_of(referring.subject))
         return self._versions.get((within, number)) or self._versions.get((subject, number))
