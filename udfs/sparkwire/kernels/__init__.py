@@ -1,4 +1,4 @@
-"""Kernels: pure loops over flat arrays, compiled by Numba; the only package that imports it."""
+"""Kernels: pure loops over flat arrays, compiled by Numba. No other package imports Numba."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Base64, read as ``java.util.Base64.getDecoder()`` does and written padded.
+"""Decode Base64 as ``java.util.Base64.getDecoder()`` does, and encode it with padding.
 
-The decoder accepts the standard alphabet only, and no white space. The padding may be missing, but not in part. It ignores the
-bits of the last character that belong to no byte.
+The decoder accepts only the standard alphabet, without white space. The padding must be complete or absent. The decoder ignores
+bits of the last character that do not belong to a byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkwire.kernels.load import Bytes, Ints, store_i16, store_u8, u8
 from sparkwire.kernels.number import int64
 
 _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
-_LINE = 57  # [bytes] that fill a line of 76 characters
+_LINE = 57  # [bytes] encoded in one line of 76 characters
 _PADDING = ord("=")
 _NEWLINE = int.from_bytes(rb"\n", "little")
 
@@ -28,7 +28,7 @@ def _values() -> Ints:
 
 
 def _pairs() -> NDArray[np.int16]:
-    """Two characters of Base64 for each number of twelve bits, the first one in the lower byte."""
+    """The two Base64 characters of each 12-bit number, the first one in the lower byte."""
     characters = _ALPHABET.astype(np.uint16)
     return (characters[:, None] | characters[None, :] << 8).astype(np.int16).ravel()
 
@@ -39,14 +39,14 @@ _PAIRS = _pairs()
 
 @kernel
 def measure_decoded(data: Bytes, offsets: NDArray[Any], sizes: Ints) -> None:
-    """Size of what each row encodes [bytes], -1 for what is not Base64."""
+    """The decoded size of each row [bytes]; -1 if the row is not Base64."""
     for i in range(sizes.size):
         sizes[i] = _decoded_size(data, int64(offsets[i]), int64(offsets[i + 1]))
 
 
 @kernel
 def write_decoded(data: Bytes, offsets: NDArray[Any], sizes: Ints, at: NDArray[Any], out: Bytes) -> None:
-    """Write what the rows encode to ``out[at[i]:]``; ``sizes`` from ``measure_decoded``, nothing below 1."""
+    """Decode the rows to ``out[at[i]:]``. ``sizes`` comes from ``measure_decoded``; rows with a size below 1 are skipped."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             _decode(data, int64(offsets[i]), sizes[i], int64(at[i]), out)
@@ -65,7 +65,7 @@ def _decoded_size(data: Bytes, start: int, end: int) -> int:
 
 @kernel
 def _without_padding(data: Bytes, start: int, end: int) -> int:
-    """Where the characters that encode end: padding counts only where it fills the last group of four."""
+    """The end of the characters before the padding. Padding is recognized only if it completes the last group of four."""
     if end == start or (end - start) % 4 != 0 or u8(data, end - 1) != _PADDING:
         return end
     return end - 2 if u8(data, end - 2) == _PADDING else end - 1
@@ -86,13 +86,13 @@ def _decode(data: Bytes, pos: int, size: int, at: int, out: Bytes) -> None:
 
 @kernel
 def base64_size(size: int) -> int:
-    """Characters of so many bytes."""
+    """The number of characters that encode ``size`` bytes."""
     return (size + 2) // 3 * 4
 
 
 @kernel
 def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    r"""Base64 of ``data[start:start + size]`` with ``\n`` after every 76 characters, of which the last may be the last."""
+    r"""Write ``data[start:start + size]`` as Base64, with ``\n`` after every full line of 76 characters."""
     if not writing:
         return at + base64_size(size) + size // _LINE * 2
     end = start + size
@@ -108,7 +108,7 @@ def write_base64_lines(out: Bytes, at: int, data: Bytes, start: int, size: int, 
 
 @kernel
 def write_base64(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    """Base64 of ``data[start:start + size]`` in one line, padded."""
+    """Write ``data[start:start + size]`` as padded Base64 in one line."""
     if not writing:
         return at + base64_size(size)
     whole = start + size - size % 3

@@ -1,4 +1,4 @@
-"""Many bytes looked at together: each a bit of a mask, or how many come before the first that differs."""
+"""Test many bytes in one step: as a mask with one bit for each byte, or as the number of bytes before the first match."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numba.extending import intrinsic
 
 from sparkwire.kernels.load import Bytes, Int, LoadByte, address
 
-BLOCK = 64  # [bytes] that a mask is for, the first by its lowest bit
-LANES = 16  # [bytes] that a run is looked for in
+BLOCK = 64  # [bytes] of a mask; the lowest bit is the first byte
+LANES = 16  # [bytes] that a run test reads
 
 _QUOTE, _BACKSLASH, _ZERO = b'"\\0'
 
@@ -31,7 +31,7 @@ def _are(byte: int) -> Callable[[Any, Any], Any]:
 
 
 def _stop(builder: Any, chunk: Any) -> Any:
-    # Signed, so that bytes from 0x80 on are below a space too.
+    # A signed comparison, so that bytes from 0x80 on are also below a space.
     low = builder.icmp_signed("<", chunk, _every(0x20, chunk.type.count))
     return builder.or_(low, builder.or_(_are(_QUOTE)(builder, chunk), _are(_BACKSLASH)(builder, chunk)))
 
@@ -42,7 +42,7 @@ def _are_no_digits(builder: Any, chunk: Any) -> Any:
 
 
 def _mask(test: Callable[[Any, Any], Any]) -> LoadByte:
-    """Which of the ``BLOCK`` bytes at a place pass a test."""
+    """A function that returns which of the ``BLOCK`` bytes at a position pass a test."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def mask(typing_context: Any, data: Any, pos: Any) -> Any:
@@ -56,7 +56,7 @@ def _mask(test: Callable[[Any, Any], Any]) -> LoadByte:
 
 
 def _run(test: Callable[[Any, Any], Any]) -> LoadByte:
-    """How many of the ``LANES`` bytes at a place come before the first that passes a test; ``LANES`` if none does."""
+    """A function that counts the bytes at a position before the first that passes a test; ``LANES`` if none does."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def run(typing_context: Any, data: Any, pos: Any) -> Any:
@@ -77,14 +77,14 @@ def _high(builder: Any, chunk: Any) -> Any:
 high_bytes: LoadByte = _mask(_high)
 """bytes from 0x80 on"""
 stops: LoadByte = _mask(_stop)
-"""all but the plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
+"""bytes that are not plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
 backslashes: LoadByte = _mask(_are(_BACKSLASH))
 digit_run: LoadByte = _run(_are_no_digits)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _differences(typing_context: Any, data: Any, a: Any, b: Any) -> Any:
-    """In which of ``BLOCK`` places the bytes from ``a`` on are other ones than those from ``b`` on."""
+    """Which of the ``BLOCK`` bytes from ``a`` on differ from those from ``b`` on."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         one, other = (_chunk(context, builder, signature.args[0], args[0], at, BLOCK) for at in args[1:])
@@ -95,7 +95,7 @@ def _differences(typing_context: Any, data: Any, a: Any, b: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _lowest(typing_context: Any, mask: Any) -> Any:
-    """The number of the lowest bit that is set, ``BLOCK`` for none."""
+    """The index of the lowest set bit; ``BLOCK`` if no bit is set."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(0))

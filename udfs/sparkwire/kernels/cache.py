@@ -1,25 +1,25 @@
-"""Machine code of kernels on disk: a cache that never raises and never serves what the sources do not say.
+"""A disk cache for the machine code of kernels. It never raises, and never returns code of other sources.
 
-Numba's own cache raises if it cannot write or read, and serves old code after a change in another file. It never hits for
-closures, and two processes can mix up its numbered files. This one has one file per kernel, key and signature. Its name
-contains everything that shapes machine code::
+Numba's own cache raises if it cannot write or read, and returns old code after a change in another file. It never hits for
+closures, and two processes can mix up its numbered files. This cache has one file per kernel, key and signature. The file's name
+contains everything that determines the machine code::
 
     <place>/sparkwire-kernels-<state>/<module>.<kernel>-<variant>-<sources>.bin
 
     state    Python, numba, llvmlite; the target Numba compiles for
     variant  key of the kernel, types of its arguments
-    sources  of the kernel's module, and of all modules of the package that it imports, and these import
+    sources  of the kernel's module, and of all modules of the package that it imports directly or indirectly
 
-Other sources have another file, so outdated code is never used. Of files that differ in nothing else, and of directories, the
-last ``KEPT`` remain. A file begins with the digest of its content and gets its name when it is complete: a reader sees a
-complete file or none, and ignores a corrupt one. Every failure, of the file system or of what Numba has changed
-(`numba_inside`), means: compile, and at most one line in the log. ``SPARKWIRE_KERNEL_CACHE=off`` in the environment means:
-compile always, read and write nothing.
+Other sources have another file, so outdated code is never used. The newest ``KEPT`` directories remain, and the newest ``KEPT``
+files of each kernel and variant. A file begins with the digest of its content and gets its name when it is complete. So a
+reader sees a complete file or none, and ignores a corrupt one. After any failure, of the file system or because Numba has changed
+(`numba_inside`), kernels are compiled, with at most one line in the log. With ``SPARKWIRE_KERNEL_CACHE=off`` in the environment,
+kernels are always compiled, and no file is read or written.
 
-What came `ready` with the package is read first. The places, all read in this order, the first that can be
-written is written: ``NUMBA_CACHE_DIR`` if set,
-``__pycache__`` of the package, the user's cache directory, the user's own directory among the temporary
-files.
+Kernels that the package ships (`ready`) are read first. Then the cache reads all of these places, in this order, and writes to
+the
+first writable one: ``NUMBA_CACHE_DIR`` if set, ``__pycache__`` of the package, the user's cache directory, the user's directory
+among the temporary files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from sparkwire.kernels.ready import directories
 
 PACKAGE = __name__.partition(".")[0]
 PREFIX = f"{PACKAGE}-kernels-"
-KEPT = 4  # directories, and files of a kernel: a mixed fleet, or the version before this one, may share a place
+KEPT = 4  # directories, and files of a kernel: different machines, or the previous version, may share a place
 
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from|import)[ \t]+({PACKAGE}[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*))?".encode(), re.MULTILINE
@@ -62,7 +62,7 @@ _log = logging.getLogger(PACKAGE)
 
 
 class CachedKernels(NamedTuple):
-    """What one directory of the cache holds for exactly this package and target."""
+    """The kernels in one cache directory for exactly this package and target."""
 
     directory: Path
     files: int
@@ -71,19 +71,19 @@ class CachedKernels(NamedTuple):
 
 
 def why_none() -> str:
-    """Why ``kept`` is None."""
+    """The reason why ``kept`` returns None."""
     if kernel_files.OFF:
         return "SPARKWIRE_KERNEL_CACHE is off"
     return numba_inside.CHANGED[0] if numba_inside.CHANGED else "no place for it can be written"
 
 
 def kept() -> CachedKernels | None:
-    """The first directory that holds kernels of this package, else the first that could; None where ``why_none`` says why."""
+    """The first directory with kernels of this package, else the first writable one; `why_none` explains None."""
     if kernel_files.OFF:
         return None
     try:
         counts = [_kept(directory) for directory in _directories()]
-    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+    except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("kernels are not cached", error)
         return None
     full = [state for state in counts if state.files]
@@ -92,7 +92,7 @@ def kept() -> CachedKernels | None:
 
 
 def collect() -> None:
-    """Copy the kernels of the other directories into the first, so that you can ship it alone; raises OSError."""
+    """Copy the kernels of the other directories into the first, so that it is complete and can be shipped. Raises OSError."""
     for directory in _directories()[1:]:
         for path in directory.glob("*.bin"):
             content, target = kernel_files.read(path), _directories()[0] / path.name
@@ -109,14 +109,14 @@ def _kept(directory: Path) -> CachedKernels:
 
 
 class Announcement:
-    """Announces once that kernels compile, if it takes long; workers of Spark leave it to the driver."""
+    """Announces once that kernels are being compiled, if that takes long. Only the driver announces it, not Spark's workers."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self.made = "pyspark.daemon" in sys.modules or "pyspark.worker" in sys.modules
 
     def compiling(self, now: float) -> None:
-        """A kernel is about to compile; ``now``: by a clock that never goes back [s]."""
+        """Report that a kernel is about to be compiled; ``now`` is the time of a monotonic clock [s]."""
         if self._since is None:
             self._since = now
         elif not self.made and now - self._since > _LONG:
@@ -134,10 +134,10 @@ def is_cold() -> bool:
 
 
 class KernelCache:
-    """What a dispatcher asks before it compiles, and gives what it has compiled. Neither ever raises."""
+    """The cache of a dispatcher, which queries it before it compiles, and stores results in it. Neither ever raises."""
 
     own: Any = None
-    """the dispatcher's own cache, which has nothing; it returns whatever else a dispatcher may ask"""
+    """the dispatcher's original cache, which is empty; it implements the other methods that a dispatcher may call"""
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
         self.name = f"{function.__module__}.{function.__qualname__}".replace("<locals>.", "")
@@ -149,33 +149,33 @@ class KernelCache:
 
     @functools.cached_property
     def sources(self) -> str:
-        """Digest of the sources that shape this kernel, as they were imported; empty where they cannot be read."""
+        """Digest of the imported sources that determine this kernel; empty if they cannot be read."""
         return digest_of(self.module, SOURCES)
 
     def load_overload(self, *requested: Any, **named: Any) -> Any:
-        """The compile result for a dispatcher's argument types and target context, or None."""
+        """The cached compile result for a dispatcher's argument types and target context; None if there is none."""
         loaded = None
         try:
             loaded = None if kernel_files.OFF else self._load(*requested, **named)
-        except Exception as error:  # noqa: BLE001  # whatever numba has changed: compiling is always right
+        except Exception as error:  # noqa: BLE001  # Numba may have changed anything; compiling is always right
             go_without("kernels are not loaded from the cache", error)
         if loaded is None:
             announcement.compiling(time.monotonic())
         return loaded
 
     def save_overload(self, *requested: Any, **named: Any) -> None:
-        """Keep a compile result, for the argument types, for other processes, if there is a place for it."""
+        """Store a compile result for the argument types, for other processes, if a place is writable."""
         HAPPENED["compiled"] += 1
         try:
             if not kernel_files.OFF:
                 self._save(*requested, **named)
-        except Exception as error:  # noqa: BLE001  # whatever numba has changed: the next process compiles
+        except Exception as error:  # noqa: BLE001  # Numba may have changed anything; the next process compiles
             go_without("kernels are not cached", error)
 
     def _load(self, sig: tuple[Any, ...], target_context: Any) -> Any:
-        """Numba first registers all types and functions, which takes longer than everything else.
+        """Load a compile result without Numba's registration of all types and functions, the slowest step.
 
-        Code that is ready does not need it, save what manages memory, and kernels allocate none.
+        Only compiled code that manages memory needs the registration, and kernels allocate no memory.
         """
         ready = directories()
         for directory in (*ready, *_directories()) if self.sources else ():
@@ -192,7 +192,7 @@ class KernelCache:
 
     def _save(self, sig: tuple[Any, ...], data: Any) -> None:
         if digest_of(self.module, _sources_now()) != self.sources:
-            return  # edited since they were imported: this code is neither what was nor what is on disk
+            return  # the sources were edited after import, so this code matches neither the old nor the new ones
         content = numba_inside.machine_code(data)
         if content is None:
             return
@@ -208,19 +208,19 @@ class KernelCache:
 
 
 def _loaded(content: bytes, sig: tuple[Any, ...], target_context: Any) -> Any:
-    """A compile result, or None: another directory may have one that numba takes."""
+    """A compile result; None if Numba rejects it, because another directory may have a good one."""
     try:
         return numba_inside.loaded(content, sig, target_context)
-    except Exception as error:  # noqa: BLE001  # whatever numba dislikes about it
+    except Exception as error:  # noqa: BLE001  # Numba may reject it for any reason
         go_without("kernels are not loaded from the cache", error)
         return None
 
 
 def _sources_now() -> dict[str, bytes]:
-    """The source of every module of the package, in a directory or in a zip; none where they cannot be read."""
+    """The source of every module of the package, in a directory or a zip; empty if they cannot be read."""
     try:
         return dict(_modules(importlib.resources.files(PACKAGE), PACKAGE))
-    except Exception:  # noqa: BLE001  # loaders are many, and none may stop an import
+    except Exception:  # noqa: BLE001  # there are many loaders; a failure must not stop the import
         return {}
 
 
@@ -234,11 +234,11 @@ def _modules(directory: Traversable, package: str) -> Iterator[tuple[str, bytes]
 
 
 SOURCES = _sources_now()
-"""As imported: kernels compiled in this process are theirs."""
+"""the sources at import time, from which this process compiles its kernels"""
 
 
 def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
-    """Digest of a module and of all that it imports of the package; empty where its source is unknown."""
+    """Digest of a module and of all modules of the package that it imports; empty if its source is unknown."""
     needed, left = set[str](), [module]
     while left:
         name = left.pop()
@@ -246,7 +246,7 @@ def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
             needed.add(name)
             left += _imported(sources[name])
     if module not in needed or any(source[2:4] == b"\r\n" for source in sources.values()):
-        needed = set(sources) if module in sources else set()  # what is compiled does not say what it imports
+        needed = set(sources) if module in sources else set()  # a compiled module does not show its imports
     digest = hashlib.sha256()
     for name in sorted(needed):
         digest.update(f"{name}:{len(sources[name])}:".encode() + sources[name])
@@ -255,7 +255,7 @@ def digest_of(module: str, sources: Mapping[str, bytes]) -> str:
 
 @functools.cache
 def _imported(source: bytes) -> tuple[str, ...]:
-    """The modules of the package that a source may import; names that are none do no harm."""
+    """The modules of the package that a source may import. Names that are not modules are harmless."""
     imported = list[str]()
     for module, names in _IMPORT.findall(source):
         imported.append(module.decode())
@@ -265,7 +265,7 @@ def _imported(source: bytes) -> tuple[str, ...]:
 
 @functools.cache
 def _directories() -> tuple[Path, ...]:
-    """Where files of exactly this package, for exactly this target, may be; best first."""
+    """The directories that may have files of exactly this package and target, best first."""
     versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
     shaping = (versions, numba_inside.target(), numba_inside.optimisation())
     state = hashlib.sha256(repr(shaping).encode()).hexdigest()[:24]
@@ -283,7 +283,7 @@ def _places() -> Iterator[Path]:
 
 
 def _own(path: Path) -> Path:
-    """A directory in which no other user can write: sparkwire trusts the files that it unpickles."""
+    """A directory that only this user can write to, because sparkwire unpickles files in it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     if path.is_symlink() or status.st_uid != _USER or status.st_mode & 0o022:
@@ -293,13 +293,13 @@ def _own(path: Path) -> Path:
 
 @functools.cache
 def _mark_used(directory: Path) -> None:
-    """Keep it from removal with the oldest files."""
+    """Mark the directory as recently used, so that it is not removed as one of the oldest."""
     with contextlib.suppress(OSError):
         os.utime(directory)
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``; raises OSError."""
+    """Write ``content`` to ``path``. Raises OSError."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_oldest(path.parent.parent)
@@ -307,12 +307,12 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _remove_oldest(place: Path) -> None:
-    """Leave the ``KEPT`` directories used last."""
+    """Remove all directories except the ``KEPT`` most recently used."""
     _keep_newest(place.glob(f"{PREFIX}*/"))
 
 
 def _keep_newest(paths: Iterable[Path]) -> None:
-    """Remove all but the ``KEPT`` newest; another process may be removing the same ones."""
+    """Remove all files except the ``KEPT`` newest. Another process may remove the same files at the same time."""
     ages = []
     for path in paths:
         with contextlib.suppress(FileNotFoundError):

@@ -1,9 +1,9 @@
 """Copies of short byte fields.
 
-Most fields are shorter than a cache line, where a call of memcpy costs more than the copy: up to
-``SHORT`` bytes go in chunks of ``CHUNK`` that may run over the field's end, into ``COPY_SLACK`` bytes
-that the destination has in addition. What fits into one ``WORD`` goes in one: a chunk would nearly always
-cross from one cache line into the next.
+Most fields are shorter than a cache line. For these, a call of memcpy costs more than the copy itself. So up to ``SHORT``
+bytes are copied in chunks of ``CHUNK`` bytes. The last chunk may write past the field's end, into ``COPY_SLACK`` extra bytes
+of the destination. A field that fits into one ``WORD`` is copied as one word, because a chunk would nearly always cross a
+cache line.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from sparkwire.kernels.load import Bytes, Int, address
 CHUNK = 64  # [bytes]
 WORD = 16  # [bytes]
 SHORT = 256  # [bytes]
-COPY_SLACK = CHUNK  # [bytes] that every destination of `copy` has after the last byte that counts
+COPY_SLACK = CHUNK  # [bytes] that every destination of `copy` must have after its last used byte
 
 
 @kernel
 def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
     """Copy ``src[si : si + n]`` to ``dst[di : di + n]``; may write up to ``COPY_SLACK`` bytes more.
 
-    Reads nothing outside of ``src``: near its end the copy is exact.
+    It does not read beyond ``src``: near the end of ``src`` the copy is exact.
     """
     if 0 < n <= WORD and si + WORD <= src.size:
         _copy_word(dst, di, src, si)
@@ -43,7 +43,7 @@ def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
 
 
 def _copier(size: int) -> Callable[[Bytes, Int, Bytes, Int], None]:
-    """Copies ``size`` bytes by one load and one store."""
+    """A function that copies ``size`` bytes with one load and one store."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def copy_vector(typing_context: Any, dst: Any, di: Any, src: Any, si: Any) -> Any:

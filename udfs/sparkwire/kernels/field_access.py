@@ -1,7 +1,7 @@
-"""Fixed fields of a row into columns: straight-line loads and stores, emitted from a table.
+"""Read the fixed fields of rows into columns, with straight-line loads and stores that are emitted from a table.
 
-A loop over a table of offsets would cost more than the loads themselves. Here the table is read
-once, by the compiler: for each variant of row one block of code with constant offsets.
+A loop over a table of offsets would cost more than the loads themselves. Here the table is read only at compile
+time: each variant of a row gets one block of code with constant offsets.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sparkwire.base.wire import Layout
 from sparkwire.kernels.load import address, in_order
 
 _INDEX = ir.IntType(64)
-_BLOB = 16  # [bytes] the one width that is copied and not read as a number
+_BLOB = 16  # [bytes] fields of this width are copied; all others are read as numbers
 
 
 class FieldPlace(NamedTuple):
-    """Where a variant of row has a field, and how to read it."""
+    """The location of a field in a variant of a row, and how to read it."""
 
     offset: int
     """[bytes] from the row's start"""
     width: int
-    """[bytes] 1, 2, 4, 8 for numbers; 16 for bytes, copied as they are"""
+    """[bytes] 1, 2, 4 or 8 for a number; 16 for bytes, which are copied unchanged"""
     signed: bool
     little: bool
 
@@ -36,11 +36,11 @@ class FieldPlace(NamedTuple):
 
 
 Variant: TypeAlias = Sequence[FieldPlace | None]
-"""For each output column where this variant has the field, None where it has none."""
+"""For each output column, the location of its field in this variant; None if the variant does not have it."""
 
 
 def variant_of(table: Layout, names: Sequence[str], little: bool = False) -> Variant:
-    """Where rows of a layout have the fields of these names."""
+    """The locations of the fields with these names in rows of a layout."""
     placed = (table.get(name) for name in names)
     return tuple(
         None if p is None else FieldPlace(p.offset, p.field.width, p.field.wire.startswith("i"), little) for p in placed
@@ -48,11 +48,11 @@ def variant_of(table: Layout, names: Sequence[str], little: bool = False) -> Var
 
 
 def field_reader(variants: Sequence[Variant]) -> Callable[..., None]:
-    """``read(data, start, size, variant, outs, row)`` for rows of the variants 0, 1, … of the table.
+    """A function ``read(data, start, size, variant, outs, row)`` for rows of the variants 0, 1, … of the table.
 
     It writes field ``k`` of the row ``data[start:start + size]`` to ``outs[k][row]``, widened to the column's type. A field of
     16 bytes goes to ``outs[k][16 * row:]``, a column of uint8. It writes 0 if the row is too short for the field, or its
-    variant lacks it. ``variant`` is in the table.
+    variant does not have it. ``variant`` must be an index into the table.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -112,7 +112,7 @@ class _Emitter:
     def _store(self, column: int, place: FieldPlace | None) -> None:
         builder, out_type = self.builder, self.outs_type.types[column]
         out = builder.extract_value(self.outs, column)
-        # A column of bytes is one of 16-byte fields: numbers have signed columns.
+        # A uint8 column holds 16-byte fields, because number columns are signed.
         size = _BLOB if out_type.dtype == types.uint8 else out_type.dtype.bitwidth // 8
         number = ir.VectorType(ir.IntType(8), _BLOB) if size == _BLOB else ir.IntType(8 * size)
         value = ir.Constant(number, None) if place is None else self._load(place, size)

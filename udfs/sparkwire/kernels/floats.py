@@ -1,4 +1,4 @@
-"""Numbers of IEEE 754 as the bits that they are stored as."""
+"""Convert the bits of IEEE 754 numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONG, _WORD = ir.IntType(64), ir.IntType(32)
 
 
 def _converter(result: Any, convert: Callable[[ir.IRBuilder, Any], Any]) -> Callable[[Int], int]:
-    """An instruction from a 64-bit word to the bits of a number."""
+    """A function from a 64-bit word to the bits of a number, as one instruction."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def bits(typing_context: Any, value: Any) -> Any:
@@ -39,4 +39,4 @@ long_to_float: Callable[[Int], int] = _converter(
     types.int32, lambda builder, value: builder.sitofp(value, ir.FloatType())
 )
 float_to_double: Callable[[Int], int] = _converter(types.int64, _widen)
-"""the bits of a FLOAT, in the lower half, as those of a DOUBLE"""
+"""converts the bits of a FLOAT, in the lower half, to those of a DOUBLE"""

@@ -1,4 +1,4 @@
-"""Copy spans of a byte buffer, or fixed texts, one after the other: the content of every BINARY and STRING result."""
+"""Concatenate spans of a byte buffer, or fixed texts, to the content of BINARY and STRING results."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sparkwire.kernels.text import same_bytes
 def gather_rows(
     data: npt.NDArray[np.uint8], starts: Ints, sizes: Ints, offsets: npt.NDArray[Any], out: npt.NDArray[np.uint8]
 ) -> None:
-    """``out[offsets[i]:] = data[starts[i]:starts[i] + sizes[i]]``; a size of 0 or below copies nothing."""
+    """Copy ``data[starts[i]:starts[i] + sizes[i]]`` to ``out[offsets[i]:]``. A size of 0 or below copies nothing."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
 
 
 class Texts(NamedTuple):
-    """Fixed texts, with some bytes more to copy them by the chunk."""
+    """Fixed texts, with padding so that they can be copied in chunks."""
 
     data: npt.NDArray[np.uint8]
     starts: Ints
@@ -43,7 +43,7 @@ def texts_of(texts: Sequence[str]) -> Texts:
 
 @kernel
 def write_text(out: npt.NDArray[np.uint8], at: int, texts: Texts, which: int, writing: bool) -> int:
-    """Write a text to ``out[at:]``, or with ``writing`` off only measure it; where it ends."""
+    """Write a text to ``out[at:]``, or only measure it if ``writing`` is false. Returns its end."""
     if writing:
         copy(out, at, texts.data, texts.starts[which], texts.sizes[which])
     return at + int64(texts.sizes[which])
@@ -51,9 +51,9 @@ def write_text(out: npt.NDArray[np.uint8], at: int, texts: Texts, which: int, wr
 
 @kernel
 def join_rows(columns: Table, between: Texts, sizes: Ints, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
-    """Write the texts of each row, one of each column, to ``out[offsets[row]:]``; a fixed text is before each and after the last.
+    """Join each row's texts, one of each column, at ``out[offsets[row]:]``. A fixed text is before each and after the last.
 
-    ``columns`` has a column's bytes, then its 64-bit offsets; rows of a negative size are left out.
+    ``columns`` has the bytes of each column, followed by its 64-bit offsets. Rows with a negative size are skipped.
     """
     count = between.sizes.size - 1
     for row in range(sizes.size):
@@ -72,7 +72,7 @@ def join_rows(columns: Table, between: Texts, sizes: Ints, offsets: npt.NDArray[
 
 @kernel
 def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
-    """Where words of ``sizes[code]`` bytes end when they are one after the other, -1 for none; how many bytes that is."""
+    """Compute the offsets of concatenated words of ``sizes[code]`` bytes; code -1 is no word. Returns the total size [bytes]."""
     offsets[0] = 0
     end = 0
     for i in range(codes.size):
@@ -86,7 +86,7 @@ def place_words(codes: npt.NDArray[np.int8], sizes: Ints, offsets: npt.NDArray[n
 def write_words(
     codes: npt.NDArray[np.int8], words: Texts, offsets: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]
 ) -> None:
-    """Write the word of each code to ``out[offsets[i]:]``."""
+    """Write the word of ``codes[i]`` to ``out[offsets[i]:]``."""
     for i in range(codes.size):
         if codes[i] >= 0:
             write_text(out, int64(offsets[i]), words, int64(codes[i]), True)
@@ -94,7 +94,7 @@ def write_words(
 
 @kernel
 def find_words(data: Bytes, starts: Ints, sizes: Ints, words: Texts, codes: npt.NDArray[np.int8]) -> None:
-    """Which of the words each ``data[start:start + size]`` is, -1 for none."""
+    """Find the index of the word that equals each ``data[start:start + size]``; -1 if none does."""
     for i in range(codes.size):
         codes[i] = -1
         for word in range(words.sizes.size):

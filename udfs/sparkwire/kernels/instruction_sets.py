@@ -1,4 +1,4 @@
-"""What the instruction sets offer to checksums: carry-less multiplication, and the load of a first block, in LLVM IR."""
+"""Instructions for checksums in each instruction set, as LLVM IR: carry-less multiplication, and the load of a first block."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ BIT, BYTE, WORD, LONG, _LANE = (ir.IntType(bits) for bits in (1, 8, 32, 64, 128)
 
 
 class Machine(NamedTuple):
-    """What one instruction set offers."""
+    """The instructions of one instruction set."""
 
     lanes: int
-    """of 128 bits in a register"""
+    """number of 128-bit lanes in a register"""
     multiply: Callable[[ir.IRBuilder, Any, Any, int, int], Any]
     """(a, b, i, j) -> in each lane, half i of a times half j of b; 0 is the low half"""
     first_block: Callable[[ir.IRBuilder, Any, Any, Any], Any]
-    """(data, n, head) -> the first ``head`` of ``n`` bytes, at the end of a register of zeros"""
+    """(data, n, head) -> the first ``head`` of ``n`` bytes, at the end of a register that is otherwise zero"""
     few: tuple[int, ...]
-    """[blocks] messages up to such a length go without a loop; needs a ``first_block`` of no bytes"""
+    """[blocks] messages up to these lengths need no loop; requires a ``first_block`` that accepts 0 bytes"""
 
 
 def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
-    """AVX-512: one masked load; bytes under a cleared mask bit are zero and never touched."""
+    """AVX-512: one masked load. Bytes with a cleared mask bit are zero and not accessed."""
     lanes = ir.VectorType(BYTE, 64)
     signature = ir.FunctionType(lanes, [lanes.as_pointer(), WORD, ir.VectorType(BIT, 64), lanes])
     masked_load = declared(b, "llvm.masked.load.v64i8.p0", signature)
@@ -41,7 +41,7 @@ def _masked_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
 
 
 def _shuffled_block(shuffle: str) -> Callable[[ir.IRBuilder, Any, Any, Any], Any]:
-    """128 bits: 16 bytes, loaded and slid; fewer than 16 by two overlapping loads of 8, 4, 2 or 1."""
+    """128 bits: 16 bytes are loaded and shifted; fewer than 16 need two overlapping loads of 8, 4, 2 or 1."""
 
     def first_block(b: ir.IRBuilder, data: Any, n: Any, head: Any) -> Any:
         result = cgutils.alloca_once(b, _LANE)
@@ -56,9 +56,9 @@ def _shuffled_block(shuffle: str) -> Callable[[ir.IRBuilder, Any, Any, Any], Any
 
 
 def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
-    """The first ``head`` of 16 bytes at ``data``, moved to the end of the register."""
+    """Load 16 bytes at ``data`` and move the first ``head`` to the end of the register."""
     lanes = ir.VectorType(BYTE, 16)
-    none = [0x80] * 16  # an index that gives 0
+    none = [0x80] * 16  # this shuffle index gives 0
     window = b.gep(table(b, "sparkwire_slide", BYTE, none + list(range(16))), [head])
     indices = b.load(b.bitcast(window, lanes.as_pointer()), align=1)
     block = b.load(b.bitcast(data, lanes.as_pointer()), align=1)
@@ -66,7 +66,7 @@ def _slid(b: ir.IRBuilder, shuffle: str, data: Any, head: Any) -> Any:
 
 
 def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[int, ...] = (8, 4, 2, 1)) -> None:
-    """Put ``n`` < 16 bytes at the end of a lane: the first and the last ``width`` of them, overlapping."""
+    """Store ``n`` < 16 bytes at the end of a lane: their first and last ``width`` bytes, which overlap."""
     width, *narrower = widths
     if not narrower:
         b.store(_overlapping(b, data, n, width), result)
@@ -79,7 +79,7 @@ def _store_short(b: ir.IRBuilder, data: Any, n: Any, result: Any, widths: tuple[
 
 
 def _overlapping(b: ir.IRBuilder, data: Any, n: Any, width: int) -> Any:
-    """``n`` bytes, ``width`` <= n <= 2 * ``width``, at the end of a lane."""
+    """Load ``n`` bytes, ``width`` <= n <= 2 * ``width``, to the end of a lane."""
 
     def load(pos: Any) -> Any:
         at = b.bitcast(b.gep(data, [pos]), ir.IntType(8 * width).as_pointer())

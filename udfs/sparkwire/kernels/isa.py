@@ -1,8 +1,8 @@
-"""Which instructions the kernels may use: those that Numba compiles for, never those that the host claims.
+"""Determine which instructions the kernels may use: those of Numba's target, not those of the host.
 
-LLVM aborts the process on an instruction that its target lacks, and Numba's target is not always the
-host (``NUMBA_CPU_NAME``, ``NUMBA_CPU_FEATURES``, ``NUMBA_ENABLE_AVX``). What the feature string does
-not name is not used: an empty string is the portable path.
+LLVM aborts the process on an instruction that its target lacks, and Numba's target is not always the host
+(``NUMBA_CPU_NAME``, ``NUMBA_CPU_FEATURES``, ``NUMBA_ENABLE_AVX``). Only features in the feature string are used; an
+empty string selects the portable code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sparkwire.kernels.numba_inside import go_without
 
 
 class Isa(Enum):
-    """Ways to compute checksums, best last."""
+    """Methods to compute checksums, the best one last."""
 
     PORTABLE = "tables"
     PMULL = "aarch64, 128-bit carry-less multiplication"
@@ -30,12 +30,12 @@ _NEEDED = {
 _ARCHITECTURES = {
     "x86_64": (Isa.VPCLMUL, Isa.PCLMUL),
     "aarch64": (Isa.PMULL,),
-    "arm64": (Isa.PMULL,),  # the same as macOS calls it
+    "arm64": (Isa.PMULL,),  # the name on macOS
 }
 
 
 def isa_of(triple: str, features: str) -> Isa:
-    """The best way that an LLVM target allows; ``features`` as in "+aes,-avx,+pclmul"."""
+    """The best method that an LLVM target allows. ``features`` is a text like "+aes,-avx,+pclmul"."""
     present = {name[1:] for name in features.split(",") if name.startswith("+")}
     for isa in _ARCHITECTURES.get(triple.partition("-")[0], ()):
         if _NEEDED[isa] <= present:
@@ -44,10 +44,10 @@ def isa_of(triple: str, features: str) -> Isa:
 
 
 def compiled_isa() -> Isa:
-    """The best way in the code that Numba generates in this process; the portable one if Numba does not report it."""
+    """The best method for code that Numba generates in this process; the portable one if Numba does not report it."""
     try:
         triple, _, features = numba_inside.target()
-    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+    except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("checksums come from tables, several times slower", error)
         return Isa.PORTABLE
     return isa_of(triple, features)

@@ -1,8 +1,7 @@
-"""The one decorator of the kernels: it owns the options of Numba, and the cache.
+"""The decorator of all kernels, with Numba's options and the cache.
 
-``SPARKWIRE_CHECKED=1`` in the environment (or ``NUMBA_BOUNDSCHECK=1``) gives the checked build: every
-array access, raw load, store and copy outside of its array raises IndexError. It is for tests; it is
-read at the first import.
+``SPARKWIRE_CHECKED=1`` in the environment (or ``NUMBA_BOUNDSCHECK=1``) selects the checked build: every array access, raw
+load, store and copy outside its array raises IndexError. It is for tests. The variable is read at the first import.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ CHECKED = os.environ.get("SPARKWIRE_CHECKED", "") not in ("", "0") or numba_insi
 
 
 def _known_options(**options: bool) -> dict[str, bool]:
-    """Those that Numba knows."""
+    """The options that this Numba supports."""
     known: dict[str, bool] = {}
     try:
         known = numba_inside.known_options(options)
         if len(known) < len(options):
             raise LookupError(f"no option {', '.join(options.keys() - known.keys())}")
-    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+    except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("kernels compile slower", error)
     return known
 
 
 _PRIVATE = _known_options(
-    no_cfunc_wrapper=True,  # nothing calls kernels from C
-    _nrt=False,  # no reference counts: each call of a helper costs two locked instructions an array
+    no_cfunc_wrapper=True,  # no C code calls kernels
+    _nrt=False,  # no reference counts: they cost two locked instructions for each array in each call of a helper
 )
 _PRIVATE_OF_HELPERS = _PRIVATE | _known_options(no_cpython_wrapper=True)
-_MAY_BE_CACHED = "_nrt" in _PRIVATE  # code that counts references needs to be linked to numba's own first
+_MAY_BE_CACHED = "_nrt" in _PRIVATE  # code with reference counts must first be linked to Numba's runtime
 
 
 @overload
@@ -49,9 +48,8 @@ def kernel(*, key: str) -> Callable[[Kernel], Kernel]: ...
 def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callable[[Kernel], Kernel]:
     """Compile a loop over flat arrays at its first call, or load it from the cache.
 
-    A kernel runs without the GIL, allocates nothing and does not raise: it reports by codes. A closure
-    captures values that its source does not show, so it must name them by ``key``; without one it is a
-    TypeError.
+    A kernel runs without the GIL, allocates no memory and does not raise; it reports errors as codes. A closure captures values
+    that are not in its source, so it must pass a ``key`` that identifies them. A closure without a key raises TypeError.
     """
     if function is None:
         return lambda inner: _compiled(inner, key)
@@ -61,16 +59,16 @@ def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callabl
 def _compiled(function: Kernel, key: str) -> Kernel:
     if function.__closure__ and not key:
         raise TypeError(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
-    # A division by zero has no business raising in a loop that must not raise: that is numpy's model.
+    # A kernel must not raise, so a division by zero follows numpy's model.
     options = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
     dispatcher = numba.njit(**options, **_PRIVATE)(function)
-    # What other kernels call has no wrapper for Python, which takes a quarter of the time that helpers take to compile.
+    # Helpers that only kernels call get no Python wrapper, which would take a quarter of their compile time.
     helper = numba.njit(**options, **_PRIVATE_OF_HELPERS)(function)
     try:
         numba_inside.call_as(dispatcher, helper)
     except AttributeError as error:
         go_without("kernels are compiled for every constant that they are given", error)
-    if function.__module__.partition(".")[0] == PACKAGE and _MAY_BE_CACHED:  # the cache vouches for these sources only
+    if function.__module__.partition(".")[0] == PACKAGE and _MAY_BE_CACHED:  # the cache tracks only these sources
         try:
             numba_inside.set_cache(dispatcher, KernelCache(function, key=f"{key}:{CHECKED}"))
             numba_inside.set_cache(helper, KernelCache(function, key=f"{key}:{CHECKED}:helper"))

@@ -1,8 +1,8 @@
-"""JSON as its grammar says: where values end, what their characters are.
+"""The grammar of JSON: find the ends of values, and decode characters.
 
-What is JSON is RFC 8259 to the letter: NaN, trailing commas, raw control characters, overlong or surrogate UTF-8 are corruption.
+JSON is exactly as in RFC 8259: NaN, trailing commas, raw control characters, and overlong or surrogate UTF-8 are corruption.
 
-A *span* is ``(start, size, kind)``: of a string what is between its quotes, of every other value its whole text.
+A *span* is ``(start, size, kind)``. The span of a string is between its quotes; that of any other value is its whole text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sparkwire.kernels.text import utf8_step
 
 Kinds: TypeAlias = NDArray[np.int8]
 
-# What a value is.  JSON's null is ABSENT where one value is wanted, and NULL in a list of members.
+# The kinds of values. JSON's null is ABSENT if one value is selected, and NULL in a list of members.
 ABSENT, NULL, STRING, ESCAPED, INTEGER, REAL, FALSE, TRUE, OBJECT, ARRAY = range(10)
-"""ESCAPED: a string with a backslash in it.  INTEGER: a number without fraction and exponent."""
+"""ESCAPED: a string with a backslash. INTEGER: a number without fraction and exponent."""
 
 QUOTE, BACKSLASH, COMMA, COLON, MINUS, PLUS, DOT, ZERO, NINE = b'"\\,:-+.09'
 LEFT_BRACE, RIGHT_BRACE, LEFT_BRACKET, RIGHT_BRACKET = b"{}[]"
-TO_RIGHT = RIGHT_BRACE - LEFT_BRACE  # the same for both pairs
+TO_RIGHT = RIGHT_BRACE - LEFT_BRACE  # the same for braces and brackets
 TRUE_WORD, FALS_WORD, NULL_WORD = (int.from_bytes(word, "little") for word in (b"true", b"fals", b"null"))
 REPLACEMENT = 0xFFFD
 NONE = -1
@@ -54,7 +54,7 @@ def behind_mark(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def blank(data: Bytes, pos: int, end: int) -> int:
-    """After the white space at ``pos``, at most ``end``."""
+    """The position after white space at ``pos``, at most ``end``."""
     while pos < end:
         c = u8(data, pos)
         if c > 0x20 or not (c == 0x20 or c == 0x0A or c == 0x0D or c == 0x09):
@@ -65,7 +65,7 @@ def blank(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def scalar_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """Where the number or literal at ``pos`` ends, and its kind; -1 for what is neither."""
+    """The end and kind of the number or literal at ``pos``; -1 if it is neither."""
     c = u8(data, pos)
     if c == MINUS or ZERO <= c <= NINE:
         return _number_end(data, pos, end)
@@ -82,7 +82,7 @@ def scalar_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def quick_number_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """Where the number at ``pos`` ends, and its kind; -1 where only ``scalar_end`` can say."""
+    """The end and kind of a simple number at ``pos``; -1 if ``scalar_end`` must decide."""
     if pos + 2 * LANES + 1 > data.size:
         return NONE, ABSENT
     digits = digit_run(data, pos)
@@ -102,7 +102,7 @@ def quick_number_end(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def delimited(data: Bytes, pos: int, end: int) -> bool:
-    """Whether a number or literal may end here: what continues has been cut or is not one."""
+    """Whether a number or literal may end here. If not, the token is truncated or invalid."""
     if pos == end:
         return False
     c = u8(data, pos)
@@ -142,9 +142,9 @@ def _digits(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def string_end(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
-    """Where the closing quote of the string is whose first character is at ``pos``, and if it has escapes.
+    """The closing quote of the string whose first character is at ``pos``, and whether the string has escapes.
 
-    -1 where there is no such quote, an escape is none, a control character is raw, or the bytes are not UTF-8.
+    Returns -1 if there is no closing quote, an escape is invalid, a control character is raw, or the bytes are not UTF-8.
     """
     escaped = False
     while pos < end:
@@ -164,7 +164,9 @@ def string_end(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
             step = _escape_size(data, pos, end)
         else:
             step = utf8_step(data, pos, end) if c >= 0x20 else 0
-            while step > 1 and pos + step < end and u8(data, pos + step) >= 0x80:  # such characters come in rows
+            while (
+                step > 1 and pos + step < end and u8(data, pos + step) >= 0x80
+            ):  # such characters usually follow each other
                 pos += step
                 step = utf8_step(data, pos, end)
         if step == 0:
@@ -175,10 +177,10 @@ def string_end(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
 
 @kernel
 def quick_string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int]:
-    """Where the string whose opening quote is at ``pos`` has its closing one; -1 where only ``string_end`` can say.
+    """The closing quote of a simple string whose opening quote is at ``pos``; -1 if ``string_end`` must decide.
 
-    ``ahead`` are the stops of the ``BLOCK`` bytes at ``block`` that have not been passed; what is left of them is returned.
-    Quotes are so found in masks, not each from the place of the one before: nothing waits for a load.
+    ``ahead`` has the `stops` of the ``BLOCK`` bytes at ``block`` that are still ahead; the function returns the remaining ones.
+    Masks give all quotes of a block at once, so a step does not wait for a load at the previous quote.
     """
     if ahead == 0 and block + 2 * BLOCK <= data.size:
         block += BLOCK
@@ -186,7 +188,7 @@ def quick_string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) ->
     if ahead == 0 or block + lowest(ahead) != pos:
         if pos + BLOCK > data.size:
             return NONE, block, ahead
-        block, ahead = pos, stops(data, pos)  # there was white space that is a control character, or very much else
+        block, ahead = pos, stops(data, pos)  # a control character came first, or `pos` is after the block
     ahead &= ahead - uint64(1)
     if ahead == 0 and block + 2 * BLOCK <= data.size:
         block += BLOCK
@@ -199,7 +201,7 @@ def quick_string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) ->
 
 @kernel
 def _escape_size(data: Bytes, pos: int, end: int) -> int:
-    """Size of the escape whose backslash is at ``pos`` [bytes], 0 where it is none."""
+    """The size of the escape whose backslash is at ``pos`` [bytes]; 0 if it is invalid."""
     if pos + 2 > end:
         return 0
     c = u8(data, pos + 1)
@@ -212,7 +214,7 @@ def _escape_size(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def _hexadecimal(data: Bytes, pos: int) -> int:
-    """The value of four hexadecimal digits, -1 where one is none."""
+    """The value of four hexadecimal digits; -1 if one is invalid."""
     value = 0
     for i in range(4):
         c = int64(u8(data, pos + i))
@@ -227,9 +229,9 @@ def _hexadecimal(data: Bytes, pos: int) -> int:
 
 @kernel
 def character_at(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """What is at ``pos`` of a valid string: the code point of an escape or else a byte, and where the next begins.
+    """Decode one step of a valid string at ``pos``: the code point of an escape, or a byte; and the next position.
 
-    Half a surrogate pair is no character: U+FFFD.
+    Half a surrogate pair becomes U+FFFD.
     """
     c = int64(u8(data, pos))
     if c != BACKSLASH:
@@ -259,7 +261,7 @@ def character_at(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def unescapes_to(data: Bytes, pos: int, end: int, keys: Bytes, at: int, size: int) -> bool:
-    """Whether a string means these bytes of UTF-8."""
+    """Whether the unescaped string equals these UTF-8 bytes."""
     same = 0
     while same < size:
         if pos >= end:

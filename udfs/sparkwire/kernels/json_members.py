@@ -1,4 +1,4 @@
-"""The members of JSON objects and arrays that a scan has proved valid."""
+"""List the members of JSON objects and arrays that a scan has validated."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from sparkwire.kernels.json_grammar import (
 from sparkwire.kernels.load import Bools, Bytes, Ints, u8
 from sparkwire.kernels.number import int64, uint64
 
-MANY = 64  # keys that are compared each with each
+MANY = 64  # up to so many keys, each key is compared with each other
 
 
 class Members(NamedTuple):
-    """What containers hold, the members of each one after the other."""
+    """The members of containers, in order."""
 
     key_starts: Ints
     key_sizes: Ints
     key_kinds: Kinds
-    """of arrays there are no keys, and no room for them"""
+    """for arrays, the key arrays are empty"""
     starts: Ints
     sizes: Ints
     kinds: Kinds
@@ -54,10 +54,10 @@ class Members(NamedTuple):
 def list_members(
     data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, firsts: NDArray[Any], place: Ints, members: Members
 ) -> None:
-    """Note the members of valid containers, those of row ``i`` having the numbers ``firsts[i]`` to ``firsts[i + 1]``.
+    """List members of valid containers. Those of row ``i`` have the numbers ``firsts[i]`` to ``firsts[i + 1]``.
 
-    They are as many as ``members`` has room for, from ``place`` on: the number of a member, its row, and where its text
-    begins if it is not the first of its row. ``place`` becomes that of the next.
+    The kernel fills ``members``, starting at ``place``: the number of a member, its row, and the start of its text if it is not
+    the first of its row. Then it sets ``place`` to the next member.
     """
     begin, row = place[0], place[1]
     stop = min(begin + members.kinds.size, int64(firsts[kinds.size]))
@@ -76,7 +76,7 @@ def list_members(
 
 @kernel
 def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, last: int, members: Members) -> int:
-    """Note members until the last one's number is reached; where the next begins."""
+    """List members up to number ``last``. Returns the start of the next one."""
     block, ahead = pos - BLOCK, uint64(0)
     while number < last:
         n = uint64(number)
@@ -99,14 +99,14 @@ def _list_container(data: Bytes, pos: int, end: int, keyed: bool, number: int, l
             members.sizes[n] = after - pos
             members.kinds[n] = kind
             pos = after
-        pos = blank(data, pos, end) + 1  # the comma, or the bracket that closes
+        pos = blank(data, pos, end) + 1  # the comma or the closing bracket
         number += 1
     return pos
 
 
 @kernel
 def _string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, bool, int, int]:
-    """Where the string whose opening quote is at ``pos`` has its closing one, and if it has escapes."""
+    """The closing quote of the string whose opening quote is at ``pos``, and whether the string has escapes."""
     close, block, ahead = quick_string_end(data, pos, end, block, ahead)
     if close >= 0:
         return close, False, block, ahead
@@ -116,7 +116,7 @@ def _string_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tupl
 
 @kernel
 def _other_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int, int]:
-    """After the value at ``pos``, which is no string; its kind."""
+    """The position after the value at ``pos``, which is not a string, and its kind."""
     after, kind = quick_number_end(data, pos, end)
     if after >= 0:
         return after, kind, block, ahead
@@ -130,7 +130,7 @@ def _other_end(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple
 
 @kernel
 def _container_end(data: Bytes, pos: int, end: int) -> int:
-    """After the valid object or array at ``pos``."""
+    """The position after the valid object or array at ``pos``."""
     depth = 0
     while pos < end:
         c = u8(data, pos)
@@ -151,16 +151,16 @@ def list_roots(
     data: Bytes,
     begins: NDArray[Any],
     ends: NDArray[Any],
-    intact: Bools,
+    valid: Bools,
     starts: Ints,
     sizes: Ints,
     kinds: Kinds,
     counts: Ints,
 ) -> None:
-    """Note where the object of each valid document is and how many members it has; nothing of a document that is not valid."""
-    for row in range(intact.size):
+    """Store the span and the number of members of each valid document's object. Other documents are ABSENT."""
+    for row in range(valid.size):
         starts[row], sizes[row], kinds[row], counts[row] = 0, -1, ABSENT, 0
-        if intact[row]:
+        if valid[row]:
             end = int64(ends[row])
             start = blank(data, behind_mark(data, int64(begins[row]), end), end)
             after, count = _count_members(data, start, end, True)
@@ -169,7 +169,7 @@ def list_roots(
 
 @kernel
 def count_members(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, counts: Ints) -> None:
-    """How many members each valid container has; 0 of any other value."""
+    """Count the members of each valid container; 0 for any other value."""
     for row in range(kinds.size):
         counts[row] = 0
         if kinds[row] == OBJECT or kinds[row] == ARRAY:
@@ -178,7 +178,7 @@ def count_members(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, counts: 
 
 @kernel
 def _count_members(data: Bytes, pos: int, end: int, keyed: bool) -> tuple[int, int]:
-    """After the valid container at ``pos``, and how many members it has."""
+    """The position after the valid container at ``pos``, and its number of members."""
     pos = blank(data, pos + 1, end)
     block, ahead, count = pos - BLOCK, uint64(0), 0
     while u8(data, pos) != RIGHT_BRACE and u8(data, pos) != RIGHT_BRACKET:
@@ -199,9 +199,10 @@ def _count_members(data: Bytes, pos: int, end: int, keyed: bool) -> tuple[int, i
 
 @kernel
 def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Ints, marked: Bools) -> None:
-    """Mark the valid objects whose keys may repeat: surely where plain keys do, in doubt where keys are escaped or many.
+    """Mark the valid objects that may repeat a key.
 
-    ``keys`` is scratch, 3 times ``MANY`` items.
+    Plain keys are compared. An object with an escaped key, or with more than ``MANY`` keys, is always marked. ``keys`` is scratch
+    with 3 times ``MANY`` items.
     """
     known = 0
     for row in range(marked.size):
@@ -212,9 +213,9 @@ def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Int
 
 @kernel
 def _repeats(data: Bytes, pos: int, end: int, keys: Ints, known: int) -> tuple[bool, int]:
-    """Whether keys may repeat. The first ``known`` of ``keys`` are no two alike, they and what is returned of them.
+    """Whether keys may repeat, and the number of keys known to be distinct. The first ``known`` of ``keys`` are distinct.
 
-    Objects of one table have the same keys in the same order: no need to compare them each with each again.
+    Objects of one table have the same keys in the same order, so the known keys need not be compared again.
     """
     block, ahead, count = pos - BLOCK, uint64(0), 0
     pos = blank(data, pos, end)
@@ -265,11 +266,11 @@ def find_last(
     place: Ints,
     places: Ints,
 ) -> None:
-    """For each name requested in a row, the last place in that row's list of names, -1 if it is not there.
+    """Find the last index of each requested name in its row's list of names; -1 if the row does not have it.
 
-    Names are small numbers; row ``i`` has ``names[firsts[i]:lasts[i]]`` and requests
-    ``asked[asked_firsts[i]:asked_lasts[i]]``, returned at the same places of ``places``. ``seen`` (-1 everywhere) and
-    ``place`` are scratch with an item for each name: the work is linear, however often names repeat.
+    Names are small numbers. Row ``i`` has ``names[firsts[i]:lasts[i]]`` and requests ``asked[asked_firsts[i]:asked_lasts[i]]``.
+    ``places`` gets the results at the same indexes as ``asked``. ``seen`` (-1 everywhere) and ``place`` are scratch with an item
+    for each name, so the work is linear even if names repeat.
     """
     for row in range(firsts.size):
         for i in range(int64(firsts[row]), int64(lasts[row])):

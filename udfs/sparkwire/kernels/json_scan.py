@@ -1,14 +1,14 @@
-"""One pass over JSON documents: it proves that each is JSON and notes where the wanted values are.
+"""Scan JSON documents in one pass: validate each, and locate the selected values.
 
-A document is an object, in UTF-8; a byte-order mark before it is tolerated.  A scan ends at the first corruption, and what is
-whole before it has been found.  Of keys that repeat within one object the last one counts.  Nothing recurs and nothing limits
-the nesting: the brackets that are open within an unwanted value are in ``nest``, a byte each.
+A document is a UTF-8 object; a byte-order mark before it is allowed. A scan ends at the first corruption, and returns the values
+that are complete before it. If a key repeats within an object, the last one counts. The scan is not recursive, and nesting is
+unlimited: ``nest`` has one byte for each open bracket within a value that is not selected.
 
-Documents of one column begin alike: those of one table with the same description of it.  So a scan leaves *marks*, each after
-a comma between members of the document or of a node of the tree.  What a scan knows at a mark follows from the bytes before it:
-where the next document has the same ones, its scan begins there.
+Documents of one column often have the same beginning, for example the same description of the table. So a scan leaves *marks*,
+each after a comma between members of the document or of a node of the tree. The state of a scan at a mark depends only on the
+bytes before it. If the next document begins with the same bytes, its scan starts at the mark.
 
-The module is long because the loop is: it calls no kernel that is not inlined, and the steps around it share its tables.
+The module is long because its loop is long: the loop calls only inlined kernels, and the steps around it share its tables.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _NODE = np.dtype(
         (field, np.int64)
         for field in (
             "parent",
-            "first",  # child
-            "last",  # after the last child
-            "slot",  # the number of the wanted value, -1 for a node on the way
+            "first",  # the first child
+            "last",  # one after the last child
+            "slot",  # the number of the selected value, -1 for an inner node
             "key_start",
             "key_size",
             "key_word",  # see first_word
@@ -58,7 +58,7 @@ _MARKS = 32
 
 
 class Paths(NamedTuple):
-    """Wanted values, as a tree: node 0 is the document, the children of a node one after the other."""
+    """The selected values as a tree: node 0 is the document, and the children of a node are contiguous."""
 
     nodes: NDArray[Any]
     below: Ints
@@ -70,24 +70,24 @@ class Paths(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a scan remembers."""
+    """The state of a scan."""
 
     nest: Bytes
     slots: Ints
-    """start, size, kind and count by slot, of the document scanned; starts count from its begin"""
+    """start, size, kind and count for each slot of the current document; starts are relative to the document"""
     marks: Ints
-    """place, from the document's begin, and open node of each mark"""
+    """position, relative to the document, and open node of each mark"""
 
 
 def paths(*names_wanted: str) -> Paths:
-    """The tree of such paths as ``payload.timestamp.eventTime``; slot ``i`` is ``wanted[i]``."""
+    """The tree of paths such as ``payload.timestamp.eventTime``. Slot ``i`` is the i-th path."""
     return tree_of([tuple(path.split(".")) for path in names_wanted])
 
 
 def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
-    """The tree of paths as keys, whatever is in a key; slot ``i`` is ``wanted[i]``, no two of which are alike."""
+    """The tree of distinct paths, each a tuple of keys; a key may contain any character. Slot ``i`` is the i-th path."""
     nodes: list[tuple[str, ...]] = [()]
-    for node in nodes:  # breadth first: the list grows while it is walked
+    for node in nodes:  # breadth first: the list grows while the loop runs
         steps = (path[: len(node) + 1] for path in names_wanted)
         nodes += dict.fromkeys(step for step in steps if len(step) > len(node) and step[:-1] == node)
     names = [node[-1].encode() if node else b"" for node in nodes]
@@ -120,7 +120,7 @@ def _ints(values: Sequence[int]) -> Ints:
 
 
 def scratch(tree: Paths, longest: int) -> Scratch:
-    """Scratch for documents of up to so many bytes."""
+    """Allocate the state for documents of up to ``longest`` bytes."""
     slots = np.zeros((4, tree.slots), np.int64)
     slots[_SIZE] = -1
     return Scratch(np.empty(longest, np.uint8), slots, np.empty((2, _MARKS), np.int64))
@@ -138,14 +138,14 @@ def scan_documents(
     sizes: Ints,
     kinds: Kinds,
     counts: Ints,
-    intact: Bools,
+    valid: Bools,
 ) -> None:
-    """Prove each document ``data[begins[i]:ends[i]]`` and note the spans of the wanted values.
+    """Validate each document ``data[begins[i]:ends[i]]`` and store the spans of the selected values.
 
     Parameters
     ----------
     nulls
-        whether a null is noted as NULL; if not, it is as if it were not there
+        whether a null is stored as NULL; otherwise it is treated as absent
     starts, sizes, kinds, counts
         one row for each slot of ``tree``, one column for each document. ``sizes`` is -1 and ``kinds`` ABSENT if the value does
         not exist. ``counts`` is the number of members of a container that has no slots below it
@@ -154,13 +154,13 @@ def scan_documents(
     """
     slots = scratch.slots
     last, size, marks = 0, 0, 0
-    for row in range(intact.size):
+    for row in range(valid.size):
         begin, end = int64(begins[row]), int64(ends[row])
         if marks > 0:
             same = _same_size(data, last, begin, min(size, end - begin))
             while marks > 0 and scratch.marks[0, uint64(marks - 1)] > same:
                 marks -= 1
-        intact[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
+        valid[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
         last, size = begin, end - begin
         for slot in range(kinds.shape[0]):
             s, r = uint64(slot), uint64(row)
@@ -191,8 +191,7 @@ def _equal(data: Bytes, a: int, b: int, size: int) -> bool:
 
 @kernel
 def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
-    """How many bytes are the same from ``a`` and from ``b`` on, at most ``size``. Near the end of the data it may return
-    less."""
+    """The number of equal bytes from ``a`` and from ``b`` on, at most ``size``. Near the end of the data it may be less."""
     same = 0
     while same < size and max(a, b) + same + BLOCK <= data.size:
         other = differences(data, a + same, b + same)
@@ -206,9 +205,9 @@ def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
 def _scan(
     data: Bytes, begin: int, end: int, tree: Paths, nulls: bool, scratch: Scratch, marks: int
 ) -> tuple[bool, int]:
-    """Whether the document is valid, and how many marks it has; of those of the document before the first ``marks`` hold."""
+    """Whether the document is valid, and its number of marks. The first ``marks`` of the previous document's marks apply."""
     nodes, slots = tree.nodes, scratch.slots
-    node = 0  # the innermost open object, one of the tree
+    node = 0  # the innermost open object that is a node of the tree
     if marks > 0:
         node = scratch.marks[1, uint64(marks - 1)]
         _forget_after(slots, scratch.marks[0, uint64(marks - 1)])
@@ -313,7 +312,7 @@ def _scan(
 
 @kernel
 def _forget_after(slots: Ints, place: int) -> None:
-    """What ends after this place has not been found; where an object begins that is open there, is still known."""
+    """Remove the values that end after this position. The starts of objects that are open there stay known."""
     for slot in range(slots.shape[1]):
         s = uint64(slot)
         if slots[_START, s] + slots[_SIZE, s] > place:
@@ -322,7 +321,7 @@ def _forget_after(slots: Ints, place: int) -> None:
 
 @kernel
 def _forget(tree: Paths, node: int, slots: Ints) -> bool:
-    """A key that comes again replaces all that was under it: whether there was something."""
+    """Remove the values at and below a node, because its key is repeated. Returns whether there were any."""
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])
@@ -334,9 +333,9 @@ def _forget(tree: Paths, node: int, slots: Ints) -> bool:
 
 @kernel
 def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int, likely: int) -> int:
-    """The child of ``node`` that has this key, which begins with this word; -1 if none.
+    """The child of ``node`` with this key, whose first bytes are ``word``; -1 if none.
 
-    Keys mostly come in the order of the tree: ``likely`` is looked at first, if it is a child.
+    Keys usually have the order of the tree, so ``likely`` is checked first, if it is a child.
     """
     first, last = tree.nodes[uint64(node)].first, tree.nodes[uint64(node)].last
     if first <= likely < last and _has_key(data, start, size, word, tree, likely):
@@ -370,8 +369,8 @@ def _escaped_child(data: Bytes, start: int, end: int, tree: Paths, node: int) ->
 
 @kernel
 def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahead: int) -> tuple[int, int, int, int]:
-    """Behind the object or array at ``pos``, -1 for corruption; how many members it has; ``block`` and ``ahead`` there."""
-    bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; those around it are nest[:depth]
+    """The position after the object or array at ``pos``, -1 if corrupt; its number of members; ``block`` and ``ahead`` there."""
+    bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; the outer ones are nest[:depth]
     pos = blank(data, pos + 1, end)
     if pos < end and u8(data, pos) == bracket + json_grammar.TO_RIGHT:
         return pos + 1, 0, block, ahead

@@ -1,4 +1,4 @@
-"""Bytes as JSON strings, quotes included: a column of them is measured, then written, by the same lines."""
+"""Encode bytes as JSON strings with quotes. The same code first measures a column, then writes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUOTE = ord('"')
 
 @kernel
 def measure_strings(spelling: int, data: Bytes, starts: Ints, sizes: Ints, untouched: Bytes, measured: Ints) -> None:
-    """Size of each span as a JSON string [bytes], -1 where the span's is negative; ``untouched`` is any writable memory."""
+    """Measure each span as a JSON string [bytes]; -1 for a negative size. ``untouched`` is any writable memory."""
     for row in range(sizes.size):
         measured[row] = -1
         if sizes[row] >= 0:
@@ -33,7 +33,7 @@ def measure_strings(spelling: int, data: Bytes, starts: Ints, sizes: Ints, untou
 def write_strings(
     spelling: int, data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[np.int32], out: Bytes
 ) -> None:
-    """Write each to ``out[offsets[row]:]``."""
+    """Write each span as a JSON string to ``out[offsets[row]:]``."""
     for row in range(sizes.size):
         if sizes[row] >= 0:
             _string(spelling, data, starts[row], sizes[row], out, int64(offsets[row]), True)

@@ -1,7 +1,7 @@
-"""What is between the quotes of a JSON string, written as Jackson 1 writes it.
+"""Write the contents of JSON strings as Jackson 1 does.
 
-Each function returns the position after what it writes to ``out[at:]``. With ``writing`` off it only measures, so that size and
-text come from the same code. It may write up to eight bytes more to ``out``.
+Each function writes to ``out[at:]`` and returns the position after it. If ``writing`` is false, it only measures, so that size
+and text come from the same code. It may write up to eight extra bytes to ``out``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sparkwire.kernels.load import Bytes, i64, store_i16, store_i32, store_i64, 
 from sparkwire.kernels.number import int64
 from sparkwire.kernels.text import utf8_step
 
-_REPLACEMENT = 0xBDBFEF  # U+FFFD in UTF-8, first byte lowest
+_REPLACEMENT = 0xBDBFEF  # U+FFFD in UTF-8, little-endian
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _BACKSLASH = 0x5C
 _ONES = int64(0x0101010101010101)
 
 
 def _short_escapes() -> NDArray[np.uint8]:
-    """The letter after the backslash, by ASCII character; 1 for the long form of a control character, else 0."""
+    """The letter after the backslash for each ASCII character; 1 for a control character with a long escape, else 0."""
     letters = np.zeros(128, np.uint8)
     letters[:0x20] = 1
     for character, letter in zip(b'\b\t\n\f\r"\\', b'btnfr"\\', strict=True):
@@ -34,7 +34,7 @@ _SHORT_ESCAPES = _short_escapes()
 
 @kernel
 def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, writing: bool) -> int:
-    """``data[start:start + size]`` as Java reads UTF-8, malformed bytes as U+FFFD, and as Jackson 1 escapes it."""
+    """Write UTF-8 as Jackson 1 escapes it. Malformed bytes become U+FFFD, as in Java."""
     pos, end = int64(start), int64(start + size)
     while pos < end:
         if pos + 8 <= end and _is_plain(i64(data, pos, True)):
@@ -65,22 +65,22 @@ def write_java_text(out: Bytes, at: int, data: Bytes, start: int, size: int, wri
 
 @kernel
 def _is_plain(eight: int) -> bool:
-    """Whether eight characters are ASCII without any that needs an escape."""
-    # A byte below n borrows from its high bit; so may the byte above it, which only costs the slow way.
+    """Whether eight characters are all ASCII and need no escape."""
+    # A byte below n borrows from its high bit. The byte above may also borrow, which only selects the slow path.
     quote, backslash = eight ^ (_ONES * 0x22), eight ^ (_ONES * 0x5C)
     return bool((eight | (eight - _ONES * 0x20) | (quote - _ONES) | (backslash - _ONES)) & (_ONES << 7) == 0)
 
 
 @kernel
 def ascii_size(character: int) -> int:
-    """Size of an ASCII character between the quotes of a string [bytes]."""
+    """The size of an ASCII character in a JSON string [bytes]."""
     letter = _SHORT_ESCAPES[character]
     return 6 if letter == 1 else 2 if letter else 1
 
 
 @kernel
 def write_ascii(out: Bytes, at: int, character: int) -> int:
-    """Write it, escaped where JSON needs that; the place after it."""
+    """Write an ASCII character, escaped if necessary. Returns the position after it."""
     letter = _SHORT_ESCAPES[character]
     if letter == 1:
         return _write_escape(out, at, character, True)
@@ -93,7 +93,7 @@ def write_ascii(out: Bytes, at: int, character: int) -> int:
 
 @kernel
 def _write_surrogates(out: Bytes, at: int, data: Bytes, pos: int, writing: bool) -> int:
-    """A character of four bytes as two escapes."""
+    """Write a four-byte character as two escapes."""
     character = (
         (int64(u8(data, pos)) & 7) << 18
         | (int64(u8(data, pos + 1)) & 63) << 12
@@ -115,10 +115,10 @@ def _write_escape(out: Bytes, at: int, unit: int, writing: bool) -> int:
 
 @kernel
 def malformed_size(data: Bytes, pos: int, end: int) -> int:
-    """How many bytes from ``pos`` on, none of which begins a character, Java replaces by one U+FFFD.
+    """The number of malformed bytes at ``pos`` that Java replaces by one U+FFFD.
 
-    They are the longest beginning of a character, as Unicode recommends. To Java, an encoded surrogate is the beginning of one,
-    or a complete one.
+    They are the longest prefix of a character, as Unicode recommends. For Java, an encoded surrogate is such a prefix or a
+    complete character.
     """
     lead = int64(u8(data, pos))
     if lead < 0xC2 or lead > 0xF4 or pos + 1 == end:

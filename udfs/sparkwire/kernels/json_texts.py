@@ -1,4 +1,4 @@
-"""JSON values as text and as numbers."""
+"""Convert JSON values to texts and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 
 @kernel
 def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
-    """Size of each value's text [bytes]: a string without its escapes, anything else as written; -1 for NULL."""
+    """Measure each value's text [bytes]: a string without escapes, any other value as written; -1 for NULL."""
     for i in range(kinds.size):
         if kinds[i] == json_grammar.ESCAPED:
             out[i] = text_size(data, starts[i], sizes[i])
@@ -32,7 +32,7 @@ def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Int
 
 @kernel
 def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
-    """Write what ``measure_texts`` measured."""
+    """Write the texts that ``measure_texts`` measured."""
     for i in range(kinds.size):
         if kinds[i] == json_grammar.ESCAPED:
             write_text_value(out, int64(offsets[i]), data, starts[i], sizes[i])
@@ -44,7 +44,7 @@ def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: N
 
 @kernel
 def text_size(data: Bytes, start: int, size: int) -> int:
-    """What a valid string means, in UTF-8 [bytes]."""
+    """The size of a valid string without escapes, in UTF-8 [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
         escape = u8(data, pos) == json_grammar.BACKSLASH
@@ -55,7 +55,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write what a valid string means to ``out[at:]``; where it ends."""
+    """Write a valid string without escapes to ``out[at:]``. Returns its end."""
     pos, end = start, start + size
     while pos < end:
         escape = u8(data, pos) == json_grammar.BACKSLASH
@@ -70,7 +70,7 @@ def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) ->
 
 @kernel
 def canonical_size(data: Bytes, start: int, size: int) -> int:
-    """Size of what ``write_canonical_value`` writes [bytes]."""
+    """The size that ``write_canonical_value`` writes [bytes]."""
     pos, end, total = start, start + size, 2
     while pos < end:
         escape = u8(data, pos) == json_grammar.BACKSLASH
@@ -84,7 +84,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write a valid string as JSON, in quotes and with no escape but those that JSON needs; where it ends."""
+    """Write a valid string as JSON with quotes, and only the escapes that JSON requires. Returns its end."""
     pos, end = start, start + size
     store_u8(out, at, np.uint8(json_grammar.QUOTE))
     at += 1
@@ -123,7 +123,7 @@ def _write_utf8(out: Bytes, at: int, character: int) -> int:
 
 @kernel
 def measure_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
-    """Size of each value as JSON that is the same however the value was escaped [bytes]; ABSENT is null."""
+    """Measure each value as canonical JSON [bytes], which does not depend on how it was escaped. ABSENT is null."""
     for i in range(kinds.size):
         if kinds[i] == json_grammar.ESCAPED:
             out[i] = canonical_size(data, starts[i], sizes[i])
@@ -135,7 +135,7 @@ def measure_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out:
 
 @kernel
 def write_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
-    """Write what ``measure_canonical`` measured."""
+    """Write the JSON that ``measure_canonical`` measured."""
     for i in range(kinds.size):
         at = int64(offsets[i])
         if kinds[i] == json_grammar.ESCAPED:
@@ -150,7 +150,7 @@ def write_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offset
 
 @kernel
 def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: Ints, valid: Bools) -> None:
-    """The values of INTEGERs that an int64 holds; 0 and not valid for anything else."""
+    """Read INTEGERs that fit into an int64. Any other value is 0 and not valid."""
     for i in range(kinds.size):
         values[i], valid[i] = 0, False
         if kinds[i] == json_grammar.INTEGER:
@@ -159,7 +159,7 @@ def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: 
 
 @kernel
 def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
-    """The value of a valid INTEGER; 0 and False beyond an int64."""
+    """The value of a valid INTEGER; 0 and false if it does not fit into an int64."""
     negative = u8(data, start) == json_grammar.MINUS
     pos, end = start + (1 if negative else 0), start + size
     if end - pos > 19:
@@ -178,7 +178,7 @@ def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
 
 @kernel
 def _eight_digits(digits: int) -> int:
-    """The number that eight digits write, the first of them in the lowest byte."""
+    """The value of eight digits; the first one is in the lowest byte."""
     pairs = (digits & _LOW_NIBBLES) * uint64(0x0A01) >> uint64(8) & uint64(0x00FF00FF00FF00FF)
     fours = pairs * uint64(0x00640001) >> uint64(16) & uint64(0x0000FFFF0000FFFF)
     return fours * uint64(0x0000271000000001) >> uint64(32)
@@ -186,7 +186,7 @@ def _eight_digits(digits: int) -> int:
 
 @kernel
 def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any], out: Bytes) -> None:
-    """Copy valid objects as they are written, but for escapes that are half a surrogate pair."""
+    """Copy valid objects unchanged, except for escapes that are half a surrogate pair."""
     for i in range(sizes.size):
         if sizes[i] > 0:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
@@ -195,7 +195,7 @@ def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any],
 
 @kernel
 def _mend(out: Bytes, pos: int, end: int) -> None:
-    """Write the escape of U+FFFD over each that is half a surrogate pair: some readers of JSON reject those."""
+    """Overwrite each escape that is half a surrogate pair with that of U+FFFD, because some JSON readers reject it."""
     while pos < end:
         if pos + BLOCK <= out.size:
             escapes = backslashes(out, pos)
@@ -225,7 +225,7 @@ def join_lists(
     offsets: NDArray[Any],
     out: Bytes,
 ) -> None:
-    """Write spans with commas between them: row ``i`` joins ``firsts[i]`` to ``firsts[i + 1]``, inside of brackets."""
+    """Join the spans ``firsts[i]`` to ``firsts[i + 1]`` of row ``i`` with commas, and put them in brackets."""
     for row in range(firsts.size - 1):
         at = int64(offsets[row])
         if at == offsets[row + 1]:

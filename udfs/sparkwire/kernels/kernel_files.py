@@ -1,6 +1,6 @@
-"""The files of machine code: a digest, then the content.
+"""Files of machine code: a digest, then the content.
 
-The digest is of the file's name as well: a file copied over another one is as corrupt as a truncated one.
+The digest also covers the file's name, so a file that is copied over another one is corrupt, like a truncated one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import tempfile
 from pathlib import Path
 
 OFF = os.environ.get("SPARKWIRE_KERNEL_CACHE", "").lower() == "off"
-"""Without reading or writing: every process compiles."""
+"""whether the cache is off: every process compiles, without reading or writing files"""
 
 _DIGEST_SIZE = 32  # [bytes]
 
 
 def read(path: Path) -> bytes | None:
-    """The content written to ``path``; None if none exists or it is corrupt."""
+    """The content of ``path``; None if the file does not exist or is corrupt."""
     try:
         whole = path.read_bytes()
     except OSError:
@@ -27,7 +27,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``, whole or not at all; raises OSError."""
+    """Write ``content`` to ``path`` atomically. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     temporary = Path(name)
     try:

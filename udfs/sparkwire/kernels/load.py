@@ -37,7 +37,7 @@ _INDEX = ir.IntType(64)
 
 
 def address(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, pos: Any, size: Any) -> Any:
-    """Pointer to byte ``pos`` of ``array``; the checked build proves that ``size`` bytes are there."""
+    """Pointer to byte ``pos`` of ``array``. The checked build checks that ``size`` bytes exist there."""
     buffer = context.make_array(array_type)(context, builder, array)
     if CHECKED:
         room = builder.mul(buffer.nitems, buffer.itemsize)
@@ -51,7 +51,7 @@ def address(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, po
 
 
 def in_order(builder: ir.IRBuilder, value: Any, little: Any) -> Any:
-    """``value`` of the machine (little-endian) as stored in the given byte order, or back."""
+    """Convert ``value`` between the machine's byte order (little-endian) and the given one."""
     if value.type.width == 8:
         return value
     return builder.select(little, value, builder.bswap(value))
@@ -127,7 +127,7 @@ store_i64: Store = _storer(types.int64)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def prefetch(typing_context: Any, data: Any, pos: Any) -> Any:
-    """Request the cache line of byte ``pos``, which may be anywhere: a prefetch never faults."""
+    """Prefetch the cache line of byte ``pos``, which may be outside the array: a prefetch never faults."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         buffer = context.make_array(signature.args[0])(context, builder, args[0])
@@ -138,7 +138,7 @@ def prefetch(typing_context: Any, data: Any, pos: Any) -> Any:
 
 
 def emit_prefetch(builder: ir.IRBuilder, at: Any) -> None:
-    """Request the cache line at a pointer."""
+    """Emit a prefetch of the cache line at a pointer."""
     signature = ir.FunctionType(ir.VoidType(), [_POINTER, _WORD, _WORD, _WORD])
     hint = builder.module.declare_intrinsic("llvm.prefetch", [_POINTER], signature)
     for_reading, keep, as_data = _WORD(0), _WORD(3), _WORD(1)

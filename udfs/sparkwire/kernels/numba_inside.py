@@ -1,7 +1,7 @@
-"""All that sparkwire uses of Numba's internals, which any release may change.
+"""All Numba internals that sparkwire uses. Any Numba release may change them.
 
-Every function raises whatever Numba makes of it. Callers continue without: kernels compile in place of being loaded, are
-compiled more often, or use plainer instructions. ``go_without`` reports that once, in one line of the log.
+Every function passes on Numba's exceptions. Callers then continue without the feature: kernels are compiled instead of
+loaded, compiled more often, or use simpler instructions. ``go_without`` reports that once, in one line of the log.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import numba
 
 HAPPENED = Counter[str]()
-"""how many kernels this process has loaded ready and from the cache, and how many it has compiled"""
+"""the number of kernels that this process loaded ready, loaded from the cache, and compiled"""
 CHANGED = list[str]()
-"""what this process goes without; the first is in the log"""
+"""the features that this process does without; the first one is in the log"""
 
 _LOG = logging.getLogger(__name__)
 
 
 def go_without(what: str, error: Exception) -> None:
-    """Note what no longer works as it did; the first time in the log, in one line."""
+    """Record a feature that no longer works. The first call also writes one line to the log."""
     reason = " ".join(str(error).split())
     CHANGED.append(f"{what} with Numba {numba.__version__}: {type(error).__name__}: {reason}")
     if len(CHANGED) == 1:
@@ -34,7 +34,7 @@ def go_without(what: str, error: Exception) -> None:
 
 
 def target() -> tuple[str, str, str]:
-    """What Numba compiles for: LLVM's triple, processor and features."""
+    """Numba's target: LLVM's triple, processor and features."""
     from numba.core.registry import cpu_target
 
     triple, processor, features = cpu_target.target_context.codegen().magic_tuple()
@@ -42,7 +42,7 @@ def target() -> tuple[str, str, str]:
 
 
 def optimisation() -> str:
-    """The level of optimisation."""
+    """The optimisation level."""
     return repr(numba.config.OPT)
 
 
@@ -57,19 +57,19 @@ def checks_bounds() -> bool:
 
 
 def machine_code(result: Any) -> bytes | None:
-    """A compile result as bytes that another process can load; None where it holds addresses of this one."""
+    """A compile result as bytes that another process can load; None if it contains addresses of this process."""
     from numba.core import serialize
     from numba.core.caching import CompileResultCacheImpl
 
     if result.lifted or result.library.has_dynamic_globals:
         return None
-    # The only text among its parts is what types numba has inferred: for reading alone, and full of addresses.
+    # Drop the only text among its parts: Numba's annotation of inferred types, which is full of addresses.
     parts = ("" if isinstance(part, str) else part for part in CompileResultCacheImpl.reduce(None, result))
     return bytes(serialize.dumps(tuple(parts)))
 
 
 def loaded(content: bytes, argument_types: tuple[Any, ...], target_context: Any) -> Any:
-    """The compile result out of ``machine_code``; a TypeError where it is for other arguments."""
+    """The compile result from ``machine_code``. Raises TypeError if it is for other arguments."""
     from numba.core.caching import CompileResultCacheImpl
 
     result = CompileResultCacheImpl.rebuild(None, target_context, pickle.loads(content))
@@ -79,14 +79,14 @@ def loaded(content: bytes, argument_types: tuple[Any, ...], target_context: Any)
 
 
 def known_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the compiler's options that this Numba knows."""
+    """The compiler options that this Numba supports."""
     from numba.core.cpu import CPUTargetOptions
 
     return {name: value for name, value in options.items() if hasattr(CPUTargetOptions, name)}
 
 
 def call_as(dispatcher: Any, helper: Any) -> None:
-    """Let kernels that call ``dispatcher`` call ``helper``, which is compiled once for all constants that it is given."""
+    """Redirect calls of ``dispatcher`` in kernels to ``helper``, which is compiled only once for all constant arguments."""
     template, overload = helper.get_call_template, helper.get_overload
 
     def by_type_alone(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
@@ -97,12 +97,12 @@ def call_as(dispatcher: Any, helper: Any) -> None:
 
 
 def _unliteral(argument: Any) -> Any:
-    """The type of a constant; the constant's own where Numba no longer tells."""
+    """The general type of a constant; its literal type if Numba no longer provides the general one."""
     plain: Callable[[Any], Any] | None = getattr(numba.types, "unliteral", None)
     return plain(argument) if plain else argument
 
 
 def set_cache(dispatcher: Any, cache: Any) -> None:
-    """Let a dispatcher ask ``cache``, which passes to the dispatcher's own what it does not have."""
+    """Make a dispatcher use ``cache``, which delegates other methods to the dispatcher's original cache."""
     cache.own = dispatcher._cache
     dispatcher._cache = cache

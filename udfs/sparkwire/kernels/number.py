@@ -1,7 +1,7 @@
-"""Machine words in kernels: numpy's conversions, typed as the Python numbers that they are.
+"""Machine words in kernels: numpy's conversions, with Python's number types for the type checker.
 
-A kernel computes in the widths that it loads; ``int64(x)`` widens before arithmetic. To a type checker
-the result is an ``int``, as every size and position is.
+A kernel computes in the widths that it loads; ``int64(x)`` widens a value before arithmetic. For a type checker,
+the result is an ``int``, like every size and position.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Ready kernels: machine code that comes inside the wheel, built for a level of processors by ``make wheels``.
+"""Ready kernels: machine code inside the wheel, which ``make wheels`` builds for a level of processors.
 
     sparkwire/ready/<level>-<Python>-numba-<version>-llvmlite-<version>/<kernel>-<variant>-<sources>.bin
 
-The files are those of the cache, and a file of other sources is not found. A level is used only where Numba's target and the
-processor itself, as the operating system lets it be used, have each of its features: no instruction runs that is not there.
+The files have the format of the cache; files of other sources are ignored. A level is used only if Numba's target, and the
+processor as the operating system exposes it, have all its features. So no unsupported instruction runs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ READY: Final = Path(__file__).parents[1] / "ready"
 
 
 class Level(NamedTuple):
-    """A set of instructions that many processors have."""
+    """A set of instructions that many processors support."""
 
     name: str
     architecture: str
     cpu: str
-    """LLVM's name, for NUMBA_CPU_NAME"""
+    """LLVM's name of the processor, for NUMBA_CPU_NAME"""
     features: frozenset[str]
-    """LLVM's names of all that its code may use beyond the least of the architecture"""
+    """LLVM's names of the features that the code may use beyond the architecture's minimum"""
 
 
 LEVELS: Final = (
-    # Intel since Haswell (2013), AMD since Excavator (2015); PCLMUL, which came before, is not in the level's own list.
+    # Intel since Haswell (2013), AMD since Excavator (2015). PCLMUL is older, but not in LLVM's list of this level.
     Level(
         "x86-64-v3",
         "x86_64",
@@ -44,24 +44,24 @@ LEVELS: Final = (
             "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe pclmul popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()  # noqa: SIM905
         ),
     ),
-    # AWS's, Ampere's and NVIDIA's servers have both; Apple's call their architecture arm64, and compile.
+    # Servers of AWS, Ampere and NVIDIA have both. Apple's architecture is named arm64, so Apple's machines compile.
     Level("aarch64", "aarch64", "generic", frozenset({"aes", "neon"})),
 )
-"""best first, of each architecture"""
+"""the levels of each architecture, best first"""
 
 
 def versions() -> str:
-    """Whose kernels a process can load: the rest of the name of their directory, after the level."""
+    """The versions whose kernels this process can load: the part of the directory's name after the level."""
     return f"{sys.implementation.cache_tag}-numba-{numba.__version__}-llvmlite-{llvmlite.__version__}"
 
 
 def lacking(level: Level) -> frozenset[str]:
-    """The features of a level that the processor has not, or Numba's target, or the architecture."""
+    """The features of a level that the processor, Numba's target or the architecture does not have."""
     try:
         triple, _, target = numba_inside.target()
-    except Exception as error:  # noqa: BLE001  # whatever numba has changed
+    except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         numba_inside.go_without("ready kernels are not used", error)
-        return frozenset({"a target that Numba tells"})
+        return frozenset({"a target that Numba reports"})
     if triple.partition("-")[0] != level.architecture:
         return frozenset({level.architecture})
     return level.features - (_of_target(target) & _of_processor())
@@ -72,7 +72,7 @@ def _of_target(features: str) -> Set[str]:
 
 
 def _of_processor() -> Set[str]:
-    """What the processor has and the operating system, hypervisor or emulator lets through."""
+    """The processor's features that the operating system, hypervisor or emulator exposes."""
     return {name for name, present in llvmlite.binding.get_host_cpu_features().items() if present}
 
 
@@ -86,7 +86,7 @@ def directories() -> tuple[Path, ...]:
 
 
 def state() -> str:
-    """Which ready kernels there are for this process, or why there are none."""
+    """Report the ready kernels for this process, or why there are none."""
     if kernel_files.OFF:
         return "not used: SPARKWIRE_KERNEL_CACHE is off"
     if directories():

@@ -1,8 +1,8 @@
-"""Many buffers under one type: a kernel that fills as many columns as a schema has picks them by number.
+"""Many buffers with one type: a kernel can fill any number of columns and selects them by number.
 
-A tuple of arrays would be another type, and another compilation, for every number of columns. A *table* has two words
-for each buffer, its address and its size [bytes]; whoever makes the table keeps the buffers alive. What is read or
-stored through ``slot`` is checked against the buffer's size in the checked build, as any array is.
+A tuple of arrays would have another type, and need another compilation, for every number of columns. A *table* has two words
+for each buffer: its address and its size [bytes]. The creator of the table must keep the buffers alive. The checked build
+checks accesses through ``slot`` against the buffer's size, like those of any array.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _WORD = ir.IntType(64)
 
 
 def table_of(buffers: Sequence[NDArray[Any]]) -> Table:
-    """The table of these contiguous arrays."""
+    """Create the table of these contiguous arrays."""
     return np.array([(b.ctypes.data, b.nbytes) for b in buffers], np.int64).reshape(-1)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _slot(typing_context: Any, table: Any, number: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # Only here: it loads all that numba can compile, which a worker with a warm cache never needs.
+        # Imported here, because it loads all of Numba's compiler, which a worker with a warm cache does not need.
         from numba.np.arrayobj import make_array, populate_array
 
         entries = make_array(signature.args[0])(context, builder, args[0])

@@ -1,4 +1,4 @@
-"""Columns into the fixed fields of a row: `sparkwire.kernels.field_access` the other way round."""
+"""Write columns to the fixed fields of rows: the reverse of `sparkwire.kernels.field_access`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ITEM = 8  # [bytes] of a column's int64
 
 
 def field_writer(variants: Sequence[Variant]) -> Callable[..., None]:
-    """``write(out, start, variant, columns, row)`` for rows of the variants 0, 1, … of the table.
+    """A function ``write(out, start, variant, columns, row)`` for rows of the variants 0, 1, … of the table.
 
-    It stores ``columns[k][row]``, cut to the field's width, as field ``k`` of the row that begins at ``out[start]``,
-    for every field that the variant has. The fields are numbers, the columns int64. ``variant`` is in the table.
+    It stores ``columns[k][row]``, truncated to the field's width, as field ``k`` of the row that begins at ``out[start]``, for
+    every field of the variant. The fields are numbers, the columns int64. ``variant`` must be an index into the table.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]

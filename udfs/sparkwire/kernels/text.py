@@ -1,4 +1,4 @@
-"""Text out of bytes and numbers: UTF-8 checks and decimal digits."""
+"""Texts: UTF-8 validation and decimal digits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def utf8_valid(data: Bytes, start: int, size: int) -> bool:
 
 @kernel
 def utf8_step(data: Bytes, pos: int, end: int) -> int:
-    """Size of the well-formed character at ``pos`` [bytes], 0 if none exists (Unicode 15, table 3-7)."""
+    """The size of the well-formed character at ``pos`` [bytes]; 0 if malformed (Unicode 15, table 3-7)."""
     lead = int64(u8(data, pos))
     if lead < 0x80:
         return 1
@@ -58,7 +58,7 @@ def utf8_step(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def decimal_width(value: int) -> int:
-    """Characters of ``value`` in decimal, its sign included."""
+    """The number of characters of ``value`` in decimal, including its sign."""
     rest = magnitude(value)
     width = 1 if value >= 0 else 2
     while rest >= uint64(10_000):
@@ -69,13 +69,13 @@ def decimal_width(value: int) -> int:
 
 @kernel
 def magnitude(value: int) -> int:
-    """The absolute value, which int64 cannot hold for its lowest number."""
+    """The absolute value as an unsigned number, because int64 cannot hold that of its lowest number."""
     return uint64(value) if value >= 0 else uint64(0) - uint64(value)
 
 
 @kernel
 def write_number(out: Bytes, at: int, value: int, writing: bool) -> int:
-    """Write ``value`` in decimal to ``out[at:]``, or with ``writing`` off only measure it; where it ends."""
+    """Write ``value`` in decimal to ``out[at:]``, or only measure it if ``writing`` is false. Returns its end."""
     width = decimal_width(value)
     if writing:
         write_decimal(out, at, value, width)
@@ -84,7 +84,7 @@ def write_number(out: Bytes, at: int, value: int, writing: bool) -> int:
 
 @kernel
 def write_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
-    """Write ``value`` in decimal to ``out[pos:pos + width]``, ``width`` from ``decimal_width``."""
+    """Write ``value`` in decimal to ``out[pos:pos + width]``; ``width`` comes from ``decimal_width``."""
     rest = magnitude(value)
     if value < 0:
         store_u8(out, pos, ord("-"))
@@ -93,14 +93,14 @@ def write_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
         k -= 2
         store_i16(out, k, _TWO_DIGITS[rest % uint64(100)], True)
         rest //= uint64(100)
-    # Of an odd number of digits the first one is left.
+    # If the number of digits is odd, the first digit remains.
     if k > pos + (value < 0):
         store_u8(out, k - 1, np.uint8(uint64(48) + rest))
 
 
 @kernel
 def same_bytes(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
-    """Whether ``a[at:at + size]`` is ``b[start:start + size]``."""
+    """Whether ``a[at:at + size]`` equals ``b[start:start + size]``."""
     done = int64(0)
     while size - done >= 8:
         if i64(a, at + done, True) != i64(b, start + done, True):
@@ -115,7 +115,7 @@ def same_bytes(a: Bytes, at: int, b: Bytes, start: int, size: int) -> bool:
 
 @kernel
 def write_digits(out: Bytes, at: int, value: int, width: int) -> int:
-    """Write a number from 0 on with zeros before it; where it ends."""
+    """Write a nonnegative number, padded with zeros to ``width``. Returns its end."""
     k = at + width
     while k > at:
         k -= 1
@@ -126,6 +126,6 @@ def write_digits(out: Bytes, at: int, value: int, width: int) -> int:
 
 @kernel
 def write_character(out: Bytes, at: int, character: int) -> int:
-    """Write one ASCII character; where it ends."""
+    """Write one ASCII character. Returns its end."""
     store_u8(out, at, np.uint8(character))
     return at + 1

@@ -1,4 +1,4 @@
-"""Timestamps in the unit of Spark; dates and times as text, ISO 8601. A writer returns the position after its text."""
+"""Convert timestamps to Spark's unit, and dates and times to ISO 8601 text. A writer returns the position after its text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAY: Final = 86_400  # [s]
 
 @kernel
 def millis_to_micros(millis: Ints, first: int, last: int, out: Ints) -> bool:
-    """Thousand times ``millis``; whether all of these are between ``first`` and ``last`` [ms]."""
+    """Convert milliseconds to microseconds. Returns whether all are between ``first`` and ``last`` [ms]."""
     inside = True
     for i in range(millis.size):
         inside &= (first <= millis[i]) & (millis[i] <= last)
@@ -23,14 +23,14 @@ def millis_to_micros(millis: Ints, first: int, last: int, out: Ints) -> bool:
 
 @kernel
 def nanos_to_micros(nanos: Ints, out: Ints) -> None:
-    """Rounded toward the past."""
+    """Convert nanoseconds to microseconds, rounded toward the past."""
     for i in range(nanos.size):
         out[i] = nanos[i] // 1000
 
 
 @kernel
 def write_date(out: Bytes, at: int, day: int) -> int:
-    """``2020-01-31`` from days since the epoch: Howard Hinnant's civil_from_days."""
+    """Write days since the epoch as ``2020-01-31``, with Howard Hinnant's civil_from_days."""
     shifted = day + 719_468
     era = shifted // 146_097
     of_era = shifted - era * 146_097
@@ -44,7 +44,7 @@ def write_date(out: Bytes, at: int, day: int) -> int:
 
 @kernel
 def write_timestamp(out: Bytes, at: int, millis: int) -> int:
-    """``2020-01-31T23:59:59.999Z`` from milliseconds since the epoch."""
+    """Write milliseconds since the epoch as ``2020-01-31T23:59:59.999Z``."""
     seconds, day = millis // 1000, millis // (1000 * _DAY)
     at = write_character(out, write_date(out, at, day), ord("T"))
     at = write_digits(out, at, seconds // 3600 % 24, 2)

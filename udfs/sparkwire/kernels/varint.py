@@ -1,6 +1,6 @@
-"""Zigzag varints, as Kafka and Protocol Buffers store them: seven bits a byte, the lowest first.
+"""Zigzag varints as in Kafka and Protocol Buffers: seven bits for each byte, the lowest bits first.
 
-A reader returns ``(value, next)``: the number, and the position after it, or -1 where ``data[pos:end]`` holds no whole varint.
+A reader returns ``(value, next)``: the number and the position after it, or -1 if ``data[pos:end]`` has no complete varint.
 As in Kafka's own reader, an encoding may be longer than necessary, but not longer than the type allows. The reader drops bits
 beyond the type's width.
 """
@@ -35,7 +35,7 @@ def unsigned(data: Bytes, pos: int, end: int, longest: int) -> tuple[np.uint64, 
 
 @kernel
 def varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """A signed 32-bit number, widened."""
+    """A signed 32-bit number, widened to 64 bits."""
     if pos < end:
         low = int64(u8(data, pos))
         if low < 128:
@@ -68,7 +68,7 @@ def varlong(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @kernel
 def varint_size(value: int) -> int:
-    """Bytes of the shortest encoding of a signed number, 32 or 64 bits wide."""
+    """The size of the shortest encoding of a signed 32- or 64-bit number [bytes]."""
     rest = _folded(value) >> np.uint64(7)
     size = 1
     while rest != np.uint64(0):
@@ -79,7 +79,7 @@ def varint_size(value: int) -> int:
 
 @kernel
 def put_varint(out: Bytes, pos: int, value: int) -> int:
-    """Write the shortest encoding of a signed number, 32 or 64 bits wide, to ``out[pos:]``; the position after it."""
+    """Write the shortest encoding of a signed 32- or 64-bit number to ``out[pos:]``. Returns the position after it."""
     rest = _folded(value)
     while rest >= np.uint64(128):
         store_u8(out, pos, np.uint8(rest | np.uint64(128)))

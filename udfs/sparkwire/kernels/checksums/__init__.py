@@ -1,1 +1,1 @@
-"""CRC-32 and CRC-32C: by carry-less multiplication where the processor has it, by tables elsewhere."""
+"""CRC-32 and CRC-32C, by carry-less multiplication if the processor supports it, else by tables."""

@@ -1,10 +1,10 @@
-"""Checksums of ``data[start : start + n]``, uint32, by the fastest way that the compiled code may use.
+"""Checksums of ``data[start : start + n]``, uint32, by the fastest method that the compiled code may use.
 
-- ``crc32``: zlib's; starts with ones, ends inverted
-- ``crc32_raw``: Databus's; the same polynomial, starts with 0, ends as it is
-- ``crc32c``: Castagnoli's, as in Kafka's record batches; starts with ones, ends inverted
+- ``crc32``: zlib's CRC; the start value is all ones, the result is inverted
+- ``crc32_raw``: Databus's CRC; the same polynomial, the start value is 0, the result is not inverted
+- ``crc32c``: Castagnoli's CRC, as in Kafka's record batches; the start value is all ones, the result is inverted
 
-They are called from kernels.
+Kernels call these functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checksums by carry-less multiplication, in LLVM IR: one emitter for all polynomials and registers.
+"""Emit checksums by carry-less multiplication as LLVM IR, for all polynomials and register widths.
 
 A checksum is the message as a polynomial modulo P. Multiplying a block by a power of x modulo P moves it past the blocks that
 follow. This is "folding" (Gopal et al., *Fast CRC Computation for Generic Polynomials Using PCLMULQDQ*, Intel 2009). Bits are
@@ -7,17 +7,17 @@ x^(127-i).
 
 Four ideas keep short messages short:
 
-- Zeros before a message change nothing when the register starts with 0. So the *first* block is the
-  partial one, aligned to the right, and all that follow are whole: no tail.
+- If the register starts with 0, zeros before a message change nothing. So the *first* block is the
+  partial one, aligned to the right. All later blocks are complete, and there is no tail.
 - A start value of ones instead of 0 adds ``init * x^(8 head)`` to the register after the ``head`` bytes
-  of the first block: a table of one word for each size of it.
-- Where a load can be masked, messages of up to a few blocks are all treated as the longest of them,
-  with zeros before: folding nothing costs less than a branch on a length that nobody can predict.
-- The reduction to 32 bits is three dependent multiplications: all halves of a register to 96 bits at once,
-  and from there by Barrett's method, without masks.
+  of the first block. A table has one word for each size of that block.
+- If loads can be masked, messages of up to a few blocks are all treated as the longest of them,
+  with zeros before. Folding zeros costs less than an unpredictable branch on the length.
+- The reduction to 32 bits is three dependent multiplications: one step reduces all halves of a register to
+  96 bits, and Barrett's method does the rest without masks.
 
-Messages are one after the other, so every block read requests the memory ``AHEAD`` of it: the hardware
-notices a sequence of short messages too late.
+Messages are contiguous, so reading a block also prefetches the memory ``AHEAD`` of it. The hardware's prefetcher
+detects a sequence of short messages too late.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from sparkwire.kernels.checksums.gf2 import Checksum
 from sparkwire.kernels.instruction_sets import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
 from sparkwire.kernels.load import emit_prefetch
 
-ACCUMULATORS = 8  # independent chains of the wide loop: they hide the latency of a multiplication
-WIDE_FROM = 2 * ACCUMULATORS  # [blocks] for which that loop pays
+ACCUMULATORS = 8  # independent chains of the wide loop, which hide the latency of a multiplication
+WIDE_FROM = 2 * ACCUMULATORS  # [blocks] from which the wide loop is faster
 LINE = 64  # [bytes] of a cache line
-AHEAD = 8192  # [bytes] that memory is requested before it is needed
+AHEAD = 8192  # [bytes] distance of the prefetch
 
 _POINTER = BYTE.as_pointer()
 
@@ -43,8 +43,8 @@ _POINTER = BYTE.as_pointer()
 def checksum_function(module: ir.Module, machine: Machine, checksum: Checksum) -> ir.Function:
     """``uint32 f(uint8 *data, int64 n)`` in ``module``.
 
-    It is a call: inlined, it would slow down the rest of a kernel, and its compilation, by more than a call costs. Only a
-    constant length of one block is inlined.
+    The function is not inlined, except for a constant length of one block. Inlining would slow down the rest of a kernel,
+    and its compilation, by more than a call costs.
     """
     name = f"sparkwire_{checksum.name}"
     function = module.globals.get(name)
@@ -102,7 +102,7 @@ class _Folder:
         self.register = ir.VectorType(LONG, 2 * machine.lanes)
 
     def return_few(self, data: Any, n: Any, count: int) -> None:
-        """Return the checksum of 1 to ``count`` blocks, treating them all as ``count``."""
+        """Emit the return of the checksum of 1 to ``count`` blocks, computed over ``count`` blocks."""
         b = self.b
         state = None
         for distance in reversed(range(0, count * self.block_bytes, self.block_bytes)):
@@ -116,7 +116,7 @@ class _Folder:
         b.ret(b.xor(register, WORD(self.checksum.xorout)))
 
     def whole_blocks(self, data: Any, blocks: Any, first: Any) -> Any:
-        """The state ``first`` after ``blocks`` more whole blocks at ``data``."""
+        """The state after the state ``first`` and ``blocks`` complete blocks at ``data``."""
         b = self.b
         state = cgutils.alloca_once_value(b, first)
         done = cgutils.alloca_once_value(b, LONG(0))
@@ -131,7 +131,7 @@ class _Folder:
         return b.load(state)
 
     def _groups(self, data: Any, groups: Any, first: Any) -> Any:
-        """Fold ``groups`` (1 or more) times ACCUMULATORS blocks, each accumulator taking every n-th block."""
+        """Fold ``groups`` (1 or more) times ACCUMULATORS blocks. Each accumulator processes every n-th block."""
         b = self.b
         next_group = self.distance(8 * self.block_bytes * ACCUMULATORS)
         states = [cgutils.alloca_once_value(b, self.block(data, LONG(k))) for k in range(ACCUMULATORS)]
@@ -152,7 +152,7 @@ class _Folder:
         return self.b.gep(data, [self.b.add(self.b.mul(index, LONG(self.block_bytes)), LONG(beyond))])
 
     def block(self, data: Any, index: Any) -> Any:
-        """Block ``index`` of the whole blocks at ``data``."""
+        """Load block ``index`` of the complete blocks at ``data``."""
         at = self.b.bitcast(self._address(data, index, 0), self.register.as_pointer())
         return self.b.load(at, align=1)
 
@@ -174,7 +174,7 @@ class _Folder:
         return self.b.xor(self.b.xor(low, high), block)
 
     def start_value(self, n: Any) -> Any:
-        """What the start value adds to the register after ``n`` bytes, from -4 to all that few blocks hold."""
+        """The start value's contribution to the register after ``n`` bytes, from -4 to the size of the few blocks."""
         if not self.checksum.init:
             return WORD(0)
         longest = self.block_bytes * max((1, *self.machine.few))
@@ -184,14 +184,14 @@ class _Folder:
         return self.b.load(self.b.gep(values, [self.b.sub(n, LONG(sizes.start))]))
 
     def start_block(self, head: Any) -> Any:
-        """The same for the state after a first block: times x^32 it is the register."""
+        """The start value's contribution to the state after the first block; times x^32, it is that to the register."""
         words = ir.VectorType(WORD, self.block_bytes // 4)
         value = self.start_value(self.b.sub(head, LONG(4)))
         last = self.b.insert_element(ir.Constant(words, [0] * words.count), value, WORD(words.count - 1))
         return self.b.bitcast(last, self.register)
 
     def reduce(self, state: Any) -> Any:
-        """The 32-bit register that a state comes to."""
+        """Reduce a state to the 32-bit register."""
         b = self.b
         to_end = range(64 * (2 * self.machine.lanes - 1), -1, -64)  # [bits] of each half
         narrow = constant([gf2.narrow(distance, self.checksum.poly) for distance in to_end])
@@ -211,6 +211,6 @@ def _is_constant(b: ir.IRBuilder, value: Any) -> Any:
 
 
 def _clamped(b: ir.IRBuilder, value: Any, highest: int) -> Any:
-    """``value`` within 0 ... ``highest``."""
+    """Clamp ``value`` to 0 ... ``highest``."""
     positive = b.select(b.icmp_signed("<", value, LONG(0)), LONG(0), value)
     return b.select(b.icmp_signed(">", positive, LONG(highest)), LONG(highest), positive)

@@ -1,6 +1,6 @@
 """Cyclic redundancy checks as polynomials over GF(2), and the constants that their kernels need.
 
-A polynomial is a Python int: bit i is the coefficient of x^i. Runs once, when the kernels are compiled.
+A polynomial is a Python int; bit i is the coefficient of x^i. This code runs only when kernels are compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Checksum(NamedTuple):
     name: str
     poly: int
     init: int  # the register before the first byte
-    xorout: int  # what the register is xored with after the last
+    xorout: int  # xored with the register after the last byte
 
 
 def product(a: int, b: int) -> int:
@@ -62,16 +62,16 @@ def reflect(a: int, bits: int) -> int:
 
 
 def fold(distance: int, p: int) -> tuple[int, int]:
-    """(k_low, k_high) that move a reflected 128-bit lane up by ``distance`` > 0 bits, modulo p.
+    """The constants (k_low, k_high) that move a reflected 128-bit lane up by ``distance`` > 0 bits, modulo p.
 
-    The carry-less product of two reflected 64-bit values is theirs times x, hence the -1:
+    The carry-less product of two reflected 64-bit values is their product times x, hence the -1:
     ``clmul(lane.low, k_low) ^ clmul(lane.high, k_high) = lane * x^distance (mod p)``.
     """
     return reflect(power(distance + 63, p), 64), reflect(power(distance - 1, p), 64)
 
 
 def narrow(distance: int, p: int) -> int:
-    """What takes 64 reflected bits, ``distance`` bits before the end of a message, to the 96 bits above x^31.
+    """The constant that reduces 64 reflected bits, ``distance`` bits before the end of a message, to the 96 bits above x^31.
 
     ``clmul(half, narrow) = half * x^(distance + 32) * x^32 (mod p)``, a lane whose last dword is 0.
     """
@@ -79,31 +79,31 @@ def narrow(distance: int, p: int) -> int:
 
 
 def ahead(register: int, bits: int, p: int) -> int:
-    """The 32-bit register after ``bits`` zero bits more (fewer, if negative)."""
+    """The 32-bit register after ``bits`` more zero bits; fewer if negative."""
     return reflect(divide(product(reflect(register, 32), power(bits, p)), p)[1], 32)
 
 
 @functools.cache
 def after_zeros(register: int, sizes: range, p: int) -> tuple[int, ...]:
-    """The 32-bit register after each of ``sizes`` zero bytes, one more at a time."""
+    """The 32-bit register after each number of zero bytes in ``sizes``."""
     first = ahead(register, 8 * sizes.start, p)
     return tuple(itertools.accumulate(sizes[1:], lambda before, _: ahead(before, 8, p), initial=first))
 
 
 def barrett(p: int) -> tuple[int, int]:
-    """(mu, p33) that reduce a lane from ``narrow`` to the 32-bit checksum.
+    """The constants (mu, p33) that reduce a lane from ``narrow`` to the 32-bit checksum.
 
-    ``q = clmul(lane.low, mu)``; the checksum is dword 2 of ``lane ^ clmul(q.low, p33)``. The lane has degree
-    95 above x^31 at most, so the quotient mu has 64 bits exactly.
+    ``q = clmul(lane.low, mu)``; the checksum is dword 2 of ``lane ^ clmul(q.low, p33)``. The lane has at most degree
+    95 above x^31, so the quotient mu has exactly 64 bits.
     """
     return reflect(divide(1 << 95, p)[0], 64), reflect(p, 33)
 
 
 def byte_tables(p: int, count: int) -> NDArray[np.uint32]:
-    """``tables[k][b]``: what byte b has become in the register once k more zero bytes have followed it."""
+    """``tables[k][b]``: the register after byte b and k zero bytes."""
     return np.array([[ahead(b, 8 * (k + 1), p) for b in range(256)] for k in range(count)], np.uint32)
 
 
 def shift_tables(p: int, size: int) -> NDArray[np.uint32]:
-    """``tables[k][b]``: what byte k (from the low end) of a register becomes after ``size`` zero bytes."""
+    """``tables[k][b]``: the register after ``size`` zero bytes, if its byte k (from the low end) was b and the others 0."""
     return np.array([[ahead(b << 8 * k, 8 * size, p) for b in range(256)] for k in range(4)], np.uint32)

@@ -1,6 +1,6 @@
-"""Products of polynomials over GF(2) modulo that of a checksum, in kernels.
+"""Multiply polynomials over GF(2) modulo the polynomial of a checksum, in kernels.
 
-A residue is a ``uint32`` with the coefficient of x^0 in its highest bit, as checksums keep it.
+A residue is a ``uint32`` with the coefficient of x^0 in its highest bit, as in checksums.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def _product() -> Callable[[np.uint32, np.uint32, Modulus], np.uint32]:
 
     @kernel(key=isa.name)
     def by_multiplication(a: np.uint32, b: np.uint32, p: Modulus) -> np.uint32:
-        """Barrett's method: the upper half's quotient by P, and what is left without it."""
-        whole = carryless(uint64(a), uint64(b)) << uint64(1)  # 64 bits, that of x^0 the highest
+        """Barrett's method: divide the upper half by P and subtract the multiple of P."""
+        whole = carryless(uint64(a), uint64(b)) << uint64(1)  # 64 bits; the highest is that of x^0
         quotient = carryless(whole & uint64(0xFFFF_FFFF), p.inverse) & uint64(0xFFFF_FFFF)
         return np.uint32((whole ^ carryless(quotient, p.polynomial)) >> uint64(32))
 
@@ -66,7 +66,7 @@ def _product() -> Callable[[np.uint32, np.uint32, Modulus], np.uint32]:
 
 @kernel
 def by_bits(a: np.uint32, b: np.uint32, p: Modulus) -> np.uint32:
-    """A coefficient of ``a`` after the other; without a branch, bits being random."""
+    """Multiply by one coefficient of ``a`` after the other, without branches, because the bits are random."""
     product, x, y = int64(0), int64(a), int64(b)
     low = int64(p.polynomial >> uint64(1))
     for _ in range(32):

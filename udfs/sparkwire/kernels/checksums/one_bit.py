@@ -1,7 +1,7 @@
-"""Which flipped bit explains a checksum that is wrong.
+"""Find the flipped bit that explains a wrong checksum.
 
-A CRC is linear: to flip a bit changes it by something that depends on the bit's distance from the end alone. From the last bit
-backwards this something is multiplied by x with each bit, which is a step of the shift register.
+A CRC is linear: flipping a bit changes the CRC by an amount that depends only on the bit's distance from the end. For each bit
+further from the end, this amount is multiplied by x, which is one step of the shift register.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ REFLECTED_CASTAGNOLI: Final = reflect(CASTAGNOLI, 33) >> 1
 
 @kernel
 def flipped_bit(polynomial: int, size: int, difference: int) -> int:
-    """How many bits before the last one of ``size`` bytes, a byte's highest bit the last; -1 where no bit explains it.
+    """The distance of the flipped bit from the last bit of ``size`` bytes; -1 if no single bit explains the checksum.
 
-    ``difference`` is what is stored xor what is computed, ``polynomial`` a reflected one without its highest term.
+    A byte's highest bit is its last. ``difference`` is the stored xor the computed checksum. ``polynomial`` is reflected and
+    without its highest term.
     """
     effect = int64(polynomial)
     for distance in range(8 * size):

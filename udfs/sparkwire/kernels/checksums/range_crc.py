@@ -1,8 +1,8 @@
-"""Checksums of any range of a row in the same short time, however long the range.
+"""Compute the checksum of any range of a row in a short time that does not depend on the range's length.
 
-A search in corrupt bytes may find a checksum over a long range every few bytes. To compute each from its first byte on would
-take quadratic time. Instead, the checksums of the row's prefixes are stored every ``STEP`` bytes. The checksum of a range
-follows by two products of polynomials, with A and B the first and the last stored position within it ::
+A search in corrupt bytes may find a checksum over a long range every few bytes. Computing each from its first byte would take
+quadratic time. Instead, the checksums of the row's prefixes are stored for every ``STEP`` bytes. The checksum of a range
+follows by two products of polynomials. A and B are the first and the last stored position within the range::
 
     crc(start..end) = ((crc(start..A) + crc(0..A)) * x^(8 (B - A)) + crc(0..B)) * x^(8 (end - B)) + crc(B..end)
 """
@@ -24,7 +24,7 @@ from sparkwire.kernels.number import int64
 
 _BITS = 6
 STEP: Final = 1 << _BITS  # [bytes] one block of the widest register
-_SHORT = 4 * STEP  # [bytes] computed as it is
+_SHORT = 4 * STEP  # [bytes] shorter ranges are computed directly
 _LEVEL_BITS = 13
 _LEVELS = 2  # ranges of up to 4 GiB
 _KINDS = (CRC32, CRC32_RAW, CRC32C)
@@ -34,19 +34,21 @@ class RangeSums(NamedTuple):
     """The checksums of one row's prefixes, computed on demand."""
 
     kind: int
-    """which checksum, of `_KINDS`"""
+    """the checksum, as an index into `_KINDS`"""
     sums: NDArray[np.uint32]
-    """that of the first ``STEP * i`` bytes"""
+    """``sums[i]``: the checksum of the first ``STEP * i`` bytes"""
     known: Ints
-    """where the row begins, and how many of its sums there are"""
+    """the start of the row, and how many of its sums have been computed"""
     powers: NDArray[np.uint32]
     """(1 + levels, 8192): x^(8 n), and x^(8 n STEP 8192^level)"""
     modulus: Modulus
 
 
 def range_sums(checksum: Checksum, row: int, longest: int) -> RangeSums:
-    """For the row that begins at ``row``, and others of up to ``longest`` bytes; memory that it does not use stays
-    untouched."""
+    """Create the sums for the row that begins at ``row``, and for other rows of up to ``longest`` bytes.
+
+    Memory that is not used stays untouched.
+    """
     sums = np.empty(longest // STEP + 2, np.uint32)
     sums[0] = 0
     polynomial = checksum.poly
@@ -65,7 +67,7 @@ def _powers(polynomial: int) -> NDArray[np.uint32]:
 
 @kernel
 def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
-    """``base`` to the power of each index."""
+    """Set each item of ``out`` to ``base`` to the power of its index."""
     out[0] = np.uint32(1 << 31)
     for n in range(1, out.size):
         out[n] = times(out[n - 1], base, p)
@@ -73,14 +75,14 @@ def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
 
 @kernel
 def begin_row(row: int, sums: RangeSums) -> None:
-    """The next requests are about the row that begins at ``row``."""
+    """Prepare ``sums`` for the row that begins at ``row``."""
     sums.known[0] = row
     sums.known[1] = 1
 
 
 @kernel
 def range_crc(data: Bytes, start: int, end: int, sums: RangeSums) -> np.uint32:
-    """The checksum of ``data[start:end]``, a range within the row that ``sums`` are of."""
+    """The checksum of ``data[start:end]``, a range within the current row of ``sums``."""
     if end - start <= _SHORT:
         return _crc(data, start, end - start, sums.kind)
     row = sums.known[0]
@@ -113,7 +115,7 @@ def _extend(data: Bytes, last: int, sums: RangeSums) -> None:
 
 @kernel
 def _after_steps(checksum: np.uint32, steps: int, sums: RangeSums) -> np.uint32:
-    """The checksum after that many times ``STEP`` zeros."""
+    """The checksum after ``steps * STEP`` zero bytes."""
     checksum = times(checksum, sums.powers[1, steps & ((1 << _LEVEL_BITS) - 1)], sums.modulus)
     if steps >> _LEVEL_BITS:
         checksum = times(checksum, sums.powers[2, steps >> _LEVEL_BITS], sums.modulus)

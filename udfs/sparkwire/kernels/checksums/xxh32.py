@@ -1,4 +1,4 @@
-"""XXH32, the checksum of lz4's frames."""
+"""XXH32, the checksum of lz4 frames."""
 
 from __future__ import annotations
 
