@@ -1,4 +1,4 @@
-"""What goes still works, and says what to write: in Python, in the catalogue, in its pages."""
+"""Deprecated names still work and state their replacement: in Python, in the catalogue, on the pages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ def called(a: int, *, b: int = 0, c: int = 0, d: int = 0) -> tuple[int, ...]:
     ("args", "named", "returned", "warned"),
     [
         ((1,), {"b": 2}, (1, 2, 0, 0), []),
-        ((1, 2, 3), {}, (1, 2, 3, 0), ["called takes b by keyword", "called takes c by keyword"]),
-        ((1,), {"old_d": 4}, (1, 0, 0, 4), ["called(old_d=…) goes in sparkwire 0.3: use d=…"]),
-        ((1, 2), {"old_d": 4}, (1, 2, 0, 4), ["called takes b by keyword", "called(old_d=…) goes"]),
+        ((1, 2, 3), {}, (1, 2, 3, 0), ["called() will accept b only by", "called() will accept c only by"]),
+        (
+            (1,),
+            {"old_d": 4},
+            (1, 0, 0, 4),
+            ["called(old_d=…) is deprecated and will be removed in sparkwire 0.3: use d="],
+        ),
+        ((1, 2), {"old_d": 4}, (1, 2, 0, 4), ["called() will accept b only by", "called(old_d=…) is deprecated"]),
     ],
 )
-def test_arguments_that_go(args: Any, named: Any, returned: Any, warned: list[str]) -> None:
+def test_deprecated_arguments(args: Any, named: Any, returned: Any, warned: list[str]) -> None:
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         assert called(*args, **named) == returned
@@ -43,12 +48,12 @@ def test_arguments_that_go(args: Any, named: Any, returned: Any, warned: list[st
 
 
 @pytest.mark.parametrize(("args", "named"), [((1, 2, 3, 4), {}), ((1, 2), {"b": 2}), ((), {})])
-def test_what_was_never_right_is_refused_as_python_does(args: Any, named: Any) -> None:
+def test_wrong_arguments_raise_pythons_own_error(args: Any, named: Any) -> None:
     with pytest.raises(TypeError, match=r"^called\(\)"):
         called(*args, **named)
 
 
-def test_functions_that_go() -> None:
+def test_deprecated_functions() -> None:
     with pytest.warns(
         FutureWarning, match=r"^kafka_magic is deprecated since 0.2.0: use kafka_message\(message\).magic$"
     ):

@@ -4,7 +4,7 @@
     sparkwire.register(spark)
     spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1")
 
-``FUNCTIONS["dbus_opcode"].decode(array)`` returns for an Arrow array, without Spark.
+``FUNCTIONS["dbus_opcode"].decode(array)`` decodes an Arrow array without Spark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-# Loaded on first use: who imports one format should not wait for all of them.
+# Loaded on first use, so that importing one format does not load all of them.
 _MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "registry", "sql_functions")
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
@@ -54,16 +54,16 @@ def __dir__() -> list[str]:
 
 
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
-    """Make every function available in the SQL of this session, classic or Connect; twice is harmless.
+    """Make every function available in the SQL of this session, classic or Connect. You may call it more than once.
 
     Also creates the views ``sparkwire_functions`` (name, signature, doc, example, since, deprecated, replaced_by) and
-    ``sparkwire_samples``, one row of sample bytes that the examples read.
+    ``sparkwire_samples``, one row of sample bytes for the examples.
 
     Parameters
     ----------
     interface
-        How Spark passes the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. Default:
-        the best that this PySpark has.
+        How Spark passes the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. By default, the faster one that
+        this PySpark supports.
 
     Examples
     --------
@@ -76,18 +76,18 @@ def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None =
 
 
 def explain(value: Any) -> Explanation:
-    """What every byte of a value is, what it says and what is wrong with it: a dump in a terminal, a table in a notebook.
+    """Explain every byte of a value, its meaning and its errors: as a dump in a terminal, as a table in a notebook.
 
     Parameters
     ----------
     value
-        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY columns it
-        explains. It detects the format and reports its confidence.
+        bytes (Databus events, a Kafka message or the bytes of its log), or a Row of a DataFrame, whose BINARY columns it
+        explains. The function detects the format and reports its confidence.
 
     Raises
     ------
     TypeError
-        where it is neither, or a Row without a BINARY that is not NULL.
+        if it is neither, or a Row without any BINARY value.
 
     Examples
     --------
@@ -131,9 +131,11 @@ def read(
 
 
 def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version: str = "5") -> None:
-    """Create every function in a schema of Unity Catalog, where it stays, for all who may execute it.
+    """Create every function as a permanent function in a schema of Unity Catalog.
 
-    Struct, rows and writing functions become Python functions over pandas batches, the others SQL functions over them.
+    Functions that return structs or rows, and functions that write, become Python functions over pandas batches. The others
+    become
+    SQL functions that call these.
     ``python -m sparkwire publish`` prints the same statements. See docs/publish.md.
 
     Parameters
@@ -141,16 +143,16 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     schema
         ``catalog.schema``
     wheel
-        what the functions' environment installs: ``/Volumes/.../sparkwire-....whl``, or a requirement
+        the package to install in the functions' environment: ``/Volumes/.../sparkwire-....whl``, or a requirement
     environment_version
-        Databricks' serverless environment that the functions run in
+        the version of Databricks' serverless environment in which the functions run
 
     Raises
     ------
     ValueError
-        where ``schema`` is not of two parts.
+        if ``schema`` does not have two parts.
     NotImplementedError
-        in open-source Spark, whose catalogs hold no Python functions.
+        in open-source Spark, whose catalogs have no Python functions.
 
     Examples
     --------
@@ -164,8 +166,9 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
 def doctor(spark: SparkSession | None = None) -> Diagnosis:
     """Report the versions and settings of this session, and what to do about them. Paste the report into an issue.
 
-    It reports versions on driver and executors, the interface, the compile cache, and the checksums' code. It times the first
-    round trip of each format. Runs one small job; without a session, in the one that PySpark's settings give.
+    It reports versions on driver and executors, the interface, the compile cache, and the checksum implementation. It measures
+    the
+    first round trip of each format. It runs one small job, by default in the session that PySpark's settings define.
 
     Examples
     --------

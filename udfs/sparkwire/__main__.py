@@ -11,12 +11,12 @@ from pathlib import Path
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line takes."""
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m sparkwire", description="sparkwire from the command line.")
     commands = parser.add_subparsers(dest="command", required=True)
     dump = commands.add_parser("dump", help="print the rows of a file, a directory or a bucket, without Spark")
     _add_dump_arguments(dump)
-    commands.add_parser("doctor", help="what this Python, and the Spark that it finds, make of sparkwire")
+    commands.add_parser("doctor", help="check sparkwire with this Python and its Spark")
     warm = commands.add_parser("warm", help="compile every kernel into a cache that can be shipped")
     warm.add_argument("directory", nargs="?", help="becomes NUMBA_CACHE_DIR; by default this Python's own cache")
     publish = commands.add_parser("publish", help="print the statements that put the functions into Unity Catalog")
@@ -54,7 +54,7 @@ def _add_dump_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> int:
-    """Run one of the commands; its exit code."""
+    """Run a command and return its exit code."""
     parser = arguments()
     given = parser.parse_args()
     if given.command == "dump":
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def _doctor() -> int:
-    """The session is the one that pyspark's own settings give: SPARK_REMOTE, spark-defaults, or a local one."""
+    """Run ``doctor`` in the session that PySpark's settings define: SPARK_REMOTE, spark-defaults, or a local one."""
     if importlib.util.find_spec("pyspark") is None:
         from sparkwire.catalogue.diagnosis import examine, report
 
@@ -106,7 +106,7 @@ def _warm(directory: str | None) -> int:
 
 
 def _show_progress(done: int, all: int) -> None:
-    """A bar on a terminal; nothing in a log."""
+    """Show a progress bar, only on a terminal."""
     if sys.stderr.isatty():
         filled = 40 * done // all
         bar = "#" * filled + "-" * (40 - filled)

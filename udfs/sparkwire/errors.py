@@ -34,7 +34,7 @@ __all__ = [
 
 
 class SparkwireError(Exception):
-    """The base of all."""
+    """The base class of all exceptions here."""
 
 
 # -- reading
@@ -57,7 +57,7 @@ class FileChangedError(SparkwireError, ValueError):
 
 
 class WrongIndexError(SparkwireError, ValueError):
-    """The `.index` of a Kafka segment leads to bytes that are no batch, so the segment was cut there. Delete the index."""
+    """The `.index` of a Kafka segment points into the middle of a batch, so the segment was split there. Delete the index."""
 
 
 # -- writing

@@ -1,1 +1,1 @@
-"""The foundation: error codes, SQL types, tables of wire layouts, and names that go."""
+"""The foundation: error codes, SQL types, tables of wire layouts, and deprecation."""

@@ -1,4 +1,4 @@
-"""Names that go: each works for one more release, and warns at every line that still uses it, once."""
+"""Deprecated names: each works for one more release, and warns once for each line that uses it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import warnings
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
-GONE: Final = "0.3"
-"""the release without the names replaced now"""
+REMOVED_IN: Final = "0.3"
+"""the release that removes the names deprecated now"""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def replaced(name: str, replacement: str, function: Callable[P, R]) -> Callable[P, R]:
-    """``function`` under its old ``name``, with a warning that says what to write."""
+    """``function`` under its old ``name``, with a warning that states the replacement."""
 
     @functools.wraps(function)
     def deprecated(*args: P.args, **kwargs: P.kwargs) -> R:
-        warn(f"{name} goes in sparkwire {GONE}: use {replacement}")
+        warn(f"{name} is deprecated and will be removed in sparkwire {REMOVED_IN}: use {replacement}")
         return function(*args, **kwargs)
 
     deprecated.__name__ = deprecated.__qualname__ = name.rpartition(".")[2]
@@ -27,29 +27,41 @@ def replaced(name: str, replacement: str, function: Callable[P, R]) -> Callable[
 
 
 def arguments(by_position: int, *by_keyword: str, **renamed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Of a function whose arguments after ``by_position`` are given by keyword now: the names of those that once came after them.
+    """Decorate a function whose positional or renamed arguments are deprecated.
 
-    ``renamed``: arguments that had other names, by the old ones.
+    Parameters
+    ----------
+    by_position
+        how many arguments stay positional
+    by_keyword
+        the names of the arguments after these, which callers must now pass by keyword
+    renamed
+        new names of arguments, by their old names
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
-        def taking(*args: P.args, **kwargs: P.kwargs) -> R:
+        def deprecated(*args: P.args, **kwargs: P.kwargs) -> R:
             given = args[:by_position]
             named = dict(zip(by_keyword, args[by_position:], strict=False))
             if len(args) > by_position + len(named) or named.keys() & kwargs.keys():
-                return function(*args, **kwargs)  # which raises Python's own error
+                return function(*args, **kwargs)  # raises Python's own error
             for name in named:
-                warn(f"{function.__name__} takes {name} by keyword from sparkwire {GONE} on: {name}=…")
+                warn(
+                    f"{function.__name__}() will accept {name} only by keyword from sparkwire {REMOVED_IN} on: use {name}=…"
+                )
             for name in renamed.keys() & kwargs.keys():
-                warn(f"{function.__name__}({name}=…) goes in sparkwire {GONE}: use {renamed[name]}=…")
+                warn(
+                    f"{function.__name__}({name}=…) is deprecated and will be removed in sparkwire {REMOVED_IN}: "
+                    f"use {renamed[name]}=…"
+                )
             return function(*given, **named, **{renamed.get(name, name): value for name, value in kwargs.items()})  # type: ignore[arg-type]
 
-        return taking
+        return deprecated
 
     return decorate
 
 
 def warn(text: str, stacklevel: int = 3) -> None:
-    """The warning that Python shows to people who run programs, not only to who writes them; once for each line that calls."""
+    """Issue a FutureWarning, which Python also shows to users of programs, once for each calling line."""
     warnings.warn(text, FutureWarning, stacklevel=stacklevel)

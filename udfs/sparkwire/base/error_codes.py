@@ -1,7 +1,7 @@
-"""Why bytes cannot be read: one list of codes for every format.
+"""Error codes for bytes that cannot be read: one list for every format.
 
-Kernels write the small integers, analysts read the words: ``ERRORS[code]``. Valid bytes have no
-code at all (``OK``), which the functions return as NULL.
+Kernels write the codes as small integers; analysts read them as words: ``ERRORS[code]``. For valid bytes, the code is ``OK``,
+which the functions return as NULL.
 """
 
 from __future__ import annotations
@@ -45,5 +45,5 @@ OK = -1
 
 
 def argument_error(function: str, takes: str, got: object) -> ValueError:
-    """The error for a value that a function does not take."""
+    """The error for an invalid argument of a function."""
     return ValueError(f"{function}() expected {takes}, got {got}")

@@ -1,4 +1,4 @@
-"""What a wire format has besides fixed fields, in five words: varint, sized, repeated, present if, covered by a checksum.
+"""Describe the variable parts of a wire format in five words: varint, sized, repeated, present if, covered by a checksum.
 
 A `Struct` is a table of parts in the order of the bytes: the fields of a layout, and these words.
 
@@ -27,7 +27,7 @@ class Varint:
     name: str
     doc: str = ""
     bits: Literal[32, 64] = 32
-    """of the number; a reader drops those beyond"""
+    """width of the number; a reader drops higher bits"""
 
 
 @dataclass(frozen=True)
@@ -36,75 +36,75 @@ class Sized:
 
     name: str
     size: Field | Varint | str | None = None
-    """the size, directly before the bytes; the name of a field before; None where the bytes go on to the end of the struct"""
+    """the size directly before the bytes, or the name of an earlier field; None if the bytes extend to the end of the struct"""
     doc: str = ""
     nullable: bool = True
-    """whether a negative size is NULL, and not an error"""
+    """whether a negative size means NULL; otherwise it is an error"""
     holds: Part | None = None
-    """what the bytes have when they are decompressed"""
+    """the contents of the bytes after decompression"""
     opaque: bool = False
-    """whether they mean nothing without something else, such as a schema"""
+    """whether only additional data, such as a schema, can explain the bytes"""
     title: str = ""
-    """what a message calls it, where that is not its name"""
+    """its name in messages, if that differs from ``name``"""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """Structs that follow each other."""
+    """Consecutive structs."""
 
     of: Struct
     count: Varint | str | None = None
-    """how many, directly before the first; the name of a field before; None where they go on to the end"""
+    """the count directly before the first struct, or the name of an earlier field; None if they extend to the end"""
     after: str = ""
-    """what bytes after the last one are"""
+    """description of bytes after the last struct"""
 
 
 @dataclass(frozen=True)
 class PresentIf:
-    """Parts that bits of a field, or a version, bring."""
+    """Parts that are present for certain bits of a field, or for a version."""
 
     field: str
     mask: int
     cases: Mapping[int, Sequence[Part]]
-    """by the field's bits under the mask"""
+    """the parts by the field's value under the mask"""
     otherwise: Sequence[Part] | None = ()
-    """for other bits; None where they are an error"""
+    """the parts for other values; None if other values are an error"""
     title: str = ""
-    """what a message calls these bits, where others are an error"""
+    """the name of these bits in messages about invalid values"""
 
     def of(self, number: int) -> Sequence[Part] | None:
-        """The parts that a value of the field brings."""
+        """The parts that are present for a value of the field."""
         return self.cases.get(number & self.mask, self.otherwise)
 
 
 @dataclass(frozen=True)
 class Covered:
-    """The span of a checksum. Its ends are parts; of several alternatives, the one that is present."""
+    """The span that a checksum covers. Parts mark its ends; of several parts, the one that is present counts."""
 
     checksum: str
     """the field that stores it"""
     crc: Crc
     last: Sequence[str]
-    """where the span ends: at the end of this part"""
+    """the part with which the span ends"""
     first: Sequence[str] = ()
-    """where it begins: at this part"""
+    """the part with which the span begins"""
     after: Sequence[str] = ()
-    """or at the end of this one"""
+    """or the part after which it begins"""
 
 
 class Struct:
-    """Parts in the order of the bytes.
+    """A sequence of parts, in the order of the bytes.
 
     title
-        what its page calls it, where that is not its name.
+        its title on the format's page, if that differs from its name.
     length
-        a varint before the struct: its size [bytes].
+        a varint before the struct with its size [bytes].
     ends
         a field of the struct with the size of the whole struct [bytes].
     unclaimed
-        what bytes after the last part are, where ``ends`` says more.
+        description of bytes after the last part, if ``ends`` gives a larger size.
     covered
-        the spans of its checksums.
+        the spans that its checksums cover.
     """
 
     def __init__(
@@ -130,15 +130,15 @@ Part: TypeAlias = Field | Varint | Sized | Repeated | PresentIf | Struct
 
 
 def varint_size(value: int) -> int:
-    """Bytes of the shortest zigzag varint of ``value``."""
+    """The size of the shortest zigzag varint of ``value`` [bytes]."""
     return max(1, -(-(value << 1 ^ value >> 63).bit_length() // 7))
 
 
 def size_of(part: Part, values: Mapping[str, Any]) -> int:
-    """How many bytes a part takes that has these values [bytes].
+    """The size of a part with these values [bytes].
 
-    Numbers are by the names of their fields, bytes by the name of their part: None or missing for NULL. The items of a
-    `Repeated` are a sequence of such mappings, by the name of its struct. Sizes and counts follow from these.
+    The keys are the names of number fields and of parts with bytes. NULL is None or a missing key. The items of a `Repeated`
+    are a sequence of such mappings; the key is the name of its struct. The function computes sizes and counts itself.
 
         >>> size_of(RECORD, {"header": [{"key": b"k", "value": None}]})
         6
@@ -164,7 +164,7 @@ def size_of(part: Part, values: Mapping[str, Any]) -> int:
 
 
 def _number_size(number: Field | Varint | str | None, value: int) -> int:
-    """Of a size or a count, where it is directly before what it counts."""
+    """The size of a size or count [bytes]; 0 if it is not directly before what it counts."""
     if isinstance(number, Field):
         return number.width
     return varint_size(value) if isinstance(number, Varint) else 0

@@ -1,4 +1,4 @@
-"""SQL type names and the Arrow types that Spark exchanges for them, both ways; and texts as SQL writes them."""
+"""Convert between SQL type names and Spark's Arrow types, and write texts as SQL literals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*|[<>,])")
 
 
 def sql_string(text: str) -> str:
-    """A text as SQL writes it."""
+    """A text as a SQL string literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -35,7 +35,7 @@ def sql_string(text: str) -> str:
 def arrow_type(sql: str) -> pa.DataType:
     """The Arrow type of a SQL type such as ``ARRAY<STRUCT<position INT, event BINARY>>``.
 
-    ValueError where the text is not a type that this package exchanges with Spark.
+    Raises ValueError if the text is not a type that this package exchanges with Spark.
     """
     tokens = _tokens(sql)
     parsed, rest = _parse(tokens, sql)

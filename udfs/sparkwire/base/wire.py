@@ -1,4 +1,4 @@
-"""A fixed wire layout is one table; offsets, widths and ends follow from it.
+"""Describe a fixed wire layout as one table, from which offsets, widths and ends are computed.
 
 HEADER = Layout(
     "V1",
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Wire = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "bytes4", "bytes8", "bytes16"]
 
-# What a wire type is read into, in numpy and in SQL: unsigned numbers widen to the type that holds them all.
+# The numpy and SQL type of each wire type. An unsigned number has the next wider type, which holds all its values.
 _TYPES: dict[Wire, tuple[type[np.generic], str]] = {
     "i8": (np.int8, "TINYINT"),
     "u8": (np.int16, "SMALLINT"),
@@ -41,11 +41,11 @@ class Field(NamedTuple):
     name: str
     wire: Wire
     doc: str = ""
-    """a sentence without its full stop; of a field that another layout has too, only what differs"""
+    """description without a full stop; if another layout also has the field, only the differences"""
 
     @property
     def width(self) -> int:
-        """[bytes]"""
+        """The width [bytes]."""
         return _WIDTHS[self.wire]
 
     @property
@@ -66,14 +66,14 @@ class Field(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A field and where it is in its layout."""
+    """A field and its offset in its layout."""
 
     field: Field
     offset: int
 
     @property
     def end(self) -> int:
-        """[bytes] from the layout's start to the end of the field"""
+        """The offset of the field's end [bytes]."""
         return self.offset + self.field.width
 
     def read(self, data: bytes) -> int:
@@ -82,22 +82,22 @@ class Placed(NamedTuple):
 
 
 class Layout:
-    """Fields that lie one after the other, from the first byte of a row on."""
+    """Consecutive fields, beginning with the first byte of a row."""
 
     def __init__(self, name: str, *fields: Field) -> None:
         self.name = name
         self.fields = fields
-        """one after the other, without overlays"""
+        """the consecutive fields, without overlays"""
         self.places: dict[str, Placed] = {}
         offset = 0
         for field in fields:
             self.places[field.name] = Placed(field, offset)
             offset += field.width
         self.size = offset
-        """[bytes]"""
+        """the size of all fields [bytes]"""
 
     def overlay(self, at: str, field: Field) -> Layout:
-        """The layout with another reading of the bytes that begin at field ``at``."""
+        """Add an alternative interpretation of the bytes that begin at field ``at``. Returns the layout."""
         self.places[field.name] = Placed(field, self.places[at].offset)
         return self
 
@@ -109,7 +109,7 @@ class Layout:
 
 
 def described(name: str, *layouts: Layout) -> tuple[str, str]:
-    """SQL type and doc of a field that several layouts have: the widest type; the first doc, and what the others add."""
+    """SQL type and doc of a field in several layouts: the widest type; the first doc with the additions of the others."""
     fields = [(layout.name, placed.field) for layout in layouts if (placed := layout.get(name))]
     first, *others = [
         field.doc if k == 0 else f"of {title} {field.doc}" for k, (title, field) in enumerate(fields) if field.doc

@@ -1,4 +1,4 @@
-"""Change data as tables: the table now, and the table kept up to date."""
+"""Change data as tables: the current table, and a table that is kept up to date."""
 
 from __future__ import annotations
 
@@ -26,60 +26,61 @@ def changes(
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
 ) -> DataFrame:
-    """The changes of one table, whatever captured them: one row a change, in the same columns for every format.
+    """Decode the changes of one table: one row for each change, with the same columns for every format.
 
     Parameters
     ----------
     df
-        a DataFrame with a column of messages or events, a batch or a stream. Where it has the columns ``file`` (or ``stream``)
-        and ``position`` of the data source `databus`, or Kafka's ``offset``, they order the changes.
+        a DataFrame with a column of messages or events, a batch or a stream. If it has the columns ``file`` (or ``stream``) and
+        ``position`` of the data source `databus`, or Kafka's ``offset``, they order the changes.
     column
         the name of the column of messages
     format
         "databus" (events), "datahub" or "debezium" (JSON, or Avro by ``schemas``)
     table
-        of Databus the name of the source's schema; else ``table``, ``database.table`` or ``database.schema.table``
+        for Databus, the name of the source's schema; otherwise ``table``, ``database.table`` or ``database.schema.table``
     key, headers
-        of Debezium: the columns of Kafka's keys and headers. Keys show the primary key and tombstones, headers a change of a key.
+        for Debezium: the columns of Kafka's keys and headers. Keys contain the primary key and mark tombstones; headers mark a
+        change of a key
     keys
-        names of the primary key's columns, if the messages do not contain them
+        the names of the primary key's columns, if the messages do not contain them
     schemas
-        of Databus: the schemas of the payloads, as `sparkwire.avro.rows` takes them. Of Debezium in Avro: a `Registry`, or a
-        mapping from ids to schemas, for values and keys. It is queried as the data come, so a table of a stream may change.
+        for Databus: the schemas of the payloads, as for `sparkwire.avro.rows`. For Debezium in Avro: a `Registry`, or a mapping
+        from ids to schemas, for values and keys. Schemas are fetched while the query runs, so a stream's table may change
     columns
-        name to type, as `datahub.rows` and `debezium.rows` take them. Needed for a stream; by default what the messages declare,
-        for which a batch is read once more now.
+        names and types, as for `datahub.rows` and `debezium.rows`. They are required for a stream. By default, ``changes`` reads
+        the batch once to find the columns that the messages declare
     wire_format
-        of Debezium in Avro: what names the schema of a message, as in `sparkwire.avro.rows`
+        for Debezium in Avro: how a message identifies its schema, as in `sparkwire.avro.rows`
     before
-        of Debezium: "full" where the old row in ``before`` is whole (MySQL with full row images, PostgreSQL with REPLICA IDENTITY
-        FULL). By default only its key counts, since connectors fill unknown values with zeros.
+        for Debezium: "full" if ``before`` contains the complete old row (MySQL with full row images, PostgreSQL with REPLICA
+        IDENTITY FULL). By default only its key is used, because connectors fill unknown values with zeros
     placeholder
-        of Debezium: the connector's ``unavailable.value.placeholder``
+        for Debezium: the connector's ``unavailable.value.placeholder``
 
     Returns
     -------
     DataFrame
-        the columns of ``df`` but the messages, then
+        the columns of ``df`` without the messages, then
 
         - ``_op_``: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ (a snapshot's row) or TRUNCATE;
         - ``_order_``, which sorts the changes of a key. Databus: STRUCT<scn, file, position>; DataHub: STRUCT<digits, number>,
           the sequence id as a number of any length; Debezium: the offset of the record, or without it the position in the source;
         - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
-        - ``_before_`` STRUCT: the row before the change, as far as the message has it;
-        - the table's columns: the new row, of a DELETE the old one, as far as known;
-        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not have (PostgreSQL's unchanged TOAST values);
+        - ``_before_`` STRUCT: the values before the change that the message contains;
+        - the table's columns: the new row; for a DELETE, the known values of the old row;
+        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not contain (PostgreSQL's unchanged TOAST values);
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
-        - ``_error_``: why a message cannot be read or placed.
+        - ``_error_``: the reason why a message cannot be read or ordered.
 
-        Events of Databus whose window has no end yet do not count. The plan makes one round trip to Python.
+        Databus events in a window without an end are left out. The plan makes one round trip to Python.
 
     Raises
     ------
     ValueError
-        where an argument is wrong, or a column of ``df`` or of the table has the name of a column of the result.
+        if an argument is invalid, or a column of ``df`` or of the table has the name of a column of the result.
     TypeError
-        where the column is not BINARY.
+        if the column is not BINARY.
 
     Examples
     --------
@@ -103,16 +104,16 @@ def changes_by_table(
     format: Literal["databus", "datahub", "debezium"],
     **options: Any,
 ) -> dict[str, DataFrame]:
-    """The changes of every table that the messages are of: a DataFrame for each, as `changes` gives it.
+    """Decode the changes of every table in the messages: one DataFrame for each table, as from `changes`.
 
-    A batch is read once more now for the names of its tables; the tables of Databus are the schemas.
+    The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``.
 
     Parameters
     ----------
     df, column, format
         as for `changes`
     options
-        what else `changes` takes
+        further arguments of `changes`
 
     Examples
     --------
@@ -131,20 +132,21 @@ def changes_by_table(
 
 
 def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_of: Any = None) -> DataFrame:
-    """The table that changes come to: the newest row of every key that is not deleted.
+    """Compute the current table from its changes: the newest row of every key that is not deleted.
 
-    The order of the rows does not matter, nor do changes that come twice or late. A change of the key moves the row. A TRUNCATE
-    deletes every earlier row. A value that a message does not have stays as it was. Rows with an ``_error_`` do not count.
+    The result does not depend on the order of the rows, or on duplicate or late changes. A change of the key moves the row. A
+    TRUNCATE deletes every earlier row. If a message does not contain a value, the previous value stays. Rows with an
+    ``_error_`` are ignored.
 
     Parameters
     ----------
     changes
-        a batch of `sparkwire.changes`, of one table. Over a stream take `sparkwire.merge`.
-    keys
-        names of the primary key's columns; by default those in the messages
+        a batch from `sparkwire.changes`, for one table. For a stream, use `sparkwire.merge`
+        keys
+            the names of the primary key's columns; by default those in the messages
     as_of
-        the table as it was: a ``datetime`` or its text, compared with ``_time_``, or an order, compared with ``_order_``. Of an
-        order with parts the first will do: ``as_of=4711`` is the table after SCN 4711 of Databus.
+        returns an earlier state of the table: a ``datetime`` or its text is compared with ``_time_``, an order with ``_order_``.
+        The first part of an order is enough: ``as_of=4711`` is the table after SCN 4711 of Databus
 
     Returns
     -------
@@ -154,8 +156,8 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     Raises
     ------
     ValueError
-        where the key is unknown, ``changes`` is a stream or has not the columns of `sparkwire.changes`. A
-        query over changes of two tables fails.
+        if the key is unknown, or if ``changes`` is a stream or lacks the columns of `sparkwire.changes`. A query over changes of
+        two tables fails.
 
     Examples
     --------
@@ -176,10 +178,11 @@ def merge(
     trigger: Mapping[str, Any] | str | None = None,
     deletes: Literal["remove", "keep"] = "remove",
 ) -> StreamingQuery | None:
-    """Keep a table up to date with changes: after each batch it is what `current` gives of all changes so far.
+    """Keep a table up to date with changes. After each batch, it equals `current` over all changes so far.
 
-    A change counts only if its order is greater than that of the row's last change. So a repeated batch, a restarted query, and
-    late or duplicate changes leave the same table. It keeps a note of deleted rows, which do not come back.
+    A change is applied only if its order is greater than that of the row's last change. So repeated batches, restarted queries,
+    and late or duplicate changes give the same table. ``merge`` also remembers deleted rows, so that late changes do not restore
+    them.
 
     The target gets new columns of the changes, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
     more digits. Rows with an ``_error_`` are left out: write ``changes.where("_error_ IS NOT NULL")`` elsewhere to see them.
@@ -187,23 +190,23 @@ def merge(
     Parameters
     ----------
     changes
-        of `sparkwire.changes`, of one table, a batch or a stream
+        a batch or a stream from `sparkwire.changes`, for one table
     target
-        a table of Delta or Iceberg: its name, or the path of a Delta table; or a directory, any other text
-        with a slash, for Parquet. Read a directory with `merged`. A missing target is created.
+        a Delta or Iceberg table: its name, or the path of a Delta table. Any other text with a slash is a directory for Parquet;
+        read it with `merged`. A missing target is created
     keys
-        names of the primary key's columns; by default those in the messages
+        the names of the primary key's columns; by default those in the messages
     checkpoint
-        of a stream: the directory of its own where it notes how far it has come
+        for a stream: its checkpoint directory, separate from ``target``
     trigger
-        of a stream: ``"10 seconds"``, or what ``DataStreamWriter.trigger`` takes, as in ``{"availableNow": True}``
+        for a stream: ``"10 seconds"``, or arguments of ``DataStreamWriter.trigger`` such as ``{"availableNow": True}``
     deletes
-        "remove", or "keep": a deleted row stays with ``_deleted_`` TRUE
+        "remove" deletes rows; "keep" keeps a deleted row with ``_deleted_`` TRUE
 
     Returns
     -------
     StreamingQuery | None
-        the query that runs, of a stream
+        the running query for a stream; None for a batch
 
     Raises
     ------
@@ -211,7 +214,7 @@ def merge(
         if there is no key, or if the target has another key or lacks the columns of a merged table. Also if a column has a type
         that cannot widen.
     sparkwire.errors.WriteConflictError
-        where somebody else writes to the directory, or to the table.
+        if another job writes to the target at the same time.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def merge(
 
 
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
-    """A table that `merge` keeps, as it is now: of a directory the newest whole version.
+    """Read a table that `merge` writes. For a directory, this is the newest complete version.
 
     Examples
     --------

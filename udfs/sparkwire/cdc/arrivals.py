@@ -1,7 +1,7 @@
-"""Values that came with a change of the key: they were last written under the old key, perhaps under one before that.
+"""Find values that moved with a change of the key: they were last written under the old key, or under an even older one.
 
-A *departure* is the last row of an old key, with the event that changed the key. A row that lacks values names the event of its
-arrival; so the chain of departures leads to the row that has them.
+A *departure* is the last row of an old key, with the event that changed the key. An *arrival* is the same event in the row of the
+new key. If a row lacks values, its arrival leads to a departure, and so on, to the row that has them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import pyarrow as pa
 
 
 def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The rows wanted, with their missing values.
+    """Return the ``wanted`` rows with their missing values filled in.
 
     Parameters
     ----------
     rows
-        ``wanted BOOLEAN``, ``departure STRING`` (of a departure the event), ``arrival STRING``, ``missing ARRAY<STRING>`` (names
-        of the columns whose values came with the arrival), ``row STRUCT``, and what else there is
+        a table with ``wanted BOOLEAN``, ``departure STRING`` (the event, if the row is a departure), ``arrival STRING``,
+        ``missing ARRAY<STRING>``, ``row STRUCT``, and any other columns. ``missing`` has the names of the columns whose values
+        came with the arrival
     columns
-        the columns of the table, in the order of the fields of ``row``
+        the names of the table's columns, in the order of the fields of ``row``
     """
     missing: list[set[str]] = [set(names or ()) for names in rows["missing"].to_pylist()]
     arrivals: list[Any] = rows["arrival"].to_pylist()
@@ -42,7 +43,7 @@ def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 def _written(
     name: str, at: int, missing: Sequence[set[str]], arrivals: Sequence[Any], departures: dict[Any, int]
 ) -> int | None:
-    """The row that has the value of a column; None if none has it."""
+    """The index of the row that has the value of a column; None if no row has it."""
     seen = set()
     while name in missing[at]:
         seen.add(at)

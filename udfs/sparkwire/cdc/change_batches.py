@@ -1,4 +1,4 @@
-"""What the decoders of all formats have in common: the columns of a change table as Arrow has them."""
+"""The common part of all decoders: the columns of a change table in Arrow."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TEXTS = pa.list_(pa.string())
 
 
 class ChangeBatch(NamedTuple):
-    """Changes, and the message of each."""
+    """Changes, with the index of each one's message."""
 
     rows: Ints
     batch: pa.RecordBatch
 
 
 def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
-    """Of a change table. ValueError if a column of the table has the name of one that every change table has."""
+    """The schema of a change table. Raises ValueError if a column of the table has the name of a fixed column."""
     taken = [field.name for field in columns if field.name.lower() in DOCS]
     if taken:
         raise ValueError(f"the table's column {taken[0]} has the name of a column that every change table has")

@@ -1,4 +1,4 @@
-"""The columns of a change table, and what its operations do to a table.
+"""The columns and operations of a change table.
 
 columns of the input | _op_ _order_ _time_ _table_ _transaction_ _keys_ _before_ | columns of the table | _unavailable_
 _unexpected_ _error_
@@ -14,13 +14,13 @@ OP, ORDER, TIME, TABLE, TRANSACTION, KEYS, BEFORE = (
 )  # fmt: skip
 UNAVAILABLE, UNEXPECTED, ERROR = "_unavailable_", "_unexpected_", "_error_"
 DELETED: Final = "_deleted_"
-"""of a merged table that keeps deleted rows: whether the row is deleted"""
+"""the column of a merged table that keeps deleted rows: whether the row is deleted"""
 
 HEAD: Final = {
-    OP: "What happened: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ or TRUNCATE; NULL where a corrupt message "
-    "does not tell.",
+    OP: "The operation: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ or TRUNCATE; NULL if a corrupt message does not "
+    "contain it.",
     ORDER: "Sorts the changes of a key, the oldest first.",
-    TIME: "When it happened.",
+    TIME: "The time of the change.",
     TABLE: "The table's name.",
     TRANSACTION: "The transaction's id; NULL if the system does not report it.",
     KEYS: "Names of the primary key's columns.",
@@ -29,7 +29,7 @@ HEAD: Final = {
 TAIL: Final = {
     UNAVAILABLE: "Columns with a value that the message does not contain; they are NULL in the row.",
     UNEXPECTED: "The text of each value that has no column, or does not fit its column.",
-    ERROR: "What is wrong with the message; NULL where it is valid.",
+    ERROR: "The error of the message; NULL if it is valid.",
 }
 DOCS: Final[Mapping[str, str]] = HEAD | TAIL
 
@@ -37,13 +37,13 @@ INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE = (
     "INSERT", "UPDATE", "UPDATE_BEFORE", "UPSERT", "DELETE", "READ", "TRUNCATE",
 )  # fmt: skip
 LIVE: Final = (INSERT, UPDATE, UPSERT, READ)
-"""operations after which the row is there"""
+"""operations after which the row exists"""
 OPERATIONS: Final = (INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE)
 
 KEYS_KNOWN: Final = "sparkwire.keys"
-"""in the metadata of `_keys_`: the names, if known before reading the data"""
+"""metadata of `_keys_`: the names of the key columns, if known before reading the data"""
 NEVER: Final = "sparkwire.never"
-"""in the metadata of a column that is NULL in every row"""
+"""metadata of a column that is NULL in every row"""
 
 TWO_TABLES: Final = (
     "the changes are of two tables, %s and %s: filter them by _table_, or name the table in sparkwire.changes with its "
@@ -52,9 +52,9 @@ TWO_TABLES: Final = (
 
 
 def table_columns(names: Sequence[str], before: Iterable[str] | None) -> list[str]:
-    """The columns of the table among those of a change table, whose `_before_` has the fields ``before``.
+    """The columns of a change table that belong to the table itself. ``before`` has the fields of `_before_`.
 
-    Without `_before_`: every column that is none of a change table's own.
+    If ``before`` is None, these are all columns except a change table's fixed ones.
     """
     others = [name for name in names if name not in DOCS]
     if before is None:
@@ -64,7 +64,7 @@ def table_columns(names: Sequence[str], before: Iterable[str] | None) -> list[st
 
 
 def check_columns(names: Sequence[str], function: str) -> None:
-    """ValueError where the columns are not those of a change table."""
+    """Raise ValueError if the columns are not those of a change table."""
     missing = [name for name in (OP, ORDER) if name not in names]
     if missing:
         raise ValueError(
@@ -73,7 +73,7 @@ def check_columns(names: Sequence[str], function: str) -> None:
 
 
 def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> None:
-    """ValueError where the keys are none, or not columns of the table."""
+    """Raise ValueError if there are no keys, a key is not a column of the table, or a key occurs twice."""
     if not keys:
         raise ValueError(f"{function}() expected keys to name the primary key's columns, got none")
     absent = [name for name in keys if name not in columns]

@@ -1,4 +1,4 @@
-"""Changes out of events of Databus: an event is a change of one row, UPSERT or DELETE, its payload the row."""
+"""Decode Databus events to changes: an event is an UPSERT or DELETE of one row, and its payload is the row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position
 
 
 class DatabusSource(NamedTuple):
-    """A source whose events are read; plain data, so that workers get it whole."""
+    """How the events of a source are read. Contains only plain data, so that it can be pickled for workers."""
 
     name: str
     read: RowsReader
@@ -35,7 +35,7 @@ def databus_schema(source: DatabusSource) -> pa.Schema:
 def databus_changes(
     events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: DatabusSource
 ) -> ChangeBatch:
-    """The changes of a source; ``files`` and ``positions`` say where the events are, as far as known."""
+    """The changes of a source. ``files`` and ``positions`` are the locations of the events, or None if unknown."""
     rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
     chosen, count = events.take(pa.array(rows)), len(rows)
     values, errors = source.read.rows(of_events(chosen))
@@ -70,7 +70,7 @@ def databus_changes(
 def _with_keys(
     events: pa.Array, values: Sequence[pa.Array], source: DatabusSource, deletes: np.ndarray
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """The values with the key of each DELETE, which may come without a payload; and which rows have no key anyway."""
+    """Fill in the key of each DELETE without a payload. Also returns which of the DELETEs still have no key."""
     names = [field.name for field in source.read.fields]
     columns = list(values)
     if source.keys is None:
@@ -89,7 +89,7 @@ def _with_keys(
 
 
 def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
-    """The events' own keys as a column of this type; NULL where they are none."""
+    """The keys in the events' headers as a column of this type; NULL if a key does not fit the type."""
     if pa.types.is_string(type):
         return ask("dbus_key", events)
     if pa.types.is_binary(type):
@@ -105,7 +105,7 @@ def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def keys_in_schema(text: str) -> tuple[str, ...] | None:
-    """The primary key that a schema of Databus names: ``pk=…`` in its ``meta``, else a field ``key``; None without one."""
+    """The primary key in a Databus schema: ``pk=…`` in its ``meta``, else a field ``key``; None if neither exists."""
     schema = json.loads(text)
     names = [field["name"] for field in schema.get("fields", ())]
     for part in str(schema.get("meta", "")).split(";"):

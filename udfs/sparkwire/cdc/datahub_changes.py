@@ -1,4 +1,4 @@
-"""Changes out of messages of DataHub: an image is a row. A TRUNCATE or ERASE of the table is a change of all its rows."""
+"""Decode DataHub messages to changes: an image is a row. A TRUNCATE or ERASE of the table changes all its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def datahub_schema(columns: Mapping[str, str]) -> pa.Schema:
 def datahub_changes(
     blobs: pa.Array, table: Table, columns: Mapping[str, str], keys: Sequence[str] | None
 ) -> ChangeBatch:
-    """The changes of a table; ``keys`` if the messages do not contain them."""
+    """The changes of a table. Pass ``keys`` if the messages do not contain them."""
     numbered = pa.record_batch([primitive(np.arange(len(blobs)))], names=["row"])
     images = typed_rows(blobs, table, columns, numbered)
     ends = np.flatnonzero(
@@ -89,7 +89,7 @@ def datahub_changes(
 
 
 def primary_keys(blobs: pa.Array, table: Table) -> pa.Array:
-    """Each primary key that messages of the table name."""
+    """The distinct primary keys in messages of the table."""
     messages = blobs.filter(pa.array(of_table(BlobColumn(blobs), table)))
     return _decode("datahub_primary_key", messages)
 

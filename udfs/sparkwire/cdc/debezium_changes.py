@@ -1,7 +1,7 @@
-"""Changes out of messages of Debezium.
+"""Decode Debezium messages to changes.
 
-Connectors fill unknown values of an old row with zeros. So only the key of `before` counts, unless the user says otherwise. A
-change of a key is two messages; the second has the old key in a header, which becomes its `_before_`.
+Connectors fill unknown values of an old row with zeros. So only the key of `before` is used, unless the user specifies otherwise.
+A change of a key is two messages; the second has the old key in a header, which becomes its `_before_`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OLD_KEY: Final = "__debezium.oldkey"
 
 
 class DebeziumTable(NamedTuple):
-    """How the messages of a table are read; plain data, so that workers get it whole."""
+    """How the messages of a table are read. Contains only plain data, so that it can be pickled for workers."""
 
     table: Table
     columns: Mapping[str, str]
@@ -48,12 +48,12 @@ def debezium_changes(
     topics: pa.Array | None = None,
     offsets: pa.Array | None = None,
 ) -> ChangeBatch:
-    """The changes of a table, out of the columns of Kafka's records as far as they are there."""
+    """The changes of a table, from the columns of Kafka records that are available."""
     changes = changes_of(values, how.table, how.columns, keys, topics, how.placeholder)
     rows, batch = changes.rows, changes.batch
     has_value = values.column.is_valid().take(pa.array(rows))
     if offsets is None and len(rows):
-        # A tombstone says nothing of where it is, and follows the delete that it repeats.
+        # A tombstone has no position. It repeats the delete before it, so it is dropped.
         rows, batch = rows[bools_of(has_value)], batch.filter(has_value)
         has_value = has_value.filter(has_value)
     schema = debezium_schema(how)
@@ -94,7 +94,7 @@ def _as(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _believed(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, old_keys: pa.Array | None) -> pa.Array:
-    """The old row: all of it, or its key alone; of a row that came by a change of its key, the old key."""
+    """The old row, in full or only its key. After a change of the key, the old key."""
     before = batch["before"]
     if not how.whole_before:
         keys = [set(how.keys or ())] if how.keys is not None else None
@@ -111,7 +111,7 @@ def _believed(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, o
 
 
 def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, str]) -> pa.Array | None:
-    """STRUCT of the columns: the key that a row had before, NULL where its header names none."""
+    """STRUCT of the columns: the old key of each row, NULL if no header has it."""
     if headers is None or not len(rows):
         return None
     lists = headers.take(pa.array(rows))
@@ -128,7 +128,7 @@ def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, 
 
 
 def _positions(batch: pa.RecordBatch) -> pa.Array:
-    """The positions; that of a snapshot's row that has none is before all others."""
+    """The positions in the source. A snapshot's row without a position gets one before all others."""
     positions = batch["position"]
     first = pa.scalar(dict.fromkeys(POSITION.names), POSITION)
     unplaced = pc.and_(positions.is_null(), pc.equal(batch["op"], READ).fill_null(False))

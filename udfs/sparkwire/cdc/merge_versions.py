@@ -1,10 +1,10 @@
-"""A directory that holds a table of Parquet in whole versions, of which one small file names the newest.
+"""A directory with complete versions of a Parquet table. A small file names the newest version.
 
     _latest     versions/00000007-5f2b91c4/part=rows, the folder that readers read
-    _lock       locked by the process that writes, whose name it has
-    versions/   one folder for each version: ``part=rows``, what is known of deleted rows, `details.json`
+    _lock       locked by the writing process; contains its name
+    versions/   one folder for each version: ``part=rows``, facts about deleted rows, `details.json`
 
-A version is complete before it gets its name, in one atomic step. The newest few stay, for readers that have begun.
+A version is complete before one atomic step makes it the newest. A few older versions stay for readers that are still running.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sparkwire.errors import WriteConflictError
 
 LATEST: Final = "_latest"
 ROWS, DELETED, TRUNCATED = "rows", "deleted", "truncated"
-"""parts of a version: the table, and what keeps late changes from coming back: deleted rows, and the last TRUNCATE"""
+"""parts of a version: the table, the deleted rows, and the last TRUNCATE; the last two reject late changes"""
 _LOCK, _VERSIONS, _DETAILS = "_lock", "versions", "details.json"
 _KEPT: Final = 3
 
@@ -37,9 +37,9 @@ class MergeFolder(Folder):
         self.path = path.rstrip("/")
 
     def newest(self) -> str | None:
-        """The folder of the newest version, relative; None before the first.
+        """The relative path of the newest version's folder; None before the first version.
 
-        ValueError where the directory holds something else.
+        Raises ValueError if the directory contains other files.
         """
         named = self.read(LATEST)
         if named is not None:
@@ -51,26 +51,26 @@ class MergeFolder(Folder):
         return None
 
     def shown_part(self, version: str, part: str) -> str:
-        """Where Spark finds a part of a version."""
+        """The path of a version's part, for Spark."""
         return f"{self.path}/{version}/part={part}"
 
     def has_part(self, version: str, part: str) -> bool:
         return f"part={part}" in self.folders(version)
 
     def details(self, version: str) -> dict[str, Any]:
-        """What the writer of a version noted."""
+        """The facts that the writer of a version stored."""
         details: dict[str, Any] = json.loads(self.read(f"{version}/{_DETAILS}") or b"{}")
         return details
 
     def next_version(self, newest: str | None) -> str:
-        """A folder that does not exist yet."""
+        """The relative path of a new folder."""
         number = 0 if newest is None else int(newest.rpartition("/")[2].partition("-")[0])
         return f"{_VERSIONS}/{number + 1:08d}-{uuid.uuid4().hex[:8]}"
 
     def publish(self, version: str, newest: str | None, details: Mapping[str, Any]) -> None:
-        """Make a version the newest, and delete those that nobody needs.
+        """Make a version the newest, and delete old versions.
 
-        WriteConflictError if another job has published a version after ``newest``.
+        Raises WriteConflictError if another job has published a version after ``newest``.
         """
         if self.newest() != newest:
             raise WriteConflictError(f"somebody else writes to {self.path}: a table has one merge at a time")
@@ -80,7 +80,7 @@ class MergeFolder(Folder):
             self.remove_tree(f"{_VERSIONS}/{old}")
 
     def _old(self, newest: str) -> list[str]:
-        """The versions that go: all but the newest few, and what interrupted merges have left."""
+        """The versions to delete: all except the newest few, and the leftovers of interrupted merges."""
         own = newest.rpartition("/")[2]
         before = sorted(name for name in self.folders(_VERSIONS) if name < own and self._is_whole(name))
         kept = {own, *before[-(_KEPT - 1) :]}
@@ -91,9 +91,10 @@ class MergeFolder(Folder):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else writes meanwhile. The lock is the kernel's, so a process that dies gives it up.
+        """Lock the directory against other writers. The operating system releases the lock if the process dies.
 
-        WriteConflictError where somebody else does. Storage other than a local file system has no lock: there `publish` fails.
+        Raises WriteConflictError if another process has the lock. Only local file systems have locks; elsewhere `publish` detects
+        conflicts.
         """
         self.make("")
         if not self.is_local:

@@ -1,4 +1,4 @@
-"""The parts of `_order_`: Databus has (scn, file, position), DataHub a sequence id, Debezium an offset or a position."""
+"""The parts of `_order_`: (scn, file, position) for Databus, a sequence id for DataHub, an offset or position for Debezium."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 NUMBER: Final = pa.struct([("digits", pa.int32()), ("number", pa.string())])
-"""A whole number of any length: these sort as the numbers do."""
+"""An integer of any length, as a STRUCT that sorts like the number."""
 
 
 def numbers(texts: pa.Array) -> pa.Array:
-    """Whole numbers written in digits, as NUMBER; NULL where a text is none."""
+    """Texts of digits as NUMBER; NULL if a text is not an integer."""
     plain = pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), pc.utf8_ltrim(texts, "0"), None)
     digits = pc.cast(pc.utf8_length(plain), pa.int32())
     return pa.StructArray.from_arrays([digits, plain], fields=list(NUMBER), mask=pc.is_null(plain))
 
 
 def as_order(value: Any, names: Sequence[str]) -> list[Any]:
-    """The first parts of an order, or all of them, out of what a user writes: a Row, a dict, a tuple, or one value.
+    """Convert a user's value (a Row, dict, tuple or single value) to the parts of an order, or to its first parts.
 
-    ValueError where it is none of an order with these parts.
+    Raises ValueError if the value does not have these parts.
     """
     if list(names) == NUMBER.names and isinstance(value, int | str | Decimal):
         text = str(int(value))

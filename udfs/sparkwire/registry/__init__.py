@@ -1,6 +1,6 @@
-"""Payloads of every type that a schema registry has: Avro, JSON Schema, Protobuf.
+"""Decode payloads of every type in a schema registry: Avro, JSON Schema, Protobuf.
 
-`sparkwire.avro.Registry` says where the registry is; `sparkwire.avro.rows` reads Avro alone, also without a registry.
+`sparkwire.avro.Registry` represents the registry. `sparkwire.avro.rows` reads only Avro, also without a registry.
 """
 
 from __future__ import annotations

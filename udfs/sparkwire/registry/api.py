@@ -1,4 +1,4 @@
-"""Typed rows of a column whose schemas a registry has, whatever their type."""
+"""Typed rows from a column whose schemas, of any type, are in a registry."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def rows(
     wire_format: str = "confluent",
     headers: str | None = None,
 ) -> DataFrame:
-    """Typed columns where every message identifies its schema in a registry, whatever the type of the schema.
+    """Decode a column to typed columns. Each message identifies its schema, of any type, in a registry.
 
-    Avro is read as `sparkwire.avro.rows` reads it. JSON is read by Spark's ``from_json``: integers are BIGINT, numbers DOUBLE,
-    objects STRUCT (MAP where the schema has no properties and one type for all), arrays ARRAY, and texts STRING. So is, as JSON,
-    what has no one shape. Protobuf is read by Spark's ``from_protobuf``, of its package ``spark-protobuf``. JSON Schema and
-    Protobuf need the extra ``registry``.
+    `sparkwire.avro.rows` decodes Avro. Spark's ``from_json`` decodes JSON: integers are BIGINT, numbers DOUBLE, objects STRUCT
+    (MAP if the schema has no properties and one type for all values), arrays ARRAY, and texts STRING. A value without one fixed
+    type is a STRING with its JSON. Spark's ``from_protobuf`` from the package ``spark-protobuf`` decodes Protobuf. JSON Schema
+    and Protobuf need the extra ``registry``.
 
-    A column may have messages of several types. Fields of the same name and type are then one column.
+    A column may contain messages of several types. Fields of the same name and type then become one column.
 
     Parameters
     ----------
@@ -36,33 +36,34 @@ def rows(
     column
         the name of a BINARY column of messages
     registry
-        where the schemas are; for a stream with ``subjects``
+        the registry with the schemas; for a stream, it needs ``subjects``
     message
-        the full name of the Protobuf message to read; by default the first message of the last schema. The last schema that has
-        the message describes it. Messages of another name are ``BAD_FIELD``.
+        the full name of the Protobuf message to read; by default the first message of the last schema. The last schema that
+        contains the message defines its columns. Messages of another name are ``BAD_FIELD``
     keep_payload
         whether the column stays in the result; a field of the same name replaces it
     wire_format
-        how a message identifies its schema: ``confluent``, ``apicurio``, ``glue`` or another name of the page "Avro payloads".
+        how a message identifies its schema: ``confluent``, ``apicurio``, ``glue`` or another name from the page "Avro payloads"
     headers
         the name of a column with the headers of Kafka records, ARRAY<STRUCT<key, value>>, for ``confluent_header`` and
-        ``apicurio``. For the column ``key``, the headers about keys count.
+        ``apicurio``. If ``column`` is ``key``, the headers about keys apply
 
     Returns
     -------
     DataFrame
-        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``: NULL, ``UNKNOWN_SCHEMA``, ``BAD_MAGIC`` for a message
-        that identifies no schema, ``BAD_FIELD`` for what is not as its schema says, or the code of ``avro_error``. A name that is
-        taken has ``_2`` after it. Every row stays.
+        the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``. ``_error_`` is NULL or an error code:
+        ``UNKNOWN_SCHEMA``, ``BAD_MAGIC`` for a message without a schema id, ``BAD_FIELD`` for a message that does not match its
+        schema, or a code of ``avro_error``. If a field's name is one of the other columns', it gets the suffix ``_2``. No row is
+        dropped.
 
     Raises
     ------
     ValueError
-        where a schema is invalid, or no schema has the ``message``.
+        if a schema is invalid, or no schema contains the ``message``.
     TypeError
-        where the column is not BINARY.
+        if the column is not BINARY.
     AnalysisException
-        Spark's own, where a schema is Protobuf and its package is missing.
+        Spark's exception if a schema is Protobuf and the package ``spark-protobuf`` is missing.
 
     Examples
     --------
