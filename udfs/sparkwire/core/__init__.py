@@ -1,1 +1,1 @@
-"""Functions over columns: the border between Arrow and the kernels, and what the data sources share."""
+"""Functions over columns, conversions between Arrow and the kernels, and the common part of the data sources."""

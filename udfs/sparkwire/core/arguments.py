@@ -1,7 +1,7 @@
-"""The arguments of a call: those of the signature, and the values of the caller.
+"""Match the caller's values with the arguments of a function's signature.
 
-A column is an Arrow array, a column of a pyarrow Table, a list, or a pandas Series. Any other value raises a TypeError that
-names the function, what it expected and what it got.
+A column may be an Arrow array, a column of a pyarrow Table, a list, or a pandas Series. Any other value raises TypeError with the
+function's name, the expected type and the actual one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sparkwire.core.column import INT32_MAX, plain_value
 _ARGUMENT = re.compile(r"(\w+) (.+?)( CONSTANT)?(?: = (.+))?", re.DOTALL)
 _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
 _BYTES_OR_TEXT = "BINARY | STRING"
-_SHOWN = 40  # characters of a value in a message
+_SHOWN = 40  # maximum number of characters of a value in a message
 
 
 class Argument(NamedTuple):
     """One argument of a function, as its signature declares it.
 
-    A STRUCT takes any of its declared fields, and the decoder gets them all.
+    A caller may pass a STRUCT with only some of the declared fields; the decoder gets all of them.
     """
 
     name: str
@@ -37,34 +37,33 @@ class Argument(NamedTuple):
     required: bool
     default: Any
     or_text: bool = False
-    """whether a BINARY column may be a STRING one as well"""
+    """whether a BINARY argument also accepts a STRING column"""
 
     @property
     def declared_type(self) -> str:
-        """Its type as a signature declares it."""
+        """The type as written in a signature."""
         return _BYTES_OR_TEXT if self.or_text else self.sql
 
     def takes(self, got: pa.DataType) -> bool:
-        """Whether such a column is of the right kind; what is inside of a nested one, `coerce` sees."""
+        """Whether the argument accepts a column of this type. `coerce` checks the inside of nested types."""
         if pa.types.is_null(got) or self.takes_text(got):
             return True
         return bool(got.id == self.type.id) if pa.types.is_nested(self.type) else fits(got, self.type)
 
     def takes_text(self, got: pa.DataType) -> bool:
-        """Whether such a column is one of texts in place of bytes."""
+        """Whether the column is a STRING column for an argument that accepts BINARY or STRING."""
         return self.or_text and bool(pa.types.is_string(got) or pa.types.is_large_string(got))
 
 
 def parse(arguments: str) -> tuple[Argument, ...]:
-    """The arguments of a signature, from what is between its parentheses."""
+    """Parse the text between the parentheses of a signature."""
     return tuple(_argument(text) for text in _split(arguments))
 
 
 def column(value: Any, argument: Argument, function: str) -> pa.Array:
-    """A column as an Arrow array of the declared type, or of type null.
+    """Convert a caller's column to an Arrow array of the declared type, or of type null.
 
-    TypeError where it is no column, or one of another type; ValueError where it holds a number that the declared type does
-    not.
+    Raises TypeError if the value is not a column of this type, and ValueError if a number does not fit into the declared type.
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
@@ -114,17 +113,17 @@ def _taken(argument: Argument) -> str:
 
 
 def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
-    """Rejects columns of several lengths: a kernel walks them side by side."""
+    """Raise TypeError if the columns have different lengths, because kernels read them in parallel."""
     if len({len(column) for column in columns.values()}) > 1:
         got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
         raise TypeError(f"{function}() expected columns of the same number of rows, got {got}")
 
 
 def constant(value: Any, argument: Argument, function: str) -> Any:
-    """The value of a constant, given as itself or as a column that repeats it.
+    """The value of a constant argument. The caller passes the value itself, or a column that repeats it.
 
-    TypeError where it is of another type than declared; ValueError where it is NULL and the function takes none, or a column
-    of several values.
+    Raises TypeError if the type differs from the declared one. Raises ValueError for a column of several values, or for NULL if
+    the function does not accept it.
     """
     if isinstance(value, pa.Array):
         if len(value) == 0:
@@ -153,18 +152,18 @@ def _is_a(value: Any, declared: pa.DataType) -> bool:
 
 
 def brief(declaration: str) -> str:
-    """An argument's declaration, or its type, without the fields of its STRUCT."""
+    """An argument's declaration or type, without the fields of a STRUCT."""
     around, struct, _ = declaration.partition("STRUCT<")
     return around + "STRUCT" + ">" * around.count("<") if struct else declaration
 
 
 def declared(arguments: str) -> str:
-    """The arguments of a signature as a message shows them."""
+    """The arguments of a signature, for a message."""
     return f"({', '.join(brief(text.strip()) for text in _split(arguments))})"
 
 
 def kind(value: Any) -> str:
-    """The value as a message shows it."""
+    """The value or its type, for a message."""
     if isinstance(value, pa.Array | pa.ChunkedArray):
         return sql_name(value.type)
     if value is None or isinstance(value, bool | int | float | str):
@@ -193,7 +192,7 @@ def _literal(text: str | None) -> Any:
 
 
 def _split(arguments: str) -> Sequence[str]:
-    """Split at the commas outside of angle brackets."""
+    """Split at commas that are not inside angle brackets."""
     parts, depth = [""], 0
     for character in arguments:
         depth += (character == "<") - (character == ">")

@@ -1,8 +1,8 @@
-"""Building blocks of the catalogue: one field of a scan, all of them as a STRUCT, or the rows of a table.
+"""Build the functions of the catalogue: for one field of a scan, for all fields as a STRUCT, or for the rows of a table.
 
-A *scan* is the result of one pass over a column: a class of the format, which computes each step once, on first use. A scalar
-function requests one result, the struct function of a format for all of them, so there is one implementation of each. A
-one-to-many function returns the rows of a *table*: a sequence of ``Column``, which a data source can serve as well.
+A *scan* is the result of one pass over a column: a class of the format that computes each step on first use. A scalar function
+takes one result from the scan, and the struct function of a format takes all of them. So each result has one implementation. A
+one-to-many function returns the rows of a *table*: a sequence of ``Column``, which a data source can also use.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from sparkwire.core.function import FIRST_RELEASE, Function
 Scan = TypeVar("Scan")
 
 _KEPT: Final = 64 << 20
-"""how much of one batch to keep until the next [bytes]: as much as Spark 4.1 puts into a batch"""
+"""the largest batch to keep until the next one [bytes], as large as a batch of Spark 4.1"""
 
 
 class Shared(Generic[Scan]):
-    """One scan a batch, for all the functions that a query calls on it.
+    """Share one scan of each batch among all functions that a query calls on it.
 
-    Spark passes each of them a new batch around the same buffers. This keeps the last batch with its scan, so that no other
-    batch can reuse its memory. It never shares mutable buffers, nor a batch that is too large to keep.
+    Spark passes each function a new batch with the same buffers. This object keeps the last batch with its scan, so that no other
+    batch can reuse its memory. It never shares mutable buffers, or a batch that is too large to keep.
 
-    Threads may share one: it replaces the batch and its scan together, so that each thread uses its own batch. At worst it
-    scans a batch twice, or computes a step twice that two threads request at once.
+    Threads may share the object: it replaces the batch and its scan together, so that each thread uses its own batch. In the
+    worst
+    case, a batch is scanned twice, or two threads compute the same step.
     """
 
     def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:
@@ -48,7 +49,7 @@ class Shared(Generic[Scan]):
 
 @dataclass(frozen=True)
 class Accessor(Generic[Scan]):
-    """The decoder of a scalar function: what ``read`` takes from a ``scan`` of the column."""
+    """The decoder of a scalar function: it scans the column, and ``read`` takes one result from the scan."""
 
     scan: Callable[[pa.Array], Scan]
     read: Callable[[Scan], pa.Array]
@@ -58,28 +59,28 @@ class Accessor(Generic[Scan]):
 
 
 class Column(NamedTuple, Generic[Scan]):
-    """A column of a table: everything there is to say about it, once.
+    """The complete description of a table's column.
 
-    Signatures, comments, the reference and the columns of a data source follow from a sequence of these.
+    Signatures, comments, the reference and the columns of a data source are derived from a sequence of these.
     """
 
     name: str
     sql: str
     """its SQL type"""
     doc: str
-    """what it means, with units in brackets"""
+    """its meaning, with units in brackets"""
     accessor: Callable[[Scan], pa.Array]
     example: str = ""
-    """where the column is a separate function: a SQL expression and its result"""
+    """if the column is also a function: a SQL expression and its result"""
 
 
 class ColumnTable(list["Column[Scan]"], Generic[Scan]):
-    """The columns of a table, in order. Append each, or add it with ``column`` above the function that returns it."""
+    """The columns of a table, in order. Append a column, or decorate the function that returns it with ``column``."""
 
     def column(
         self, sql: str, example: str = "", doc: str = ""
     ) -> Callable[[Callable[[Scan], pa.Array]], Callable[[Scan], pa.Array]]:
-        """The function below returns the column with its name; what the column means is ``doc``, or its docstring."""
+        """A decorator that adds a column with the name and docstring of a function; ``doc`` replaces the docstring."""
 
         def add(function: Callable[[Scan], pa.Array]) -> Callable[[Scan], pa.Array]:
             means = doc or " ".join((function.__doc__ or "").split())
@@ -102,9 +103,9 @@ def struct_type(table: Sequence[Column[Scan]]) -> str:
 def scalar_functions(
     declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan]
 ) -> tuple[Function, ...]:
-    """A function for each column of a table.
+    """Create one function for each column of a table.
 
-    ``declaration`` is their signature without the result, ``{}`` being the column's name: ``dbus_{}(event BINARY)``.
+    ``declaration`` is the signature without the result; ``{}`` is replaced by the column's name: ``dbus_{}(event BINARY)``.
     """
     return tuple(
         Function(f"{declaration.format(name)} -> {sql}", doc, Accessor(scan, accessor), example)
@@ -115,7 +116,7 @@ def scalar_functions(
 def struct_function(
     declaration: str, table: Sequence[Column[Scan]], scan: Callable[[pa.Array], Scan], doc: str, example: str
 ) -> Function:
-    """The function that returns all columns of a table from one scan.
+    """Create the function that returns all columns of a table from one scan.
 
     ``declaration`` is the signature without the result: ``dbus_event(event BINARY)``.
     """
@@ -127,10 +128,10 @@ def struct_function(
 
 
 class ManyRows(Protocol):
-    """A scan that finds any number of rows in each row of a column."""
+    """A scan that returns any number of rows for each row of a column."""
 
     def lists(self, entries: pa.Array) -> pa.Array:
-        """``entries``, an item for each row found, as an ARRAY for each row of the column."""
+        """Group ``entries``, which has one item for each resulting row, to one ARRAY for each row of the column."""
 
 
 RowsScan = TypeVar("RowsScan", bound=ManyRows)
@@ -144,10 +145,10 @@ def rows_function(
     example: str,
     since: str = FIRST_RELEASE,
 ) -> Function:
-    """The one-to-many function that returns a table's rows, ``ARRAY<STRUCT<...>>``.
+    """Create the one-to-many function that returns a table's rows, ``ARRAY<STRUCT<...>>``.
 
-    ``declaration`` is the signature without the result: ``dbus_events(stream BINARY)``. ``scan`` takes what a
-    decoder takes: the columns, and the constants by name.
+    ``declaration`` is the signature without the result: ``dbus_events(stream BINARY)``. ``scan`` gets the arguments of a
+    decoder: the columns, and the constants by name.
     """
 
     def decode(*columns: pa.Array, **constants: Any) -> pa.Array:

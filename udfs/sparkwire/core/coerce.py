@@ -1,7 +1,7 @@
-"""Nested arguments: what a caller gives, made into what the signature declares.
+"""Convert nested arguments to the types that the signature declares.
 
-A STRUCT may have any of the declared fields, in any order; those left out are NULL. Below it the same
-holds as for plain arguments: a narrower integer is fine, anything else has to be of the declared type.
+A STRUCT may have any of the declared fields, in any order; missing fields are NULL. Inside it, the rules for plain arguments
+apply: a narrower integer is accepted; any other value must have the declared type.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import argument_error
 from sparkwire.base.sqltype import sql_name
 
-# Arrow has views from 16 on.
+# Arrow has view types since release 16.
 _PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()} if hasattr(pa, "binary_view") else {}
-_WIDEST = 16  # [bytes] of a number, a timestamp, an interval
+_WIDEST = 16  # [bytes] of a decimal or an interval
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.Array:
-    """``array`` as ``declared``, without a copy where it is that already.
+    """Convert ``array`` to the type ``declared``, without a copy if it has this type already.
 
-    ``taker`` and ``path`` are the function and the argument, for the sentence of the TypeError that
-    anything else raises.
+    Raises TypeError if that is impossible; ``taker`` and ``path`` name the function and the argument in the message.
     """
     if array.type == declared:
         return array
@@ -50,7 +49,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
 
 @functools.lru_cache(maxsize=256)
 def plain_type(type: pa.DataType) -> pa.DataType:
-    """The type that kernels read in place of another layout of the same values: views, dictionaries, lists of other offsets."""
+    """The type that kernels read for other layouts of the same values: views, dictionaries, lists with other offsets."""
     if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
         return plain_type(type.value_type)
     if pa.types.is_struct(type):
@@ -61,7 +60,7 @@ def plain_type(type: pa.DataType) -> pa.DataType:
 
 
 def fits(got: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether Spark would pass a plain value implicitly: the same type, or a narrower integer."""
+    """Whether Spark would convert a plain value implicitly: the same type, or a narrower integer."""
     if pa.types.is_integer(declared):
         return bool(pa.types.is_integer(got) and got.bit_width <= declared.bit_width)
     return sql_name(got) == sql_name(declared)
@@ -87,7 +86,7 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
 
 
 def _nulls(rows: int, type: pa.DataType, zeros: pa.Buffer) -> pa.Array:
-    """NULLs that share the memory of all fields left out, of which an event has thirty."""
+    """NULLs for a missing field. All missing fields share memory, because an event may have thirty of them."""
     if pa.types.is_binary(type) or pa.types.is_string(type):
         return pa.Array.from_buffers(type, rows, [zeros, zeros, zeros], null_count=rows)
     if pa.types.is_integer(type) or pa.types.is_boolean(type) or pa.types.is_temporal(type):
@@ -103,5 +102,5 @@ def _map(array: pa.MapArray, declared: pa.MapType, taker: str, path: str) -> pa.
 
 
 def _over(array: pa.Array, type: pa.DataType, items: pa.Array) -> pa.Array:
-    """The rows of ``array`` over other items."""
+    """The rows of ``array`` with other items."""
     return pa.Array.from_buffers(type, len(array), array.buffers()[:2], offset=array.offset, children=[items])

@@ -1,7 +1,7 @@
-"""The Arrow border: columns in as flat numpy arrays, flat numpy arrays out as columns.
+"""Convert Arrow columns to flat numpy arrays for kernels, and the results of kernels to Arrow columns.
 
-It copies only if necessary: kernels read Arrow's own offsets and data, and the buffers that they fill become the result's.
-Memory comes from pyarrow's pool, which reuses freed pages: fresh pages cost as much as the decoding.
+Data are copied only if necessary: kernels read Arrow's offsets and data directly, and fill the buffers of the result. Memory
+comes from pyarrow's pool, which reuses freed pages, because new pages cost as much as the decoding.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Offsets = npt.NDArray[np.integer[Any]]
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
-_WIDEST = 8  # [bytes] of an item
-_SMALL = 16 << 10  # [bytes] for which malloc takes less time than the pool, and has pages available
+_WIDEST = 8  # [bytes] the widest item
+_SMALL = 16 << 10  # [bytes] up to which malloc is faster than the pool and reuses pages
 
 
 class Binary(NamedTuple):
-    """A BINARY or STRING column as kernels see it.
+    """A BINARY or STRING column for kernels.
 
-    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Rows that are NULL may have bytes: kernels need
-    not look at ``valid``, because ``Function.decode`` makes their results NULL.
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``. Rows that are NULL may have bytes. Kernels may ignore ``valid``, because
+    ``Function.decode`` makes the results of NULL rows NULL.
     """
 
     data: Bytes
-    """read-only, the column's whole data buffer, one byte at least"""
+    """the column's complete data buffer, read-only, at least one byte"""
     offsets: Offsets
-    """int32 or int64, n + 1 of them, into ``data``"""
+    """n + 1 offsets into ``data``, int32 or int64"""
     valid: Bools | None
-    """one a row, None where no row is NULL"""
+    """one item for each row; None if no row is NULL"""
 
     @property
     def rows(self) -> int:
@@ -53,21 +53,21 @@ class Binary(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """Of its rows [bytes]."""
+        """The size of the longest row [bytes]."""
         return int(np.diff(self.offsets).max(initial=0))
 
 
 class Spans(NamedTuple):
-    """A BINARY or STRING column as encoders see it: ``data[start:start + size]`` a row."""
+    """A BINARY or STRING column for encoders: each row is ``data[start:start + size]``."""
 
     data: Bytes
     starts: Ints
     sizes: Ints
-    """[bytes], -1 where the row is NULL"""
+    """[bytes]; -1 if the row is NULL"""
 
 
 def spans_of(array: pa.Array) -> Spans:
-    """The spans of a column, of one numba type whatever the column's offsets are."""
+    """The spans of a column, with the same numba type for any type of offsets."""
     data, column_offsets, valid = binary_of(array)
     offsets = column_offsets.astype(np.int64)
     sizes = np.diff(offsets)
@@ -78,7 +78,7 @@ Identity = tuple[pa.DataType, int, int, tuple[int, ...]]
 
 
 def identity_of(array: pa.Array) -> Identity | None:
-    """What two arrays share if and only if they view the same memory in the same way, None if it may change."""
+    """A key that is equal for two arrays only if they view the same memory in the same way; None if the memory is mutable."""
     buffers = [buffer for buffer in array.buffers() if buffer is not None]
     if any(buffer.is_mutable for buffer in buffers):
         return None
@@ -86,7 +86,7 @@ def identity_of(array: pa.Array) -> Identity | None:
 
 
 def binary_of(array: pa.Array) -> Binary:
-    """View a binary, large_binary, string, large_string or null array, sliced or whole."""
+    """View a binary, large_binary, string, large_string or null array, which may be sliced."""
     n = len(array)
     if pa.types.is_null(array.type):
         return Binary(read_only(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
@@ -99,7 +99,7 @@ def binary_of(array: pa.Array) -> Binary:
 
 
 def _data(buffer: pa.Buffer | None) -> Bytes:
-    # A kernel may form the address of row 0 even where no row has a byte.
+    # A kernel may compute the address of row 0 even if no row has a byte.
     if buffer is None or buffer.size == 0:
         return read_only(np.zeros(1, np.uint8))
     return read_only(np.frombuffer(buffer, np.uint8))
@@ -112,13 +112,13 @@ def _offsets(buffer: pa.Buffer | None, start: int, n: int, dtype: type[np.intege
 
 
 def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """One numba type for all inputs: Arrow's own buffers are read-only, or not, as they come."""
+    """Make an array read-only, so that all inputs have the same numba type; some of Arrow's buffers are writable."""
     values.flags.writeable = False
     return values
 
 
 def plain_value(scalar: pa.Scalar) -> Any:
-    r"""The Python value of an Arrow scalar; in a text that is not UTF-8, as Spark may hand one over, odd bytes as ``\xNN``."""
+    r"""The Python value of an Arrow scalar. Spark may pass texts that are not UTF-8; their invalid bytes become ``\xNN``."""
     if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
         return scalar.as_buffer().to_pybytes().decode("utf-8", "backslashreplace") if scalar.is_valid else None
     return scalar.as_py()
@@ -144,36 +144,36 @@ Block = TypeVar("Block", bound=tuple[Any, ...])
 
 
 def arrays(block: type[Block], n: int) -> Block:
-    """Room for ``n`` items in each array of a NamedTuple of arrays, of the types that it declares."""
+    """Allocate ``n`` items in each array of a NamedTuple of arrays, with the types that it declares."""
     return block(*rooms(n, _dtypes(block)))
 
 
 def rooms(n: int, dtypes: Iterable[npt.DTypeLike]) -> Iterator[npt.NDArray[Any]]:
-    """``n`` uninitialised items of each type."""
+    """Allocate ``n`` uninitialised items of each type."""
     return map(np.empty if n * _WIDEST <= _SMALL else empty, repeat(n), dtypes)
 
 
 @functools.cache
 def _dtypes(block: type[Any]) -> list[np.dtype[Any]]:
-    # NDArray[np.int8] is ndarray[shape, dtype[int8]]; from NumPy 2.5 on it is itself, with int8 alone.
+    # NDArray[np.int8] is ndarray[shape, dtype[int8]]. Since NumPy 2.5, it is a separate type with the argument int8.
     last = [get_args(declared)[-1] for declared in get_type_hints(block).values()]
     return [np.dtype(get_args(item)[0] if get_args(item) else item) for item in last]
 
 
 def part(block: Block, start: int, stop: int) -> Block:
-    """Its items from ``start`` to before ``stop``, the memory shared."""
+    """The items from ``start`` to before ``stop`` in each array. They share memory with ``block``."""
     return type(block)(*map(itemgetter(slice(start, stop)), block))
 
 
 def bitmap(valid: Bools | None) -> pa.Buffer | None:
-    """Arrow's validity bitmap, none where every row is valid."""
+    """Arrow's validity bitmap; None if every row is valid."""
     if valid is None or np.logical_and.reduce(valid):
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.DataType | None = None) -> pa.Array:
-    """A column over these values, which it keeps and does not copy (it packs booleans)."""
+    """A column that uses these values without a copy. Only booleans are packed."""
     rows = len(values)
     type = type or pa.from_numpy_dtype(values.dtype)
     if values.dtype == np.bool_:
@@ -182,7 +182,7 @@ def primitive(values: npt.NDArray[Any], valid: Bools | None = None, type: pa.Dat
 
 
 def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Array:
-    """STRING results out of a fixed list: ``vocabulary[code]``, NULL for a negative code."""
+    """STRING: ``vocabulary[code]`` for each code; NULL for a negative code."""
     words = _texts_of(tuple(vocabulary))
     offsets = empty(len(codes) + 1, np.int32)
     total = place_words(codes, words.sizes, offsets)
@@ -194,7 +194,7 @@ def from_codes(codes: npt.NDArray[np.int8], vocabulary: Sequence[str]) -> pa.Arr
 
 
 def to_codes(array: pa.Array, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
-    """The place of each STRING in a fixed list, -1 for what is not in it and for NULL."""
+    """The index of each STRING in ``vocabulary``; -1 for NULL and for other texts."""
     codes = empty(len(array), np.int8)
     find_words(*spans_of(array), _texts_of(tuple(vocabulary)), codes)
     return codes
@@ -229,8 +229,8 @@ def micros(values: Ints, valid: Bools | None = None) -> pa.Array:
 def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], type: pa.DataType) -> pa.Array:
     """BINARY or STRING of known sizes [bytes], NULL for a negative one.
 
-    ``fill(offsets, out)`` writes row ``i`` to ``out[offsets[i]:offsets[i + 1]]`` and may run
-    ``COPY_SLACK`` bytes over the end. STRING rows must be UTF-8.
+    ``fill(offsets, out)`` writes row ``i`` to ``out[offsets[i]:offsets[i + 1]]`` and may write up to ``COPY_SLACK`` bytes past
+    the end. STRING rows must be UTF-8.
     """
     offsets = empty(len(sizes) + 1, np.int32)
     total = _measure(sizes, offsets)
@@ -243,7 +243,7 @@ def build(sizes: Ints, fill: Callable[[npt.NDArray[np.int32], Bytes], None], typ
 def gather(data: Bytes, starts: Ints, sizes: Ints, type: pa.DataType) -> pa.Array:
     """BINARY or STRING from spans of ``data``: ``data[start:start + size]``, NULL for a negative size [bytes].
 
-    The caller has proved that every span is inside ``data``, and that STRING spans are UTF-8.
+    The caller must ensure that every span is inside ``data``, and that STRING spans are UTF-8.
     """
     return build(sizes, lambda offsets, out: gather_rows(data, starts, sizes, offsets, out), type)
 
@@ -258,7 +258,7 @@ def _measure(sizes: Ints, offsets: npt.NDArray[np.int32]) -> int:
 
 
 def checked_total(total: int) -> None:
-    """ColumnTooLargeError where the results of one batch come to more bytes, or items, than an Arrow column holds."""
+    """Raise ColumnTooLargeError if the results of one batch have more bytes or items than an Arrow column can hold."""
     if total > INT32_MAX:
         raise ColumnTooLargeError(
             f"the results of one batch come to {total} bytes, more than an Arrow column holds: "
@@ -280,7 +280,7 @@ def lists(offsets: npt.NDArray[np.int32], values: pa.Array, valid: Bools | None 
 
 
 def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid: Bools | None = None) -> pa.Array:
-    """MAP: row ``i`` has ``keys[offsets[i]:offsets[i + 1]]``, none of them NULL or twice in a row, and their ``items``."""
+    """MAP: row ``i`` has ``keys[offsets[i]:offsets[i + 1]]``, unique and not NULL, and their ``items``."""
     type = pa.map_(keys.type, items.type)
     entries = pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field])
     buffers = [bitmap(valid), pa.py_buffer(offsets)]
@@ -288,7 +288,7 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
 
 
 def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
-    """``result`` with NULL wherever one of ``columns`` is NULL; shares the values, without a copy."""
+    """``result``, but NULL in rows in which one of ``columns`` is NULL. The values are shared, not copied."""
     nullable = [column for column in columns if column.null_count]
     if not nullable:
         return result
@@ -296,7 +296,7 @@ def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
     for column in nullable:
         valid &= bools_of(column.is_valid())
     if result.offset:
-        # Buffers are shared whole, and the new bitmap starts at bit 0.
+        # The buffers are shared completely, but the new bitmap starts at bit 0.
         result = pa.concat_arrays([result])
     type = result.type
     if pa.types.is_struct(type):

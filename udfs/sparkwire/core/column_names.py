@@ -1,4 +1,4 @@
-"""Names that Spark distinguishes: it reads `id` and `ID` as one column, and Parquet takes no two such."""
+"""Make column names unique for Spark, which treats `id` and `ID` as the same column, as Parquet files also require."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """The names. One that exists already, or differs from an earlier one only in case, gets ``_2``, ``_3`` ….
+    """Make names unique: a name that is taken, or differs from an earlier one only in case, gets ``_2``, ``_3`` ….
 
     Examples
     --------

@@ -7,12 +7,12 @@
         "dbus_sequence(event) -> 1000",
     )
 
-Everything else follows from such rows: registration, the column functions for DataFrames, the
-function reference, the tests that every function obeys.
+Everything else is derived from such rows: registration, the column functions for DataFrames, the function reference, and the
+tests that every function must pass.
 
-An argument without a default is a *column*: the decoder gets its Arrow array. With the default NULL it
-is a column that may be left out: the decoder gets None. With any other default, or declared as
-``name TYPE CONSTANT``, it is a *constant*: the decoder gets a Python value, the same for all rows of the query.
+An argument without a default is a *column*: the decoder gets its Arrow array. With the default NULL, it is an optional column: if
+it is left out, the decoder gets None. With any other default, or declared as ``name TYPE CONSTANT``, it is a *constant*: the
+decoder gets a Python value, the same for all rows of the query.
 """
 
 from __future__ import annotations
@@ -44,28 +44,29 @@ class Function:
     Parameters
     ----------
     signature
-        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``; ``BINARY | STRING`` takes columns of either type.
+        ``name(argument TYPE [CONSTANT] [= default], ...) -> TYPE``; ``BINARY | STRING`` accepts columns of either type.
     doc
-        What it returns, with units in brackets.
+        Description of the result, with units in brackets.
     decoder
-        Arrow columns in, one Arrow column of the declared type out. Pure: its result for a row
-        depends on nothing but that row.
+        A function from Arrow columns to one Arrow column of the declared type. It must be pure: its result for a row depends only
+        on that row.
     example
-        A SQL expression over the view ``sparkwire_samples`` and its result as text, ``expr -> answer``.
+        A SQL expression over the view ``sparkwire_samples`` and its result as text, ``expression -> result``.
     called_on_null
         False: NULL in a required column returns NULL, whatever the decoder returns. NULL in an optional column is its default,
         which the decoder handles. True: the decoder handles all NULLs.
     field_docs
-        What each field of the result's STRUCT means, or of the STRUCT that its ARRAY has.
+        The meaning of each field of the result's STRUCT, or of the STRUCT in its ARRAY.
     literals
-        Names of STRING columns that mostly are one value, such as a codec: in DataFrame code a Python text there is
-        that value, and not the name of a column.
+        Names of STRING columns that usually have one value, such as a codec. In DataFrame code, a Python text for such an
+        argument
+        is this value, not the name of a column.
     since
-        The release that had it first.
+        The first release with this function.
     deprecated
-        The release from which on it warns, empty while it stays.
+        The first release in which it is deprecated and warns; empty if it is not deprecated.
     replaced_by
-        What to write instead of a deprecated function.
+        The replacement of a deprecated function.
     """
 
     signature: str
@@ -111,7 +112,7 @@ class Function:
 
     @property
     def deprecation(self) -> str:
-        """What is said of a deprecated function, empty for every other."""
+        """The warning of a deprecated function; empty for other functions."""
         return f"{self.name} is deprecated since {self.deprecated}: use {self.replaced_by}" if self.deprecated else ""
 
     @property
@@ -120,11 +121,11 @@ class Function:
 
     @property
     def example_answer(self) -> str:
-        """As ``CAST(... AS STRING)`` gives it, ``NULL`` for NULL."""
+        """The result of the example as ``CAST(... AS STRING)`` returns it; ``NULL`` for NULL."""
         return self.example.rpartition(" -> ")[2]
 
     def decode(self, *args: Any, **named: Any) -> pa.Array:
-        """The result for every row.
+        """Compute the result for every row.
 
         Parameters
         ----------
@@ -142,19 +143,19 @@ class Function:
         TypeError
             if the number or types of the arguments differ from the signature, or the columns differ in length.
         ValueError
-            where an argument has a value that the function does not take.
-        MemoryError
-            where memory runs out, which says nothing about the bytes.
+            if the value of an argument is invalid.
+            MemoryError
+            if memory runs out. This is no statement about the bytes.
         """
         if self.deprecation:
             warn(self.deprecation)
         plain = self._plain(args, named)
         if plain is not None:
-            answer = self.decoder(*args, **plain)
-            return answer if self.called_on_null else masked(answer, args)
+            result = self.decoder(*args, **plain)
+            return result if self.called_on_null else masked(result, args)
         columns, constants = self._bind(args, named)
         if any(constants[a.name] is None for a in self.arguments if a.constant and a.required):
-            return pa.nulls(0, self.return_type)  # of no rows, which do not say what the constant is
+            return pa.nulls(0, self.return_type)  # an empty batch does not contain the value of the constant
         if self.called_on_null:
             return self.decoder(*columns, **constants)
         needed = [a.required for a in self.arguments if not a.constant]
@@ -165,14 +166,14 @@ class Function:
 
     @cached_property
     def _declared(self) -> tuple[list[pa.DataType], dict[str, Any]] | None:
-        """The types of the columns and what constants are by default, where a call may give the columns alone."""
+        """The types of the columns and the defaults of the constants; None if a call must pass more than the columns."""
         columns = [a.type for a in self.arguments if not a.constant]
         if any(a.required == a.constant for a in self.arguments):
             return None
         return columns, {a.name: a.default for a in self.arguments if a.constant}
 
     def _plain(self, args: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The constants of a call that gives all columns, each of its declared type, and nothing else: as a query mostly does."""
+        """The constants of a call that passes exactly the columns with their declared types, as most queries do; else None."""
         declared = self._declared
         if declared is None or named or len(args) != len(declared[0]):
             return None
@@ -220,32 +221,33 @@ def _nth(place: int) -> str:
 
 
 class Format(NamedTuple):
-    """What a wire format adds to the catalogue; everything that lists formats reads it there.
+    """A wire format in the catalogue. All code that lists formats uses it.
 
-    The docstring of its package is the format's page.
+    The docstring of the format's package is the text of its page.
     """
 
     name: str
-    """of its package, its cases (``tests/support/<name>_cases.py``), benchmarks and examples (``sql/examples/<name>.sql``)"""
+    """the name of its package, cases (``tests/support/<name>_cases.py``), benchmarks and examples (``sql/examples/<name>.sql``)
+    """
     title: str
     prefix: str
-    """what the names of its functions begin with: ``dbus_`` and ``to_dbus_``"""
+    """the prefix of its functions' names: with ``dbus_``, also ``to_dbus_``"""
     functions: tuple[Function, ...]
     samples: Mapping[str, bytes]
-    """what the examples of its functions read: columns of the view ``sparkwire_samples``"""
+    """sample bytes for the examples of its functions, by their columns in the view ``sparkwire_samples``"""
     struct: str = ""
-    """the function that returns in one pass what all those above it return, if there is one"""
+    """the struct function, which returns the results of all functions before it in one pass, if any"""
     twins: Mapping[str, Layout] = MappingProxyType({})
-    """by title: big-endian layouts with a native SQL equivalent of each field (``sql/native/<name>.sql``)"""
+    """big-endian layouts with a native SQL equivalent of each field (``sql/native/<name>.sql``), by title"""
     arguments: Mapping[str, str] = MappingProxyType({})
-    """what each argument of its functions is, by its name; ``event STRUCT`` for the fields of what ``event`` is elsewhere"""
+    """the meaning of each argument, by its name; ``event STRUCT`` if ``event`` is a STRUCT of the event's fields"""
 
     def meaning(self, argument: Argument) -> str:
-        """What an argument of its functions is."""
+        """The meaning of an argument of its functions."""
         fields = f"{argument.name} STRUCT"
         return self.arguments[fields if pa.types.is_struct(argument.type) else argument.name]
 
     @property
     def by_name(self) -> Mapping[str, Function]:
-        """Its functions."""
+        """The functions by their names."""
         return {function.name: function for function in self.functions}

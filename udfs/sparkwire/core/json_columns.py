@@ -1,7 +1,7 @@
-"""Columns to JSON: the values of each as JSON text, then objects and arrays of such texts.
+"""Convert columns to JSON: first each value to a JSON text, then these texts to objects and arrays.
 
-A text is a STRING column, NULL where there is no value: an object has no member there, an array a null. Strings are escaped as
-Jackson 1 does it, and bytes that are not UTF-8 become U+FFFD. Objects and arrays are joins of texts.
+Texts are STRING columns. For a NULL text, an object has no member and an array has a null. Strings are escaped as in Jackson 1,
+and bytes that are not UTF-8 become U+FFFD.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NULL = "null"
 
 
 def joined(*parts: pa.Array | str) -> pa.Array:
-    """The texts of a row one after the other, NULL where one of them is."""
+    """Concatenate the texts of each row; NULL if one of them is NULL."""
     between, columns = [""], list[Binary]()
     for part in parts:
         if isinstance(part, str):
@@ -43,17 +43,17 @@ def joined(*parts: pa.Array | str) -> pa.Array:
 
 
 def string_of(texts: pa.Array) -> pa.Array:
-    """STRINGs or BINARYs as JSON strings."""
+    """STRING or BINARY values as JSON strings."""
     return string_of_spans(spans_of(texts))
 
 
 def base64_of(values: pa.Array) -> pa.Array:
-    """BINARYs as JSON strings of Base64, without line breaks."""
+    """BINARY values as JSON strings of Base64, without line breaks."""
     return string_of_spans(spans_of(values), BASE64)
 
 
 def number_of(numbers: pa.Array) -> pa.Array:
-    """Numbers, floating-point ones with the fewest digits that read the same; NaN and the infinities as JSON strings."""
+    """Numbers as JSON. Floating-point numbers have the fewest digits that identify them; NaN and infinities are JSON strings."""
     texts = numbers.cast(pa.string())
     if not pa.types.is_floating(numbers.type):
         return texts
@@ -67,14 +67,14 @@ def number_of(numbers: pa.Array) -> pa.Array:
 
 
 def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
-    """Spans of bytes as JSON strings: their text, or Base64, in one line or in Databus's."""
+    """Spans of bytes as JSON strings: as text, as Base64 in one line, or as Base64 in Databus's lines."""
     sizes = empty(len(spans.sizes), np.int64)
     measure_strings(spelling, *spans, empty(0, np.uint8), sizes)
     return build(sizes, lambda offsets, out: write_strings(spelling, *spans, offsets, out), pa.string())
 
 
 def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") -> pa.Array:
-    """Objects of the members that a row has, ``{}`` where it has none; a text that is no column is every row's."""
+    """Objects with the members of each row, ``{}`` if all are NULL. A Python text is the same member value in every row."""
     there = {name: text for name, text in members.items() if isinstance(text, str) or text.null_count < len(text)}
     first = next(iter(there.values()), "")
     first_may_be_missing = not isinstance(first, str) and first.null_count > 0
@@ -93,19 +93,19 @@ def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") 
 
 
 def array_of(lists: pa.Array, items: pa.Array) -> pa.Array:
-    """Arrays of the items' texts, rows as those of ``lists``, NULL where one is."""
+    """Arrays of the items' texts. ``lists`` defines the rows; a NULL row stays NULL."""
     return pc.if_else(lists.is_valid(), items_of(pa.array(item_offsets(lists)), or_null(items)), None)
 
 
 def items_of(offsets: pa.Array, items: pa.Array, ends: str = "[]") -> pa.Array:
-    """Arrays of ``items[offsets[row]:offsets[row + 1]]``, none of them NULL; other ``ends`` make objects of members."""
+    """Arrays of ``items[offsets[row]:offsets[row + 1]]``; no item may be NULL. Other ``ends`` make objects of members."""
     places = binary_of(items).offsets
     checked_total(int(places[-1]) - int(places[0]) + len(items))
     return joined(ends[0], pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), ends[1])
 
 
 def or_null(texts: pa.Array) -> pa.Array:
-    """The texts, ``null`` where one is missing."""
+    """The texts, with ``null`` for NULL."""
     if not texts.null_count:
         return texts
     places = binary_of(texts).offsets
@@ -114,5 +114,5 @@ def or_null(texts: pa.Array) -> pa.Array:
 
 
 def item_offsets(lists: pa.Array) -> npt.NDArray[np.int32]:
-    """Where the rows of ``lists`` begin in ``lists.flatten()``, and where the last ends."""
+    """The offsets of the rows of ``lists`` in ``lists.flatten()``, with the end of the last row."""
     return np.concatenate([[0], np.cumsum(lists.value_lengths().fill_null(0))]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Images of rows: a column of JSON objects, member by member."""
+"""Row images: a column of JSON objects with access to their members."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _BRACES: Final = (ord("{"), ord("}"))
 
 
 class Images:
-    """One image a row, where there is one."""
+    """A column with at most one image in each row."""
 
     def __init__(self, objects: Values, dropped: Callable[[Images], Bools] | None = None) -> None:
-        """``dropped`` tells which members are no part of the row."""
+        """``dropped`` returns which members do not belong to the row."""
         self.objects = objects
         self._dropped = dropped
 
@@ -45,7 +45,7 @@ class Images:
         return values.texts(self.listed.keys)
 
     def ranges(self, names: values.Codes) -> Ranges:
-        """The members' names by row, ``names`` being their numbers."""
+        """The members' names by row; ``names`` has their numbers."""
         return Ranges(*by_row(self.listed.firsts), names)
 
     @cached_property
@@ -57,7 +57,7 @@ class Images:
 
     @cached_property
     def superseded(self) -> Bools | None:
-        """Members after which the same name comes again; None if there are none at all."""
+        """Members whose name occurs again later in the row; None if there are none."""
         if not self.repeats.any():
             return None
         (names,), count = values.numbered(self.names)
@@ -73,7 +73,7 @@ class Images:
 
     @cached_property
     def hidden(self) -> Bools | None:
-        """Members that are dropped or superseded; None if there are none at all."""
+        """Members that are dropped or superseded; None if there are none."""
         if self._dropped is None:
             return self.superseded
         dropped = self._dropped(self)
@@ -82,9 +82,9 @@ class Images:
 
 
 def json_text(images: Images) -> pa.Array:
-    """STRING: the image as written, but for hidden members and half surrogate pairs.
+    """STRING: the image as written, without hidden members and half surrogate pairs.
 
-    Spark's `parse_json` refuses either, and with it the query.
+    Spark's `parse_json` fails the query for both.
     """
     as_written = values.objects(images.objects)
     if images.hidden is None:
@@ -103,7 +103,7 @@ def json_text(images: Images) -> pa.Array:
 def joined(
     data: Bytes, starts: Ints, sizes: Ints, firsts: npt.NDArray[np.int32], brackets: tuple[int, int], valid: Bools
 ) -> pa.Array:
-    """STRING: the spans of each row with commas between and brackets around them, NULL where not ``valid``."""
+    """STRING: the spans of each row, joined with commas and in brackets; NULL if not ``valid``."""
     ends = np.concatenate(([0], np.cumsum(sizes)))
     commas = np.maximum(np.diff(firsts) - 1, 0)
     total = ends[firsts[1:]] - ends[firsts[:-1]] + commas + len(brackets)
@@ -115,9 +115,9 @@ def joined(
 
 
 def text_map(images: Images, texts: Callable[[Values, Ints | slice], pa.Array]) -> pa.Array:
-    """MAP<STRING, STRING>: every member's name and value, the last one of a name that repeats.
+    """MAP<STRING, STRING>: the name and value of every member; of a repeated name, the last value.
 
-    ``texts`` makes STRINGs of the values, which are the members at the places that it is given as well.
+    ``texts`` converts values to STRING; it gets the values, and their indexes among all members.
     """
     listed, names = images.listed, images.names
     if images.hidden is None:

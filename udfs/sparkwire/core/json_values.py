@@ -1,4 +1,4 @@
-"""JSON values of a batch, and the columns made of them."""
+"""The JSON values of a batch, and their conversion to columns."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ _PIECE: Final = 1 << 16  # [items]
 
 
 class Values(NamedTuple):
-    """One value a row; see ``sparkwire.kernels.json_grammar`` for what spans and kinds are."""
+    """One value for each row; ``sparkwire.kernels.json_grammar`` defines spans and kinds."""
 
     data: Bytes
     starts: Ints
     sizes: Ints
     kinds: npt.NDArray[np.int8]
     counts: Ints
-    """members of a container"""
+    """the number of members, for containers"""
 
     def at(self, rows: Ints) -> Values:
         """The values of these rows."""
         return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
 
     def found_at(self, places: Ints) -> Values:
-        """The values at these places, nothing for a place of -1."""
+        """The values at these indexes; ABSENT for index -1."""
         if len(self.kinds) == 0:
             nothing = np.zeros(len(places), np.int64)
             return Values(self.data, nothing, nothing - 1, nothing.astype(np.int8), nothing)
         return self.at(np.maximum(places, 0)).only(places >= 0)
 
     def only(self, chosen: Bools) -> Values:
-        """These values where ``chosen``, nothing elsewhere."""
+        """The ``chosen`` values; the others become ABSENT."""
         sizes, kinds = np.where(chosen, self.sizes, -1), np.where(chosen, self.kinds, np.int8(ABSENT))
         return self._replace(sizes=sizes, kinds=kinds)
 
     def unless(self, chosen: Bools, other: Values) -> Values:
-        """These values, but where ``chosen`` those of ``other``, from the same data."""
+        """Replace the ``chosen`` values by those of ``other``, which must have the same data."""
         return Values(
             self.data,
             np.where(chosen, other.starts, self.starts),
@@ -67,7 +67,7 @@ class Values(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """What a scan finds: a row of spans for each wanted value, a column for each document."""
+    """The results of a scan: spans with a row for each selected value and a column for each document."""
 
     data: Bytes
     starts: Ints
@@ -87,9 +87,9 @@ def documents(
     tree: Paths,
     nulls: bool = False,
 ) -> Documents:
-    """Prove that each ``data[begin:end]`` is a JSON object, and find the values of ``tree`` in it.
+    """Validate that each ``data[begin:end]`` is a JSON object, and locate the values of ``tree`` in it.
 
-    With ``nulls`` a null is found too, as NULL.
+    With ``nulls``, a null has the kind NULL; otherwise it is ABSENT.
     """
     rows = len(begins)
     shape = (tree.slots, rows)
@@ -101,9 +101,9 @@ def documents(
 
 
 def texts(values: Values) -> pa.Array:
-    """STRING: what a string says, of anything else its JSON; NULL for null and for nothing.
+    """STRING: the unescaped text of a string, the JSON of any other value; NULL if null or absent.
 
-    JSON is as written, but for escapes that are half a surrogate pair.
+    The JSON is as written, except for escapes that are half a surrogate pair.
     """
     if not ((values.kinds == ESCAPED) | (values.kinds >= OBJECT)).any():
         sizes = np.where(values.kinds > NULL, values.sizes, -1)
@@ -115,7 +115,7 @@ def texts(values: Values) -> pa.Array:
 
 
 def canonical_texts(values: Values) -> pa.Array:
-    """STRING: JSON that is the same however a string was escaped; ``null`` for null and for nothing."""
+    """STRING: JSON that does not depend on how a string was escaped; ``null`` if null or absent."""
     spans = values[:4]
     sizes = empty(len(values.kinds), np.int64)
     measure_canonical(*spans, sizes)
@@ -131,14 +131,14 @@ def objects(values: Values) -> pa.Array:
 
 
 def integers(values: Values) -> tuple[Ints, Bools]:
-    """The integers that a BIGINT holds, and which rows have one."""
+    """The integers that fit into a BIGINT, and which rows have one."""
     numbers, valid = empty(len(values.kinds), np.int64), empty(len(values.kinds), np.bool_)
     read_integers(*values[:4], numbers, valid)
     return numbers, valid
 
 
 def from_base64(text: pa.Array) -> pa.Array:
-    """BINARY: what the Base64 of a STRING column encodes, NULL for what is no Base64."""
+    """BINARY: the decoded Base64 of a STRING column; NULL if a text is not Base64."""
     source = binary_of(text)
     sizes = empty(source.rows, np.int64)
     measure_decoded(source.data, source.offsets, sizes)
@@ -151,7 +151,7 @@ def from_base64(text: pa.Array) -> pa.Array:
 def roots(
     data: Bytes, begins: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.integer[Any]], intact: Bools
 ) -> Values:
-    """The objects that documents are, where they are valid."""
+    """The root objects of documents; ABSENT if a document is not valid."""
     rows = len(begins)
     values = Values(data, empty(rows, np.int64), empty(rows, np.int64), empty(rows, np.int8), empty(rows, np.int64))
     list_roots(data, begins, ends, intact, *values[1:])
@@ -159,7 +159,7 @@ def roots(
 
 
 class Listed(NamedTuple):
-    """The members of one container a row: those of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``."""
+    """The members of each row's container: those of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``."""
 
     data: Bytes
     firsts: npt.NDArray[np.int32]
@@ -177,14 +177,14 @@ class Listed(NamedTuple):
 
     @property
     def counted_values(self) -> Values:
-        """With how many members each has that is a container."""
+        """The values; each container has its number of members."""
         counted = self.values._replace(counts=empty(len(self.members.kinds), np.int64))
         count_members(*counted)
         return counted
 
 
 def members(objects: Values) -> Listed:
-    """What objects hold, nothing for any other value."""
+    """The members of objects; other values have none."""
     firsts = _firsts(objects, OBJECT)
     listed = Listed(objects.data, firsts, _room(int(firsts[-1]), int(firsts[-1])))
     list_members(*objects[:4], firsts, np.zeros(3, np.int64), listed.members)
@@ -192,14 +192,14 @@ def members(objects: Values) -> Listed:
 
 
 class Items(NamedTuple):
-    """What arrays hold, some thousand items at a time: the span of a short item takes more room than its text."""
+    """The items of arrays, in pieces of some thousand items, because the span of a short item takes more memory than its text."""
 
     arrays: Values
     firsts: npt.NDArray[np.int32]
     """the items of row ``i`` are ``firsts[i]`` to ``firsts[i + 1]``"""
 
     def pieces(self) -> Iterator[Values]:
-        """All of them in order, one piece at least."""
+        """All items in order, in at least one piece."""
         total, place = int(self.firsts[-1]), np.zeros(3, np.int64)
         while True:
             piece = _room(min(total - int(place[0]), _PIECE), 0)
@@ -209,7 +209,7 @@ class Items(NamedTuple):
                 return
 
     def whole(self) -> Values:
-        """All of them, and how many members each has that is a container."""
+        """All items; each container has its number of members."""
         pieces = list(self.pieces())
         starts, sizes, kinds = (np.concatenate([piece[k] for piece in pieces]) for k in (1, 2, 3))
         values = Values(self.arrays.data, starts, sizes, kinds, empty(int(self.firsts[-1]), np.int64))
@@ -218,7 +218,7 @@ class Items(NamedTuple):
 
 
 def items(arrays: Values) -> Items:
-    """What arrays hold, nothing for any other value."""
+    """The items of arrays; other values have none."""
     return Items(arrays, _firsts(arrays, ARRAY))
 
 
@@ -237,24 +237,24 @@ def _spans(n: int) -> tuple[Ints, Ints, npt.NDArray[np.int8]]:
 
 
 class Distinct(NamedTuple):
-    """The containers of a batch, those that are written alike counted once: most messages share a few."""
+    """The distinct containers of a batch, by their bytes. Most messages share a few containers."""
 
     codes: Codes
-    """for each row the number of its container, -1 where it has none"""
+    """the number of each row's container; -1 if the row has none"""
     rows: Ints
-    """for each container the first row that has it"""
+    """the first row with each container"""
 
     def spread(self, decoded: pa.Array) -> pa.Array:
-        """The answer of its container for each row, NULL where it has none."""
+        """The result of each row's container; NULL if the row has none."""
         if len(self.codes) == len(decoded) and bool((self.codes == np.arange(len(decoded))).all()):
             return decoded
         return decoded.take(primitive(self.codes, self.codes >= 0))
 
 
 def distinct(values: Values, kind: int = ARRAY) -> Distinct:
-    """Of the values of one kind, arrays or objects, those that are written alike."""
+    """Find the distinct values of one kind, arrays or objects, by their bytes."""
     needed = values.kinds == kind
-    if np.count_nonzero(needed) <= 1:  # nothing to compare, and no text to copy for it
+    if np.count_nonzero(needed) <= 1:  # nothing to compare, so do not copy the text
         return Distinct(np.where(needed, np.int32(0), np.int32(-1)), np.flatnonzero(needed))
     sizes = np.where(needed, values.sizes, -1)
     before = empty(len(sizes), np.int64)
@@ -272,7 +272,7 @@ def distinct(values: Values, kind: int = ARRAY) -> Distinct:
 
 
 def numbered(*names: pa.Array) -> tuple[list[Codes], int]:
-    """The same small number for the same name, in every one of these columns; and how many there are."""
+    """Number the distinct names over all columns. Returns the numbers of each column, and how many there are."""
     encoded = pa.concat_arrays(list(names)).dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int32)
     cuts = np.cumsum([len(column) for column in names])[:-1]
@@ -288,7 +288,7 @@ class Ranges(NamedTuple):
 
 
 def last_places(among: Ranges, requested: Ranges, count: int) -> Ints:
-    """The last place of each name asked for among the names of its row, -1 for none."""
+    """The last index of each requested name among the names of its row; -1 if it is not there."""
     seen, place = np.full(count, -1, np.int64), empty(count, np.int64)
     places = empty(len(requested.names), np.int64)
     find_last(*among, *requested, seen, place, places)
@@ -296,5 +296,5 @@ def last_places(among: Ranges, requested: Ranges, count: int) -> Ints:
 
 
 def by_row(offsets: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
-    """First item of each row and the one after its last, of Arrow's offsets."""
+    """The first item of each row and the one after its last item, from Arrow's offsets."""
     return offsets[:-1], offsets[1:]

@@ -1,4 +1,4 @@
-"""The parameters of a function as Python code gives them: for ``help()``, for editors, and in the generated column functions."""
+"""The Python parameters of a function, for ``help()``, editors, and the generated column functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES: Final[dict[pa.DataType, Kind]] = {
     pa.float64(): "float",
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), "int"),
 }
-"""What Python value Spark makes a literal of, by the argument's type."""
+"""the Python types that Spark converts to a literal, by the argument's type"""
 
 
 class Parameter(NamedTuple):
@@ -26,22 +26,22 @@ class Parameter(NamedTuple):
 
     name: str
     kinds: tuple[Kind, ...]
-    """what it takes; a ``str`` names a column, unless ``literal``"""
+    """the accepted types; a ``str`` is the name of a column, unless ``literal``"""
     literal: bool
-    """whether a text is a value"""
+    """whether a ``str`` is a value"""
     required: bool
     default: Any
 
 
 def default_of(argument: Argument) -> str:
-    """The default of an argument that may be left out, as SQL writes it."""
+    """The default of an optional argument, as a SQL literal."""
     if argument.default is None:
         return "NULL"
     return str(argument.default).lower() if isinstance(argument.default, bool) else str(argument.default)
 
 
 def parameters(function: Function) -> list[Parameter]:
-    """In the order of the signature."""
+    """The parameters in the order of the signature."""
     return [_parameter(argument, argument.name in function.literals) for argument in function.arguments]
 
 

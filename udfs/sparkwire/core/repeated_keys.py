@@ -1,4 +1,4 @@
-"""Maps in which a key comes twice: as in Java and Python the last one counts. Arrow's maps, and Spark's, have each key once."""
+"""Remove repeated keys from maps. The last value wins, as in Java and Python. Maps in Arrow and Spark must have unique keys."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sparkwire.kernels.text import same_bytes
 
 Offsets = NDArray[np.int32]
 
-_FEW = 32  # keys of a map that are compared with one another
+_FEW = 32  # maximum number of keys in a map to compare with each other
 
 
 def without_repeats(ends: Offsets, keys: pa.Array, items: pa.Array) -> tuple[Offsets, list[pa.Array]]:
-    """The maps' offsets, keys and items with the last one of each key."""
+    """The offsets, keys and items of the maps, with only the last item of each key."""
     data, offsets, _ = binary_of(keys)
     if not _may_repeat(data, offsets, ends):
         return ends, [keys, items]
@@ -35,7 +35,7 @@ def without_repeats(ends: Offsets, keys: pa.Array, items: pa.Array) -> tuple[Off
 
 @kernel
 def _may_repeat(data: Bytes, offsets: NDArray[Any], ends: Offsets) -> bool:
-    """Whether a key comes twice in a map; of a large map it is unknown."""
+    """Whether a map may have a repeated key. Always true for a large map, which is not checked."""
     for row in range(ends.size - 1):
         first, last = int64(ends[row]), int64(ends[row + 1])
         if last - first > _FEW:

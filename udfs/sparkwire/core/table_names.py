@@ -1,4 +1,4 @@
-"""Tables by their names, as queries give them."""
+"""Names of tables in queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 class Table(NamedTuple):
-    """A source table; of a database or schema that is None, any."""
+    """A source table. None for the database or schema matches any."""
 
     name: str
     database: str | None = None
@@ -19,9 +19,9 @@ class Table(NamedTuple):
 
 
 def table_of(text: str) -> Table:
-    """``table``, ``database.table`` or ``database.schema.table``, names with dots in back quotes.
+    """Parse ``table``, ``database.table`` or ``database.schema.table``. Names with dots are in back quotes.
 
-    ValueError where the text is none of these.
+    Raises ValueError if the text has another form.
     """
     parts = [match[2] or match[1].replace("``", "`") for match in _PART.finditer(text)]
     if not 1 <= len(parts) <= 3 or _PART.sub("", text) != "." * (len(parts) - 1):
@@ -31,7 +31,7 @@ def table_of(text: str) -> Table:
 
 
 def table_name(*parts: str | None) -> str:
-    """The parts of a table's name, without those that are missing, as `table_of` reads them."""
+    """The name of a table in the form that `table_of` parses; missing parts are left out."""
     return ".".join(_quoted(part) for part in parts if part)
 
 
@@ -40,7 +40,7 @@ def _quoted(name: str) -> str:
 
 
 def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:
-    """The error for a table that is not one of those that ``where``, a plural, has."""
+    """The error for a table that does not exist in ``where``, a plural noun."""
     if not tables:
         return ValueError(f"{where} have no table {table}, or any other: give columns")
     more = f" and {len(tables) - _MOST_LISTED} more" if len(tables) > _MOST_LISTED else ""

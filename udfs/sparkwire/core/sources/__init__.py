@@ -1,1 +1,1 @@
-"""What the data sources share: storage, options, plans of tasks, streams, and files that are whole or not there."""
+"""The common part of the data sources: storage, options, task plans, streams, and atomic writes of files."""

@@ -1,4 +1,4 @@
-"""Jobs with an id: which of them have been done."""
+"""Record which jobs with an id are done."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparkwire.core.sources.job_file import Once, id_of
 
 
 def is_done(folder: Folder, once: Once) -> bool:
-    """Whether a job of this id has been done, with this number or a higher one."""
+    """Whether a job with this id, and with this number or a higher one, is done."""
     text = folder.read(_done_name(once))
     if text is None:
         return False
@@ -27,17 +27,17 @@ def _done_name(once: Once) -> str:
 
 
 def note_done(folder: Folder, once: Once, job: str, first: str) -> None:
-    """Note that it has been; ``first`` as `Folder.write`."""
+    """Record that the job is done. For ``first``, see `Folder.write`."""
     folder.write_to_disk(_done_name(once), json.dumps({"number": once[1], "job": job}).encode(), first)
 
 
 def noted(folder: Folder, once: Once) -> bytes | None:
-    """The note about this id."""
+    """The record of this id."""
     return folder.read(_done_name(once))
 
 
 def note_again(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
-    """Restore the note from before a job that is undone."""
+    """Restore the record from before a job that is undone."""
     if was is None:
         folder.remove(_done_name(once))
     elif noted(folder, once) != was:

@@ -1,7 +1,7 @@
-"""A directory to write to, local or by URI: each method is one change of a file system, or one look at it.
+"""A directory to write to, local or a URI. Each method is one operation of the file system.
 
-Local files go by Python's own ``os``, since a commit needs what ``pyarrow.fs`` does not have: `Folder.sync`, `Folder.link` and
-`Folder.exchange`. Where paths are mere keys, a directory is there as soon as something is in it.
+Local files use Python's ``os``, because ``pyarrow.fs`` lacks operations that a commit needs: `Folder.sync`, `Folder.link` and
+`Folder.exchange`. In object stores, paths are only keys: a directory exists when it contains something.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _RENAME_EXCHANGE: Final = 2
 _SYNCED_AT_ONCE: Final = 8
 _LONGEST_NAME: Final = 255  # [bytes]
 _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
-"""how a kernel or a file system says that it does not exchange"""
+"""error codes of kernels and file systems that cannot exchange files"""
 
 
 def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
-    """The same look; PermissionError names what you may not read."""
+    """Decorate a read operation, so that its PermissionError names the path that you may not read."""
 
     @wraps(look)
     def guarded(folder: Folder, name: str = "") -> Looked:
@@ -47,7 +47,7 @@ def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
 
 
 class Folder:
-    """A directory to write to; names are relative to it."""
+    """A directory to write to. Names are relative to it."""
 
     def __init__(self, path: str) -> None:
         self.place: PathParts = place_of(path)
@@ -64,18 +64,18 @@ class Folder:
         return not self.place.root
 
     def full(self, name: str) -> str:
-        """The path in its filesystem."""
+        """The path of a name in the filesystem."""
         return f"{self._opened[1].rstrip('/')}/{name}" if name else self._opened[1]
 
     def shown(self, name: str) -> str:
-        """The path as users see it."""
+        """The path of a name as messages show it."""
         return f"{self.place.root}{self.place.path}/{name}".rstrip("/")
 
-    # -- looks
+    # -- read operations
 
     @_permitted
     def read(self, name: str) -> bytes | None:
-        """A file, None if none exists."""
+        """The content of a file; None if it does not exist."""
         try:
             if self.is_local:
                 with open(self.full(name), "rb") as file:  # noqa: PTH123
@@ -86,36 +86,36 @@ class Folder:
             return None
 
     def names(self, name: str = "") -> list[str]:
-        """The files in a directory, none where it is not there."""
+        """The names of the files in a directory; empty if it does not exist."""
         return sorted(self.sizes(name))
 
     @_permitted
     def sizes(self, name: str = "") -> dict[str, int]:
-        """The files in a directory, each with its size [bytes]."""
+        """The size of each file in a directory [bytes]."""
         entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
         return {info.base_name: info.size for info in entries if info.type == fs.FileType.File}
 
     @_permitted
     def folders(self, name: str = "") -> list[str]:
-        """The directories in a directory, none where it is not there."""
+        """The names of the directories in a directory; empty if it does not exist."""
         entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), allow_not_found=True))
         return sorted(info.base_name for info in entries if info.type == fs.FileType.Directory)
 
     @_permitted
     def tree(self, name: str = "") -> list[str]:
-        """The files in a directory and below, by their names in this one."""
+        """The names of the files in and below a directory, relative to that directory."""
         top = self.full("").rstrip("/") + "/"
         entries = self._opened[0].get_file_info(fs.FileSelector(self.full(name), recursive=True, allow_not_found=True))
         return sorted(info.path.removeprefix(top) for info in entries if info.type == fs.FileType.File)
 
     def has(self, name: str) -> bool:
-        """Whether a file or a directory is there."""
+        """Whether a file or directory exists."""
         if self.is_local:
             return self._mode(name) is not None
         return bool(self._opened[0].get_file_info(self.full(name)).type != fs.FileType.NotFound)
 
     def _mode(self, name: str) -> int | None:
-        """What a local name is, None where there is nothing; a look that fails is an error."""
+        """The file mode of a local name; None if it does not exist. Other failures raise an error."""
         try:
             return os.lstat(self.full(name)).st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -130,7 +130,7 @@ class Folder:
         return [state.st_ino, state.st_mtime_ns]
 
     def check_inside(self, name: str) -> None:
-        """ValueError where a name leads, or a symbolic link on its way may lead, out of the directory."""
+        """Raise ValueError if a name, or a symbolic link in its path, may lead out of the directory."""
         parts = name.split("/")
         if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
             raise ValueError(f"{name!r} is no name in {self.shown('')}")
@@ -144,27 +144,27 @@ class Folder:
     # -- changes
 
     def make(self, name: str) -> None:
-        """A directory in it, with those above; where paths are mere keys there is nothing to make."""
+        """Create a directory with its parents. In object stores, this does nothing."""
         if self.is_local:
             os.makedirs(self.full(name), exist_ok=True)  # noqa: PTH103
         elif isinstance(self._opened[0], fs.HadoopFileSystem):
             self._opened[0].create_dir(self.full(name))
 
     def create(self, name: str) -> Any:
-        """A stream into a new file; an object exists once you close the stream."""
+        """Open a new file for writing. In object stores, it exists after the stream is closed."""
         if self.is_local:
             return open(self.full(name), "wb")  # noqa: PTH123
         return self._opened[0].open_output_stream(self.full(name))
 
     def write(self, name: str, data: bytes, first: str) -> None:
-        """A small file, whole or not at all: ``first`` is its name until it is whole."""
+        """Write a small file atomically. It has the name ``first`` until it is complete."""
         with self.create(first if self.is_local else name) as stream:
             stream.write(data)
         if self.is_local:
             self.move(first, name)
 
     def write_to_disk(self, name: str, data: bytes, first: str) -> None:
-        """The same, and it is on disk."""
+        """Write a small file atomically, and sync it to disk."""
         with self.create(first if self.is_local else name) as stream:
             stream.write(data)
         if self.is_local:
@@ -173,7 +173,7 @@ class Folder:
             self.sync(name.rpartition("/")[0])
 
     def move(self, name: str, to: str) -> None:
-        """Rename; a file replaces one of that name."""
+        """Rename a file or directory. A file replaces a file with the new name."""
         if self.is_local:
             os.replace(self.full(name), self.full(to))  # noqa: PTH105
             return
@@ -182,11 +182,11 @@ class Folder:
         self._opened[0].move(self.full(name), self.full(to))
 
     def exchange(self, name: str, to: str) -> bool:
-        """Give two local directories each other's names in one step; False where this system cannot."""
+        """Exchange the names of two local directories atomically. Returns false if this system cannot do it."""
         return _exchange(self.full(name), self.full(to))
 
     def link(self, name: str, to: str) -> None:
-        """Another name for a local file; where the file system has no such links, a copy."""
+        """Create a hard link to a local file, or a copy if the file system has no hard links."""
         try:
             os.link(self.full(name), self.full(to), follow_symlinks=False)
         except OSError as error:
@@ -196,7 +196,7 @@ class Folder:
             self.sync(to)
 
     def link_tree(self, name: str, to: str) -> None:
-        """The same for all files of a directory and below."""
+        """Create hard links to all files in and below a directory."""
         os.mkdir(self.full(to))  # noqa: PTH102
         with os.scandir(self.full(name)) as entries:
             for entry in entries:
@@ -209,8 +209,8 @@ class Folder:
         os.chmod(self.full(name), stat.S_IMODE(os.stat(self.full(of)).st_mode))  # noqa: PTH101, PTH116
 
     def sync(self, name: str) -> None:
-        """See to it that a local file, or which names a local directory has, is on disk."""
-        if self.is_local and os.name == "posix":  # others open no directory
+        """Sync a local file, or the names in a local directory, to disk."""
+        if self.is_local and os.name == "posix":  # other systems cannot open a directory
             opened = os.open(self.full(name), os.O_RDONLY)
             try:
                 os.fsync(opened)
@@ -218,7 +218,7 @@ class Folder:
                 os.close(opened)
 
     def sync_all(self, names: Iterable[str]) -> None:
-        """The same for many: a disk takes those that come at once together."""
+        """Sync many files in parallel, because disks combine simultaneous syncs."""
         several = list(names) if self.is_local else []
         if len(several) == 1:
             self.sync(several[0])
@@ -228,7 +228,7 @@ class Folder:
                     pass
 
     def remove(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file if it exists."""
         with suppress(FileNotFoundError):
             if self.is_local:
                 os.unlink(self.full(name))  # noqa: PTH108
@@ -236,7 +236,7 @@ class Folder:
                 self._opened[0].delete_file(self.full(name))
 
     def remove_tree(self, name: str) -> None:
-        """Delete a directory with all that is in it, if it is there; symbolic links are not followed."""
+        """Delete a directory and its contents if it exists. Symbolic links are not followed."""
         if not self.is_local:
             self._opened[0].delete_dir_contents(self.full(name), missing_dir_ok=True)
             with suppress(FileNotFoundError):
@@ -253,7 +253,7 @@ class Folder:
             os.rmdir(self.full(name))  # noqa: PTH106
 
     def remove_empty(self, name: str) -> None:
-        """Delete a local directory that has nothing in it."""
+        """Delete a local directory if it is empty."""
         if self.is_local:
             try:
                 os.rmdir(self.full(name))  # noqa: PTH106
@@ -263,13 +263,13 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """While no other process is in here with the same directory; False where its file system has no such locks."""
+        """Hold the directory's lock exclusively. Yields false if the file system has no such locks."""
         with self._locked(waits=True) as is_alone:
             yield is_alone
 
     @contextmanager
     def quiet(self) -> Iterator[bool]:
-        """Whether nobody is in `alone`, and nobody gets there meanwhile; False if unknown."""
+        """Yield whether no process is in `alone`, and prevent others from entering it meanwhile; false if unknown."""
         with self._locked(waits=False) as is_quiet:
             yield is_quiet
 
@@ -278,14 +278,14 @@ class Folder:
         if not self.is_local or os.name != "posix":
             yield False
             return
-        import fcntl  # which other systems do not have
+        import fcntl  # only POSIX systems have it
 
         opened = os.open(self.full(""), os.O_RDONLY)
         try:
             has_lock = True
             try:
                 fcntl.flock(opened, fcntl.LOCK_EX if waits else fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:  # NFS locks no directory
+            except OSError:  # NFS cannot lock a directory
                 has_lock = False
             yield has_lock
         finally:

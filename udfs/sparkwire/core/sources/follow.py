@@ -1,8 +1,8 @@
-"""Streams: what a query has read of logs that grow, and what it reads next.
+"""Streams over growing logs: what a query has read, and what it reads next.
 
-For each log, a query checkpoint has what comes next, and the last entry returned, which identifies the log. File and position
-are only a hint. Each plan looks for that entry. If it is missing, data are lost: the query fails, or with ``failOnDataLoss``
-false continues with the remaining data.
+For each log, a query checkpoint contains the next offset and the last entry that was returned, which identifies the log. File and
+position are only a hint. Each plan looks for that entry. If it is missing, data are lost: the query fails, or with
+``failOnDataLoss`` false continues with the remaining data.
 
 A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``.
 """
@@ -19,21 +19,21 @@ from sparkwire.core.sources.tasks import FILE_COST, packed
 
 VERSION = 2
 QUIET = 60.0
-"""a file without writes for so long has ended [s]"""
+"""time without writes after which a file counts as complete [s]"""
 
 Checkpoint = dict[str, Any]
-"""as Spark keeps it in JSON"""
+"""a JSON object that Spark stores"""
 Log = TypeVar("Log")
 Offset = TypeVar("Offset", bound=NamedTuple)
 
 
 def may_grow(file: File) -> bool:
-    """Whether more bytes may still come."""
+    """Whether the file may still grow."""
     return not file.compressed and (file.modified is None or time.time() - file.modified < QUIET)
 
 
 class Follower(ABC, Generic[Log, Offset]):
-    """Follows the logs of a query from one micro-batch to the next; a source says what a log is."""
+    """Follows the logs of a query from one micro-batch to the next. A subclass for each source defines what a log is."""
 
     source: str
     offset: type[Offset]
@@ -41,24 +41,24 @@ class Follower(ABC, Generic[Log, Offset]):
     def __init__(self, query: Any) -> None:
         self.query = query
 
-    # -- what Spark asks
+    # -- called by Spark
 
     def initial(self) -> Checkpoint:
-        """Before the first batch: a log's first offset is that which it has when it joins."""
+        """The checkpoint before the first batch. A log that appears later starts with its first offset at that time."""
         return self._dumped({})
 
     def latest(self, start: Checkpoint) -> Checkpoint:
-        """How far every log can be read now."""
+        """The checkpoint of what can be read now."""
         begins = self._parsed(start)
         ends = steady(lambda: {name: self.end(name, log, begins.get(name)) for name, log in self._logs(begins).items()})
         return self._dumped(begins | ends)
 
     def up_to(self, start: Checkpoint, target: Checkpoint) -> Checkpoint:
-        """``target``, and the logs of ``start`` that it does not know."""
+        """``target``, completed by the logs of ``start`` that it does not contain."""
         return self._dumped(self._parsed(start) | self._parsed(target))
 
     def limited(self, start: Checkpoint, end: Checkpoint, max_bytes: int) -> Checkpoint:
-        """``end``, or less of each log, so that about ``max_bytes`` are between ``start`` and it."""
+        """A checkpoint up to ``end``, so that about ``max_bytes`` are between ``start`` and it."""
         begins, ends = self._parsed(start), self._parsed(end)
         return self._dumped(steady(lambda: self._limited(begins, ends, max_bytes)))
 
@@ -75,7 +75,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return ends
 
     def tasks(self, start: Checkpoint, end: Checkpoint) -> list[tuple[Any, ...]]:
-        """What is between; DataLossError with failOnDataLoss where it is gone."""
+        """The tasks that read the data between two checkpoints. If data are lost, raises DataLossError with failOnDataLoss."""
         begins, ends = self._parsed(start), self._parsed(end)
         parts = steady(lambda: self._parts(begins, ends))
         costs = [max(0, min(part.stop, self.size(part)) - part.start) + FILE_COST for part in parts]
@@ -93,51 +93,51 @@ class Follower(ABC, Generic[Log, Offset]):
         return parts
 
     def _logs(self, begins: Mapping[str, Offset]) -> Mapping[str, Log]:
-        """The logs now. A stream that has not begun waits for the first file; for one that has, an empty directory is a loss."""
+        """The current logs. A stream that has not begun waits for the first file; later, an empty directory is a data loss."""
         try:
             return self.logs(may_be_empty=not begins)
         except (FileNotFoundError, ValueError):
             if self.query.fail_on_data_loss:
                 raise
-            return {}  # nothing is left: it may come back
+            return {}  # nothing is left, but files may come back
 
-    # -- what a source says
+    # -- implemented by a source
 
     @abstractmethod
     def logs(self, may_be_empty: bool) -> Mapping[str, Log]:
-        """The logs of the query, by name. ``may_be_empty``: whether a directory without any file is no error."""
+        """The logs of the query, by name. ``may_be_empty``: whether a directory without files is allowed."""
 
     @abstractmethod
     def end(self, name: str, log: Log, begin: Offset | None) -> Offset:
-        """How far a log can be read; ``begin`` itself where that is there and nothing comes after it."""
+        """The end of the readable part of a log; ``begin`` itself if nothing comes after it."""
 
     @abstractmethod
     def bytes_between(self, log: Log, begin: Offset | None, end: Offset) -> int:
-        """About how much there is to read."""
+        """The approximate number of bytes between two offsets."""
 
     @abstractmethod
     def nearer(self, log: Log, begin: Offset | None, end: Offset, share: int) -> Offset:
-        """The first offset at least ``share`` bytes after ``begin``, ``end`` if there is none."""
+        """The first offset at least ``share`` bytes after ``begin``; ``end`` if none exists."""
 
     @abstractmethod
     def parts(self, name: str, log: Log, begin: Offset | None, end: Offset) -> Sequence[Any]:
-        """What is between two offsets; DataLossError as `tasks`."""
+        """The parts between two offsets. Raises DataLossError like `tasks`."""
 
     @abstractmethod
     def size(self, part: Any) -> int:
-        """Of the file of a part [bytes]."""
+        """The size of a part's file [bytes]."""
 
     @abstractmethod
     def gone(self, name: str, begin: Offset | None, end: Offset) -> None:
-        """A log of which nothing is left; DataLossError as `tasks`."""
+        """Report a log that no longer exists. Raises DataLossError like `tasks`."""
 
     @abstractmethod
     def offset_from(self, kept: Any) -> Offset:
-        """What a checkpoint has of a log; TypeError, ValueError, KeyError where that is none."""
+        """Parse a log's offset in a checkpoint. Raises TypeError, ValueError or KeyError if it is invalid."""
 
     @abstractmethod
     def kept(self, offset: Offset) -> Mapping[str, Any]:
-        """What of an offset a checkpoint keeps."""
+        """The form of an offset in a checkpoint."""
 
     # -- checkpoints
 
@@ -145,7 +145,7 @@ class Follower(ABC, Generic[Log, Offset]):
         return {"version": VERSION, "logs": {name: self.kept(offset) for name, offset in sorted(offsets.items())}}
 
     def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
-        """The offsets of a checkpoint; ValueError where it is none of this source."""
+        """Parse the offsets of a checkpoint. Raises ValueError if this source did not write it."""
         if not isinstance(checkpoint, dict) or "version" not in checkpoint:
             self._reject(checkpoint)
         version, logs = checkpoint["version"], checkpoint.get("logs")
@@ -172,14 +172,14 @@ class Follower(ABC, Generic[Log, Offset]):
 
 
 def whole(value: Any, least: int = 0) -> int:
-    """A whole number of a checkpoint; ValueError where it is none, or too small or large."""
+    """An integer in a checkpoint. Raises ValueError if the value is not an integer, or too small or too large."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**63:
         raise ValueError(value)
     return value
 
 
 def text(value: Any) -> str:
-    """A text of a checkpoint; ValueError where it is none."""
+    """A text in a checkpoint. Raises ValueError if the value is not a text."""
     if not isinstance(value, str):
         raise ValueError(value)
     return value

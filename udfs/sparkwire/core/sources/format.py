@@ -1,4 +1,4 @@
-"""What Spark's data sources need of a format's modules: one that reads its files as a table, one that writes them."""
+"""The interfaces of a format's modules for Spark's data sources: one that reads files, and one that writes them."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from sparkwire.core.sources.options import Comparison
 from sparkwire.core.sources.process import Process
 
 Staged = Sequence[Any]
-"""complete files that do not have their names yet"""
+"""complete files that do not have their final names yet"""
 
 
 class Files(Protocol):
-    """A module that reads files of one format; ``query`` is what its ``query`` makes of options: plain data."""
+    """A module that reads files of one format. Its function ``query`` parses options; the result is plain data."""
 
     @property
     def NAME(self) -> str:  # noqa: N802
-        """In ``spark.read.format``."""
+        """The name in ``spark.read.format``."""
 
     def query(self, given: Mapping[str, str], /) -> Any:
-        """Raises ValueError where an option is unknown or wrong."""
+        """Parse the options. Raises ValueError if an option is unknown or invalid."""
 
     def input_files(self, query: Any, /) -> Sequence[Any]:
-        """The files; raises FileNotFoundError if none exists."""
+        """The files of a query. Raises FileNotFoundError if none exists."""
 
     def types(self, query: Any, /) -> Mapping[str, pa.DataType]:
-        """Of every column that a query may have."""
+        """The type of every column that a query may have."""
 
     def docs(self, query: Any, /) -> Mapping[str, str]:
-        """What each column is."""
+        """The description of each column."""
 
     def marks(self, query: Any, /) -> Mapping[str, Mapping[str, str]]:
-        """Of columns that say where their rows come from, metadata."""
+        """Metadata of the columns that contain the origin of a row."""
 
     def schema(self, query: Any, /) -> pa.Schema:
-        """Of the columns that the query has."""
+        """The schema of the query's columns."""
 
     def with_filters(self, query: Any, comparisons: Sequence[Comparison], /) -> Any:
-        """The query for rows that a filter may let through."""
+        """The query, limited to rows that may pass the filters."""
 
     def plan(self, query: Any, /) -> Sequence[Sequence[Any]]:
-        """What each task reads: plain data."""
+        """The parts that each task reads, as plain data."""
 
     def read(self, query: Any, task: Any, /) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
 
 
 class Sink(Protocol):
-    """A module that writes files of one format; ``write`` is what its ``write_of`` makes of options: plain data."""
+    """A module that writes files of one format. Its function ``write_of`` parses options; the result is plain data."""
 
     def write_of(self, given: Mapping[str, str], schema: pa.Schema, overwrite: bool, /) -> Any:
-        """Raises ValueError where an option or a column is unknown or wrong."""
+        """Parse the options. Raises ValueError if an option or a column is unknown or invalid."""
 
     def begin(self, write: Any, job: str, owner: Process, /) -> None:
-        """Before any task; raises ValueError if writing is impossible."""
+        """Begin a job, before any task. Raises ValueError if writing is impossible."""
 
     def write_rows(self, write: Any, batches: Iterator[pa.RecordBatch], job: str, attempt: str, task: int, /) -> Staged:
-        """The files of a task, none of which has its name yet."""
+        """Write a task's files, which do not have their final names yet."""
 
     def commit(self, write: Any, job: str, staged: Staged, once: Once | None = None, /) -> None:
-        """Give the files of all tasks their names; ``once`` is the id of a job, or of a stream, and the number of its batch."""
+        """Give the files of all tasks their final names. ``once`` is the id of a job or stream, with the number of its batch."""
 
     def abort(self, write: Any, job: str, /) -> None:
-        """Remove what a job that failed has left."""
+        """Remove the files of a failed job."""

@@ -1,7 +1,7 @@
-"""What a name in a glob matches: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, one in the other.
+"""Match a name with one part of a glob: ``*``, ``?``, ``[ab]``, ``[!ab]`` and ``{a,b}``, which may be nested.
 
-A pattern is a state machine that reads a name once, in all its states at the same time. So no pattern takes longer than its
-length times that of the name. A regular expression of sixty stars backtracks without end.
+A pattern is a nondeterministic state machine that reads a name once and follows all its states at the same time. So the time is
+at most the pattern's length times the name's. A regular expression with sixty stars would backtrack practically forever.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ _ANY: Final = re.compile(r".", re.DOTALL)
 
 
 class _State(NamedTuple):
-    """One step: a character to read, or the states that replace this one without reading."""
+    """One state: a character to read, or the states that replace this one without reading."""
 
     character: re.Pattern[str] | None
     following: tuple[int, ...]
 
 
 class Glob:
-    """A pattern for one name, without slashes."""
+    """A pattern for one name without slashes."""
 
     def __init__(self, pattern: str) -> None:
         try:
             self._states = _machine(pattern)
-        except (re.error, IndexError):  # a range that goes backward, a brace that is not closed
+        except (re.error, IndexError):  # a reversed range, or a brace that is not closed
             self._states = _literal(pattern)
 
     def matches(self, name: str) -> bool:
-        """Whether it is the whole name."""
+        """Whether the pattern matches the whole name."""
         end = len(self._states)
         now = self._taken_up([0])
         for character in name:
@@ -60,10 +60,10 @@ def _literal(text: str) -> list[_State]:
 
 
 def _machine(pattern: str) -> list[_State]:
-    """The states of a pattern, of which the one after the last is the end; IndexError where a brace is not closed."""
+    """The states of a pattern; the index after the last state is the end. Raises IndexError if a brace is not closed."""
     states: list[_State] = []
     braces: list[tuple[int, list[int], list[int]]] = []
-    """of each open brace: its state, where its alternatives begin, and the states that leave one"""
+    """for each open brace: its state, the starts of its alternatives, and the states at their ends"""
     for token in _TOKENS.findall(pattern):
         at = len(states)
         if token == "{":

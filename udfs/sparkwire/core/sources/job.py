@@ -1,21 +1,21 @@
-"""A job that writes to partitions: each has all of its old data or all of its new data, whatever interrupts the job.
+"""Write to partitions in a job. If the job is interrupted, each partition still has all its old or all its new data.
 
-    path/orders-0/…                                   a partition, as readers and brokers see it
-    path/__cluster_metadata-0.sparkwire-future/       what jobs have here, by a name that a broker leaves alone
-        locks/orders-0/<job>                          who writes to a partition
-        <job>/job.json                                whose it is, and what it is about to do; without it the rest is rubbish
-        <job>/<attempt>-….log                         what its tasks have written
+path/orders-0/…                                   a partition, as readers and brokers see it
+path/__cluster_metadata-0.sparkwire-future/       the files of jobs, under a name that a broker ignores
+    locks/orders-0/<job>                          the lock of a job on a partition
+    <job>/job.json                                the job's owner and plan; without it, the other files are garbage
+    <job>/<attempt>-….log                         the files that its tasks have written
         <job>/new/orders-0/                           the new version; after the exchange the old one
-        <job>/old/orders-0/                           the old one where a system cannot exchange
-    path/.sparkwire-<id>.done                         a job with an id that has been done
+        <job>/old/orders-0/                           the old version, if the system cannot exchange directories
+        path/.sparkwire-<id>.done                         a job with an id that is done
 
-A job takes a lock on each partition before it writes to it. At its end it makes of each partition a new version beside it: links
-to the files that stay, and its own. Once all of them are on disk its file says so; from then on a later job finishes it. Each
-version takes its partition's place in one step, and carries a mark that identifies it. Then the job's file goes: it is
-done.
+A job locks each partition before it writes to it. At its end, it builds a new version of each partition: links to the files that
+stay, and its own files. When all versions are on disk, the job writes this decision to its file. If it dies after that, a later
+job finishes it. Each version replaces its partition in one step, and has a mark that identifies it. Then the job deletes its
+file, and is done.
 
-In object stores, and for event files directly in the path, a partition is not a directory. Its files then move one by one,
-after the files that they replace. Readers wait, or fail, until all have moved.
+In object stores, and for event files directly in the path, a partition is not a directory. Then files are moved one by one, after
+the files that they replace. Readers wait or fail until all files have been moved.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from sparkwire.core.sources.process import Process, is_gone, is_here, this_proce
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 _PATIENCE: Final = 30.0
-"""with a job that is at work [s]"""
+"""how long to wait for a running job [s]"""
 _PAUSE: Final = 0.05  # [s]
 _log: Final = logging.getLogger("sparkwire")
 
 
-# -- a job from its begin to its end
+# -- the steps of a job
 
 
 def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | None = None) -> None:
-    """Begin a job, after finishing or undoing those that have died.
+    """Begin a job, after finishing or undoing jobs that have died.
 
-    ``data``: with what the names of data files end. ``replaces``: whether it replaces partitions, which it may have read.
+    ``data``: the suffix of data files. ``replaces``: whether the job replaces partitions, which it may have read.
 
-    ValueError if the file of another job is corrupt, or a partition of it has changed since its interruption.
+    Raises ValueError if the file of another job is corrupt, or if a partition of it has changed since it was interrupted.
     """
     folder.make("")
     with folder.alone() as is_alone:
@@ -64,7 +64,9 @@ def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | 
 
 
 def lock(folder: Folder, job: str, partition: str) -> None:
-    """Take a partition for a job, or see that it has it; ValueError where another one has it, or it has changed."""
+    """Lock a partition for a job, if it does not have the lock yet. Raises ValueError if another job has it, or data have
+    changed.
+    """
     name = partition or WHOLE
     mine = f"{LOCKS}/{name}/{job}"
     if folder.has(mine):
@@ -99,11 +101,11 @@ def _what_to_do(folder: Folder, holder: JobState) -> str:
 
 
 def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], once: Once | None = None) -> None:
-    """End a job: all of its changes or none.
+    """Commit a job: make all of its changes or none.
 
-    ``once``: an id and a number; a job of this id and this number, or a lower one, that has been done is not done again.
+    ``once``: an id and a number. Nothing is done if a job with this id, and this number or a higher one, is already done.
 
-    ValueError or OSError where it cannot be: nothing has changed then, or the sentence says how to continue.
+    Raises ValueError or OSError if the commit fails. Then nothing has changed, or the message explains how to continue.
     """
     try:
         state = opened(folder, job)
@@ -124,7 +126,7 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
 
 
 def abort(folder: Folder, job: str) -> None:
-    """Forget a job with all that it has written, unless it has decided: then `recover` continues with it."""
+    """Delete a job and all its files, unless it has decided: then `recover` continues it."""
     with _leaving(folder, job), folder.alone():
         state = state_of(folder, job)
         if state is None or state.plan is None:
@@ -133,7 +135,7 @@ def abort(folder: Folder, job: str) -> None:
 
 @contextmanager
 def _leaving(folder: Folder, job: str) -> Iterator[None]:
-    """Delete the files; if that fails, they are rubbish, and no error."""
+    """Delete the files of a job afterwards. A failure leaves garbage and is not an error."""
     try:
         yield
     except OSError as error:
@@ -156,13 +158,13 @@ def _close(folder: Folder, job: str) -> None:
         folder.remove_empty(name)
 
 
-# -- what others find
+# -- recovery
 
 
 def recover(path: str, dead: Collection[str] = ()) -> list[str]:
-    """Finish or undo what interrupted jobs have left in a directory; a line for each job found.
+    """Finish or undo interrupted jobs in a directory. Returns a line for each job.
 
-    ``dead``: jobs of other machines that no longer exist.
+    ``dead``: jobs of other machines that you know to be dead.
     """
     folder = Folder(path)
     if not folder.has(""):
@@ -198,13 +200,13 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
 
 
 def unfinished(folder: Folder) -> list[str]:
-    """Of each job whose versions are taking their places now, or were when it died, what is to be done about it."""
+    """A message with advice for each job that is replacing partitions, or was interrupted while it did."""
     with folder.quiet() as is_quiet:
         return [_described(folder, state, _is_idle(state, is_quiet)) for state in _deciding(folder)]
 
 
 def check_unfinished(folder: Folder) -> None:
-    """UnfinishedWriteError if an interrupted job has replaced some partitions; waits for a running one."""
+    """Raise UnfinishedWriteError if an interrupted job has replaced some partitions. Waits for a running job."""
     deadline = time.monotonic() + _PATIENCE
     while unfinished := _deciding(folder):
         with folder.quiet() as is_quiet:
@@ -215,7 +217,7 @@ def check_unfinished(folder: Folder) -> None:
 
 
 def _is_idle(state: JobState, is_quiet: bool) -> bool:
-    """Whether nobody is at work on it: who is holds the directory's lock."""
+    """Whether no process works on the job. Such a process would hold the directory's lock."""
     return is_gone(state.owner) or (is_quiet and is_here(state.owner))
 
 

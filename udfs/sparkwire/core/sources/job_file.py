@@ -1,4 +1,4 @@
-"""The files with the jobs that write to a directory and their plans. No name in them leads out of the directory."""
+"""Read and write the files of jobs, with their state and plan. A check rejects names that lead out of the directory."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.process import Process
 
 SIDE: Final = "__cluster_metadata-0.sparkwire-future"
-"""of the directories in ``log.dirs`` a broker leaves those of its metadata alone, and takes their names apart: this is one"""
+"""the directory for the files of jobs; a broker ignores it, because it can parse the name as that of a metadata partition"""
 LOCKS: Final = f"{SIDE}/locks"
 WHOLE: Final = "_"
-"""the lock of files right in the path"""
+"""the name of the lock for files directly in the path"""
 JOB: Final = "job.json"
 _NAME: Final = re.compile(r"[\w-]{1,64}")
 _ID: Final = re.compile(r"[\w.-]{1,128}")
 
 Once = tuple[str, int]
-"""of a job that is done once: an id, and a number that grows"""
+"""identifies a job that must be done only once: an id, and an increasing number"""
 
 
 class Plan(NamedTuple):
-    """What a job that has decided is about to do."""
+    """The changes of a job that has decided."""
 
     swaps: Mapping[str, Mapping[str, int] | None]
     """partitions to replace, each with its data files and their sizes; None for a new partition"""
     moves: Mapping[str, str]
-    """staged files moved, each with its name in the path"""
+    """staged files to move, each with its new name in the path"""
     dropped: Sequence[str]
-    """files that go"""
+    """files to delete"""
 
 
 class JobState(NamedTuple):
-    """What the file of a job says."""
+    """The content of a job's file."""
 
     job: str
     owner: Process
     since: str
     data: str
-    """with what the names of data files end"""
+    """the suffix of data files"""
     seen: Mapping[str, list[int]] | None = None
-    """the versions of all partitions when the job began, where it replaces what it may have read"""
+    """the versions of all partitions when the job began, if it replaces data that it may have read"""
     plan: Plan | None = None
-    """once the job has decided"""
+    """the plan; None before the job has decided"""
     once: Once | None = None
 
     @property
     def decided(self) -> Plan:
-        """What it is about to do, nothing before it has decided."""
+        """The plan; empty before the job has decided."""
         return self.plan or Plan({}, {}, ())
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class JobState(NamedTuple):
 
 
 def id_of(text: str) -> str:
-    """The id of a job; ValueError where it cannot be one."""
+    """Check the id of a job. Raises ValueError if it is invalid."""
     if not _ID.fullmatch(text):
         raise ValueError("up to 128 letters, digits, dots, underscores and hyphens")
     return text
@@ -83,7 +83,7 @@ def opened(folder: Folder, job: str) -> JobState:
 
 
 def state_of(folder: Folder, job: str) -> JobState | None:
-    """What the file of a job says, None if none exists; ValueError where it is corrupt, or leads out of the directory."""
+    """Read the file of a job; None if it does not exist. Raises ValueError if it is corrupt or leads out of the directory."""
     name = f"{SIDE}/{job}/{JOB}"
     if not _NAME.fullmatch(job) or job == "locks":
         raise ValueError(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away")

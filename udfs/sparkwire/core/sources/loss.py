@@ -1,4 +1,4 @@
-"""What a stream does where something that it has to read is gone."""
+"""Report data that a stream must read but that no longer exist."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _log = logging.getLogger("sparkwire")
 
 
 class Lost(Exception):
-    """What is there in place of what a query has to continue with."""
+    """Data are lost. The message describes what exists instead of the data with which the query must continue."""
 
 
 def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
-    """Fail, or say it in the log; DataLossError where it fails."""
+    """Raise DataLossError, or write a warning to the log if ``fails`` is false."""
     sentence = f"data loss in {name}: the query continues at {resume_at}, but {lost}"
     if fails:
         raise DataLossError(f"{sentence}. Set failOnDataLoss=false to continue with what is there") from None

@@ -1,4 +1,4 @@
-"""Options as users write them, parsed once: a wrong one raises an error that lists the allowed values."""
+"""Parse the users' options. An invalid option raises an error that lists the allowed values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 Comparison = tuple[str, str, Any]
-"""a column, one of = < <= > >= in, and a value"""
+"""a column, an operator (= < <= > >= in), and a value"""
 
 
 class Option(NamedTuple):
@@ -23,13 +23,13 @@ class Option(NamedTuple):
 
     name: str
     parse: Parse
-    """raises ValueError with what it takes"""
+    """parses the text; raises ValueError with the accepted values"""
     default: Any
     doc: str
 
 
 def parsed(source: str, table: Sequence[Option], given: Mapping[str, str]) -> dict[str, Any]:
-    """The value of every option of a source, by name; ValueError where an option is unknown or its value is wrong."""
+    """The value of every option of a source, by name. Raises ValueError if an option is unknown or its value is invalid."""
     by_name = {option.name.lower(): option for option in table}
     values = {option.name: option.default for option in table}
     for name, text in given.items():
@@ -49,7 +49,7 @@ def text(value: str) -> str:
 
 
 def content(value: str) -> bytes:
-    """Text in UTF-8, or ``0x`` and hexadecimal digits."""
+    """Bytes: a text in UTF-8, or ``0x`` and hexadecimal digits."""
     try:
         return bytes.fromhex(value[2:]) if value[:2] in ("0x", "0X") else value.encode()
     except ValueError:
@@ -61,7 +61,7 @@ def one_path(value: str) -> tuple[str, ...]:
 
 
 def some_paths(value: str) -> tuple[str, ...]:
-    """A JSON array, as Spark passes the paths of `load`."""
+    """Paths as a JSON array, which is how Spark passes the paths of `load`."""
     try:
         paths = json.loads(value)
     except ValueError:
@@ -78,7 +78,7 @@ def boolean(value: str) -> bool:
 
 
 def choice(*allowed: str) -> Parse:
-    """One word of a few, in any case."""
+    """A parser for one of the allowed words, in upper or lower case."""
     by_word = {word.lower(): word for word in allowed}
 
     def parse(value: str) -> str:
@@ -91,7 +91,7 @@ def choice(*allowed: str) -> Parse:
 
 
 def size(value: str) -> int:
-    """Bytes: a number of 1 or more, or one with k, m, g or t."""
+    """A size [bytes]: a number of at least 1, optionally with k, m, g or t."""
     match = _SIZE.match(value.strip())
     number = int(match.group(1)) << _POWERS[match.group(2).lower()] if match else 0
     if not 0 < number < 2**63:
@@ -110,7 +110,7 @@ def whole_number(value: str) -> int:
 
 
 def instant(value: str) -> int:
-    """[ms since epoch] of milliseconds or ISO text with a time zone, rounded up: it includes nothing older."""
+    """A time [ms since epoch], from milliseconds or ISO text with a time zone. Rounded up, so that nothing older is included."""
     given = value.strip()
     if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
         return int(given)
@@ -124,7 +124,7 @@ def instant(value: str) -> int:
 
 
 def integers(value: str) -> frozenset[int]:
-    """A comma list."""
+    """A comma-separated list of integers."""
     try:
         return frozenset(int(part) for part in value.split(","))
     except ValueError:
@@ -132,7 +132,7 @@ def integers(value: str) -> frozenset[int]:
 
 
 def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, ...]:
-    """The columns of a comma list, in its order; ValueError where one is unknown, named twice, or there is none."""
+    """The columns of a comma-separated list. Raises ValueError if it is empty, or a column is unknown or repeated."""
     wanted = tuple(part.strip() for part in value.split(","))
     by_name = {name.lower(): name for name in names}
     for name in wanted:
@@ -145,19 +145,19 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
 
 
 def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
-    """Each comparison's column, operator and values that are not NULL, of which one has to compare."""
+    """Each comparison's column, operator and values without NULLs. A row must match at least one of the values."""
     for column, operator, value in comparisons:
         values = value if operator == "in" else (value,)
         yield column, operator, *(one for one in values if one is not None)
 
 
 def within(kept: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
-    """Those of ``values`` kept; None keeps all."""
+    """The ``values`` that are in ``kept``; None keeps all."""
     return frozenset(values) if kept is None else kept.intersection(values)
 
 
 def bounds_of(operator: str, *values: int) -> tuple[int, int]:
-    """The whole numbers for which a comparison may hold: from the first on, before the second."""
+    """The range of integers for which a comparison may be true: from the first, to before the second."""
     first, end = -(2**63), 2**63
     least, most = min(values, default=end), max(values, default=first - 1)
     match operator:
@@ -171,7 +171,7 @@ def bounds_of(operator: str, *values: int) -> tuple[int, int]:
 
 
 def floor_millis(moment: datetime | int) -> int:
-    """[ms since epoch], rounded toward the past."""
+    """A time [ms since epoch], rounded toward the past."""
     if isinstance(moment, int):
         return moment
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""New versions of partitions: builds them beside the old ones, exchanges both, and exchanges them back after a failure."""
+"""Build new versions of partitions, exchange them with the old ones, and exchange them back after a failure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 
 class Change(NamedTuple):
-    """What becomes of a partition."""
+    """The changes to a partition."""
 
     name: str
-    """its directory, empty where its files are right in the path"""
+    """its directory; empty if its files are directly in the path"""
     placed: Mapping[str, str]
-    """staged files, each with the name that it gets in there"""
+    """staged files, each with its new name in the partition"""
     dropped: Collection[str]
-    """files in there that go"""
+    """files of the partition to delete"""
 
 
 class Unfinished(UnfinishedWriteError):
@@ -28,7 +28,7 @@ class Unfinished(UnfinishedWriteError):
 
 
 def prepared(folder: Folder, state: JobState, changes: Sequence[Change]) -> Plan:
-    """New versions, whole and on disk, and what is left to do; ValueError where a partition is not as it was."""
+    """Build the new versions on disk. Returns the plan of the next steps. Raises ValueError if a partition has changed."""
     swaps, moves, dropped = dict[str, Any](), dict[str, str](), list[str]()
     for change in changes:
         was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{state.job}") or b"false")
@@ -53,7 +53,7 @@ def prepared(folder: Folder, state: JobState, changes: Sequence[Change]) -> Plan
 
 
 def _build(folder: Folder, job: str, change: Change) -> None:
-    """A version of a partition: what stays of it by links, and what is new."""
+    """Build a version of a partition: links to the files that stay, and the new files."""
     new = f"{SIDE}/{job}/new/{change.name}"
     folder.check_inside(change.name)
     folder.make(new)
@@ -79,12 +79,12 @@ def _check_free(folder: Folder, change: Change) -> None:
 
 
 def mark(job: str) -> str:
-    """The file that marks a version as new, until its job is done."""
+    """The name of the file that marks a version as new until its job is done."""
     return f".sparkwire-{job}"
 
 
 def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | None:
-    """The files of records that a partition has, with their sizes; None where it is not there."""
+    """The data files of a partition with their sizes [bytes]; None if it does not exist."""
     if partition and not folder.has(partition):
         return None
     sizes = folder.sizes(partition).items()
@@ -92,7 +92,7 @@ def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | No
 
 
 def carry_out(folder: Folder, state: JobState) -> None:
-    """Decide, and do all of a plan or nothing; `Unfinished` where neither can be."""
+    """Write the decision, then carry out the whole plan or undo it. Raises `Unfinished` if both fail."""
     was_noted = noted(folder, state.once) if state.once else None
     try:
         save(folder, state, to_disk=True)
@@ -104,7 +104,7 @@ def carry_out(folder: Folder, state: JobState) -> None:
                 note_again(folder, state.once, was_noted, f"{SIDE}/{state.job}/done")
             _undo(folder, state)
             folder.remove(f"{SIDE}/{state.job}/{JOB}")
-        except BaseException as failure:  # noqa: BLE001  whatever it is, the job is left for others
+        except BaseException as failure:  # noqa: BLE001  after any failure, another process can continue the job
             raise Unfinished(
                 f"{folder.shown('')}: {state} cannot be finished ({error}) nor undone ({failure}). Nothing is lost: once what is "
                 f"in the way is away, run: python -m sparkwire recover {folder.shown('')}"
@@ -113,7 +113,7 @@ def carry_out(folder: Folder, state: JobState) -> None:
 
 
 def _end(folder: Folder, job: str) -> None:
-    """Forget the decision: the job is done."""
+    """Delete the decision: the job is done."""
     try:
         folder.remove(f"{SIDE}/{job}/{JOB}")
     except OSError:
@@ -122,7 +122,7 @@ def _end(folder: Folder, job: str) -> None:
 
 
 def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
-    """Carry out the rest of a plan; returns the partitions that it keeps because they have changed meanwhile."""
+    """Carry out the rest of a plan. Returns the partitions that it does not replace because they have changed meanwhile."""
     plan = state.decided
     changed = [name for name in plan.swaps if not _swap(folder, state, name, keeps_changed)]
     _move(folder, state)
@@ -133,7 +133,7 @@ def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
 
 
 def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bool:
-    """Give a partition its new version; False if it has changed meanwhile and stays as it is."""
+    """Replace a partition by its new version. Returns false if it has changed meanwhile and stays unchanged."""
     new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
     was = state.decided.swaps[name]
     for one in (name, new, old):
@@ -172,21 +172,21 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
 
 
 def _is_swapped(folder: Folder, state: JobState, name: str) -> bool:
-    """By the mark that its version carries; the first version of a partition is either here or there."""
+    """Whether a partition has its new version, according to its mark. A first version is in only one of the two places."""
     if state.decided.swaps[name] is None:
         return not folder.has(f"{SIDE}/{state.job}/new/{name}")
     return folder.has(f"{name}/{mark(state.job)}")
 
 
 def _undo(folder: Folder, state: JobState) -> None:
-    """Give each partition its old version again."""
+    """Restore the old version of each partition."""
     undone = [_swap_back(folder, state, name) for name in state.decided.swaps]
     if _move_back(folder, state) or any(undone):
         folder.sync("")
 
 
 def _swap_back(folder: Folder, state: JobState, name: str) -> bool:
-    """Whether there was anything to do."""
+    """Restore the old version of a partition. Returns whether there was anything to do."""
     new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
     for one in (name, new, old):
         folder.check_inside(one)
@@ -201,7 +201,7 @@ def _swap_back(folder: Folder, state: JobState, name: str) -> bool:
 
 
 def _move(folder: Folder, state: JobState) -> None:
-    """Put aside what goes, and give staged files their names."""
+    """Move the files to delete aside, and give staged files their names."""
     plan = state.decided
     folder.check_inside(f"{SIDE}/{state.job}/old")
     paths, staged_of = _paths(folder, state), {name: staged for staged, name in plan.moves.items()}
@@ -211,7 +211,7 @@ def _move(folder: Folder, state: JobState) -> None:
                 folder.make(aside.rpartition("/")[0])
                 folder.move(name, aside)
         elif name in paths and (name not in staged_of or staged_of[name] in paths):
-            folder.remove(name)  # what was interrupted was a copy
+            folder.remove(name)  # an interrupted copy
     for staged, name in plan.moves.items():
         if staged in paths:
             folder.make(name.rpartition("/")[0])
@@ -219,7 +219,7 @@ def _move(folder: Folder, state: JobState) -> None:
 
 
 def _move_back(folder: Folder, state: JobState) -> bool:
-    """Whether there was anything to do."""
+    """Undo `_move`. Returns whether there was anything to do."""
     plan, is_moved = state.decided, False
     paths = _paths(folder, state)
     for staged, name in plan.moves.items():
@@ -237,12 +237,12 @@ def _move_back(folder: Folder, state: JobState) -> bool:
 
 
 def _aside(state: JobState, name: str) -> str:
-    """The name of a file that goes until the job is done."""
+    """The temporary name of a file to delete, until the job is done."""
     return f"{SIDE}/{state.job}/old/{name}"
 
 
 def _paths(folder: Folder, state: JobState) -> set[str]:
-    """The files that a plan moves, as far as they are there."""
+    """The existing files that a plan moves."""
     plan = state.decided
     if not plan.moves and not plan.dropped:
         return set()

@@ -1,4 +1,4 @@
-"""Which process a job belongs to, and whether that is gone: what a lock says of its holder."""
+"""Identify the process that owns a job or a lock, and check whether it has ended."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """A process, as one on the same machine can find it again."""
+    """The identity of a process, which other processes on the same machine can check."""
 
     host: str
     machine: str
-    """which machine since which start of it, and which of its containers: elsewhere the number means another process"""
+    """the boot id and the PID namespace of the machine; elsewhere, the pid is that of another process"""
     pid: int | None
     """None if unknown"""
     born: str
-    """when it began, as the machine counts: process ids repeat"""
+    """its start time in the machine's clock, because process ids are reused"""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}" if self.pid is not None else f"a process on {self.host}"
@@ -30,7 +30,7 @@ def this_process() -> Process:
 
 
 def process_above(name: str) -> Process:
-    """The nearest process of this name among those that have started this one; without a number if none exists."""
+    """The nearest ancestor of this process with this name; without a pid if none exists."""
     pid: int | None = os.getpid()
     while pid and _text(_PROC / f"{pid}" / "comm").strip() != name:
         fields = _fields(pid)
@@ -44,21 +44,21 @@ def _process(pid: int | None) -> Process:
 
 
 def is_gone(process: Process) -> bool:
-    """Whether a process of this machine has ended; False for one elsewhere."""
+    """Whether a process of this machine has ended; false for other machines."""
     if process.pid is None or not is_here(process):
         return False
     if not _PROC.exists():
-        return not _answers(process.pid)
+        return not _exists(process.pid)
     fields = _fields(process.pid)
     return not fields or fields[0] in "ZX" or fields[19] != process.born
 
 
 def is_here(process: Process) -> bool:
-    """Whether it is, or was, on this machine."""
+    """Whether the process is, or was, on this machine."""
     return process.host == socket.gethostname() and process.machine == _machine()
 
 
-def _answers(pid: int) -> bool:
+def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -77,7 +77,7 @@ def _machine() -> str:
 
 
 def _fields(pid: int) -> list[str]:
-    """What Linux says of a process from its state on, none where there is no such process."""
+    """The fields of ``/proc/<pid>/stat`` from the state on; empty if the process does not exist."""
     return _text(_PROC / f"{pid}" / "stat").rpartition(")")[2].split()
 
 

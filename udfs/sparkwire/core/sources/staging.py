@@ -1,4 +1,4 @@
-"""What the tasks of a job write before it ends: files that no reader sees, of partitions that the job has taken."""
+"""Files that the tasks of a job write before the commit. Readers do not see them, and the job has locked their partitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ JOB_ID: Final = Option(
     "jobId",
     id_of,
     None,
-    "a job with an id is done once, however often it is run: what it would write again is left out",
+    "a job with an id writes only once, even if it runs several times",
 )
 
 
 class Staging:
-    """The files of one try of a task: beside the partitions until the job ends, and deleted where the task fails."""
+    """The files of one attempt of a task. They are outside the partitions until the commit, and deleted if the task fails."""
 
     def __init__(self, folder: Folder, job: str, attempt: str) -> None:
         self.folder = folder
@@ -28,23 +28,23 @@ class Staging:
         self._locked: set[str] = set()
 
     def lock(self, partition: str) -> None:
-        """Take a partition; ValueError where another job has it."""
+        """Lock a partition. Raises ValueError if another job has the lock."""
         if partition not in self._locked:
             jobs.lock(self.folder, self._job, partition)
             self._locked.add(partition)
 
     def create(self, name: str) -> tuple[str, Any]:
-        """A new file that gets the name ``name`` later: its current name, and a stream into it."""
+        """Create a file that will get the name ``name``. Returns its temporary name and a stream for writing."""
         staged = f"{SIDE}/{self._job}/{self._attempt}-{len(self._names)}.{name}"
         self._names.append(staged)
         return staged, self.folder.create(staged)
 
     def finish(self) -> None:
-        """See to it that all of them are on disk."""
+        """Sync all files to disk."""
         self.folder.sync_all(self._names)
 
     def discard(self) -> None:
-        """Delete them all."""
+        """Delete all files."""
         for name in self._names:
             self.folder.remove(name)
 

@@ -1,4 +1,4 @@
-"""Where the bytes come from: files, directories and globs, local or in a store, through ``pyarrow.fs``.
+"""Read files, directories and globs, local or in object stores, through ``pyarrow.fs``.
 
 A local path is any text without a scheme, or with ``file:`` or ``dbfs:``. ``pyarrow.fs`` gets three parts of a URI as a URI:
 scheme, authority, and the options at its end (``?region=eu-west-1``). It gets the path literally, so that a key may have any
@@ -40,7 +40,7 @@ _OPTIONS = re.compile(r"\?[a-z][a-z0-9_]*=[^&]*(&[a-z][a-z0-9_]*=[^&]*)*$")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 _SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 _SPELLINGS = {"s3a": "s3", "s3n": "s3", "wasb": "abfs", "wasbs": "abfss"}
-"""Hadoop's schemes of stores that pyarrow has under another"""
+"""Hadoop's schemes, and pyarrow's schemes for the same stores"""
 _S3_FLAGS = ("anonymous", "force_virtual_addressing")
 _WITHOUT = {
     "oss": "Alibaba's OSS speaks S3 as well: write s3://bucket/path?endpoint_override=oss-<region>.aliyuncs.com"
@@ -50,43 +50,44 @@ _WITHOUT = {
     "adl": "write abfss://container@account.dfs.core.windows.net/path",
 }
 _PASSED_OVER = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
-"""the volume's own directories"""
+"""system directories of volumes, which are skipped"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MOST_PATTERNS = 1000
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""what the system says of a path that leads nowhere"""
+"""error codes for a path that does not exist"""
 _TRIED = 5
 
 
 class PathParts(NamedTuple):
-    """A path as its user wrote it, taken apart."""
+    """The parts of a path as its user wrote it."""
 
     root: str
-    """scheme and bucket, container or host; empty for a local one"""
+    """scheme and bucket, container or host; empty for a local path"""
     path: str
-    """within it"""
+    """the path within the root"""
     query: str
-    """``?…`` of a URI, empty without"""
+    """``?…`` of a URI; empty if it has none"""
 
     @property
     def shown(self) -> str:
-        """As users see it: without credentials, and without what is after ``?``."""
+        """The path as messages show it: without credentials, and without the part after ``?``."""
         return _SECRET.sub("//", self.root) + self.path
 
 
 class Layer(Protocol):
-    """What makes other bytes of an open file's, range by range."""
+    """A transformation of a file's bytes, such as decryption, which is applied range by range."""
 
     def opened(self, raw: Callable[[], Any]) -> Any:
-        """A file that is open for reading, as ``pyarrow.fs`` has them: ``seek``, ``readinto``, ``read_at``, ``close``.
+        """Open the transformed file for reading, with the methods of ``pyarrow.fs``: ``seek``, ``readinto``, ``read_at``,
+        ``close``.
 
-        ``raw`` opens the file from which they derive.
+        ``raw`` opens the underlying file.
         """
 
 
 class FileState(NamedTuple):
-    """Identifies a local file as the one listed."""
+    """Identifies a local file, to detect that it was replaced after it was listed."""
 
     inode: int
     size: int
@@ -94,12 +95,12 @@ class FileState(NamedTuple):
     modified: int
     """[ns since epoch]"""
     has_holes: bool
-    """whether it is longer than its allocated blocks, as a segment that a broker preallocates"""
+    """whether it is longer than its allocated blocks, like a segment that a broker preallocates"""
 
     def is_replaced(self, now: FileState) -> bool:
-        """Whether another file has its name now, or other bytes: a file that has grown is the same."""
+        """Whether another file now has its name, or its bytes have changed. A file that only has grown is the same."""
         if (now.size, now.modified) == (self.size, self.modified):
-            return False  # other machines may number the files of a network's filesystem otherwise
+            return False  # other machines may number the files of a network filesystem differently
         return now.inode != self.inode or (now.size == self.size and not self.has_holes)
 
 
@@ -109,23 +110,23 @@ def _state(info: os.stat_result) -> FileState:
 
 
 class File(NamedTuple):
-    """A file found."""
+    """A file in a listing."""
 
     root: str
     path: str
     query: str
     size: int
-    """in the listing [bytes]; of a compressed file the compressed size"""
+    """size in the listing [bytes]; for a compressed file, the compressed size"""
     modified: float | None = None
-    """when it was last written [s since epoch]; None where the filesystem does not say"""
+    """time of the last write [s since epoch]; None if the filesystem does not report it"""
     layer: Layer | None = None
-    """how to derive its bytes; ``size`` is that of the derived bytes"""
+    """the transformation of its bytes; ``size`` is the size after it"""
     state: FileState | None = None
-    """in the listing; None in a store, and of a file that was not listed"""
+    """its state in the listing; None in an object store, or if it was not listed"""
 
     @property
     def name(self) -> str:
-        """As users see it: with its scheme, without credentials and what is after ``?``."""
+        """The path as messages show it: with its scheme, without credentials and the part after ``?``."""
         return self.place.shown
 
     @property
@@ -145,13 +146,13 @@ class File(NamedTuple):
         return self.path.endswith(GZIP)
 
     def beside(self, basename: str) -> File:
-        """A file of another name in the same folder, whose size is unknown."""
+        """The file with another name in the same folder. Its size is unknown."""
         return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None, state=None)
 
     def as_it_is_now(self) -> File:
-        """The same, whichever file has its name now.
+        """The file that has this name now.
 
-        FileNotFoundError if none exists.
+        Raises FileNotFoundError if none exists.
         """
         return self if self.state is None else self._replace(state=_state_now(self))
 
@@ -164,7 +165,7 @@ def _state_now(file: File) -> FileState:
 
 
 class FileGone(FileChangedError, FileNotFoundError):
-    """A file that was there in the listing."""
+    """A file no longer exists, although the listing contained it."""
 
 
 def _gone(file: File) -> FileGone:
@@ -177,7 +178,7 @@ def is_glob(path: str) -> bool:
 
 
 def file_at(path: str) -> File:
-    """The file that a path names, without a look at it."""
+    """The file at a path, without accessing it."""
     place = place_of(path)
     return File(place.root, place.path, place.query, -1)
 
@@ -204,15 +205,15 @@ def place_of(path: str) -> PathParts:
 
 
 def _mounted(path: str) -> str:
-    """Where Databricks has a path of ``dbfs:``; volumes have another place."""
+    """The local path at which Databricks mounts a ``dbfs:`` path. Volumes are mounted elsewhere."""
     is_volume = path.startswith("Volumes/") and not Path("/dbfs/Volumes").exists()
     return f"/{path}" if is_volume else f"/dbfs/{path}"
 
 
 def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
-    """The filesystem of a place, and the path in it, which is not part of the URI that opens it.
+    """The filesystem of a root, and the path in it. The URI that opens the filesystem does not contain the path.
 
-    ValueError where there is no such store.
+    Raises ValueError if the filesystem cannot be opened.
     """
     if not root:
         return fs.LocalFileSystem(), path
@@ -231,14 +232,14 @@ def _first_line(error: BaseException) -> str:
 
 
 def _s3(root: str, query: str) -> tuple[Any, str]:
-    """An S3 store with options that ``pyarrow.fs`` takes, but not in a URI."""
+    """Open an S3 store with options that ``pyarrow.fs`` supports, but not in a URI."""
     words = {"true": True, "false": False}
     given = {name: words.get(value, value) for name, value in parse_qsl(query[1:])}
     return fs.S3FileSystem(**given), root.partition("://")[2]
 
 
 Needed = Callable[[str], bool]
-"""whether a directory of this name is required: missing permission is then an error, and no reason to skip it"""
+"""whether a directory of this name is required; if so, missing permission is an error, otherwise the directory is skipped"""
 
 
 def _is_user_file(name: str) -> bool:
@@ -246,32 +247,32 @@ def _is_user_file(name: str) -> bool:
 
 
 class Listing(NamedTuple):
-    """What was found at a path."""
+    """The files at a path."""
 
     files: list[File]
-    """in the order of their paths"""
+    """the files in the order of their paths"""
     single: bool
-    """whether the path names one file itself"""
+    """whether the path is one file"""
     folders: Mapping[str, tuple[int, int]]
-    """the local directories listed, and what identifies their files"""
+    """the listed local directories, each with a state that changes with its files"""
 
     def is_current(self) -> bool:
-        """Whether no directory has got, or lost, a file since the listing."""
+        """Whether no file was added to or removed from a directory since the listing."""
         return all(_folder_state(folder) == state for folder, state in self.folders.items())
 
 
 def listed(path: str, needed: Needed = _is_user_file) -> Listing:
-    """The files at a path, in a directory all below it, hidden or not.
+    """List the files at a path. For a directory, these are all files below it, including hidden ones.
 
-    FileNotFoundError if nothing exists at the path; PermissionError if you may not list a directory that it needs.
+    Raises FileNotFoundError if nothing exists at the path, and PermissionError if you may not list a required directory.
     """
     return listed_at(place_of(path), needed)
 
 
 def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
-    """The same of a parsed path."""
+    """List the files at a parsed path."""
     there = place
-    if not _exists(place, place.path) and _ENCODED.search(place.path):  # as browsers copy it
+    if not _exists(place, place.path) and _ENCODED.search(place.path):  # copied from a browser
         decoded = unquote(place.path)
         there = place._replace(path=decoded) if _exists(place, decoded) else place
     folders: dict[str, tuple[int, int]] = {}
@@ -287,14 +288,14 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
 
 
 def children_below(file: File, folder: str, begins: str) -> list[File]:
-    """The files of those directories in a folder beside a file whose names begin so, and below them."""
+    """The files in and below the directories of a sibling folder whose names have a prefix."""
     place = file.place
     names = _names(place, folder, lambda name: name.startswith(begins))
     return [child for name in names for child in _below(place, f"{folder}/{name}", _is_user_file, {})]
 
 
 def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
-    """The files at a path and below; ``folders`` gets the directories listed."""
+    """The files at and below a path. Adds the listed directories to ``folders``."""
     below = _local_below if not place.root else _stored_below
     yield from below(place, path, needed, folders)
 
@@ -348,7 +349,7 @@ def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str,
 
 
 def _look(path: str) -> os.stat_result | None:
-    """What a path leads to; None where that is nothing."""
+    """The status of a path, following links; None if it does not exist."""
     try:
         return os.stat(path)  # noqa: PTH116
     except OSError as error:
@@ -358,7 +359,7 @@ def _look(path: str) -> os.stat_result | None:
 
 
 def _folder_state(path: str) -> tuple[int, int]:
-    """Identifies the files of a directory; zeros if it does not exist."""
+    """A state that changes with the files of a directory; zeros if it does not exist."""
     info = _look(path)
     return (0, 0) if info is None else (info.st_ino, info.st_mtime_ns)
 
@@ -402,7 +403,7 @@ def _guarded(place: PathParts, path: str, ask: Any) -> Any:
 
 
 def _matches(place: PathParts) -> Iterator[str]:
-    """The files and directories that a glob names. Lists level by level, and no more than it needs."""
+    """The files and directories that match a glob. Lists level by level, and only the directories that it needs."""
     for pattern in _without_slashes_in_braces(place.path):
         first, *parts = pattern.split("/")
         paths = [first]
@@ -416,13 +417,13 @@ def _matches(place: PathParts) -> Iterator[str]:
 
 
 def _fitting(part: str) -> Callable[[str], bool]:
-    """Whether a name is that of a glob, or the glob's very text."""
+    """A test for names that match a part of a glob, or equal its text."""
     glob = Glob(part)
     return lambda name: name == part or glob.matches(name)
 
 
 def _without_slashes_in_braces(path: str) -> list[str]:
-    """``{a/b,c}/d`` is ``a/b/d`` and ``c/d``: a glob matches name by name."""
+    """Expand ``{a/b,c}/d`` to ``a/b/d`` and ``c/d``, because a glob is matched name by name."""
     patterns = [path]
     while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
         if len(patterns) > _MOST_PATTERNS:
@@ -450,15 +451,15 @@ def _exists(place: PathParts, path: str) -> bool:
 
 
 class FileCut(FileChangedError):
-    """A file that was longer in the listing."""
+    """A file is shorter than in the listing."""
 
 
 class FileReplaced(FileChangedError):
-    """A file whose name another one has since the listing."""
+    """Another file got the name of a file after the listing."""
 
 
 def steady(plan: Callable[[], Planned]) -> Planned:
-    """The result of ``plan``, which lists and opens files; calls it again if files change between the two."""
+    """Call ``plan``, which lists and opens files. Call it again if files change between these steps."""
     for _ in range(_TRIED):
         try:
             return plan()
@@ -468,11 +469,11 @@ def steady(plan: Callable[[], Planned]) -> Planned:
 
 
 class OpenFile:
-    """Ranges of one file. Keeps the bytes that it read last, so that what a next view shares with them is not read again.
+    """An open file, of which ranges are read. It keeps the last bytes, so that overlapping ranges are not read again.
 
     ``bytes_read`` counts the bytes requested from storage [bytes].
 
-    FileNotFoundError where it is gone since the listing; FileReplaced where another one has its name.
+    Raises FileNotFoundError if the file no longer exists, and FileReplaced if another file has its name.
     """
 
     def __init__(self, file: File) -> None:
@@ -482,14 +483,14 @@ class OpenFile:
         self._held = np.empty(0, np.uint8)
         self._buffer = np.empty(0, np.uint8)
         self.broken: bool = False
-        """whether a compressed file ends, or cannot be decompressed, before its own end"""
+        """whether a compressed file is truncated or corrupt"""
         self._input: Any = self._raw() if file.layer is None else file.layer.opened(self._raw)
         if file.compressed:
             self._input = gzip.GzipFile(fileobj=self._input)
             self.size: int = self._decompressed_size()
         else:
             self.size = file.size if file.size >= 0 else self._input.size()
-        """of what can be read, decompressed [bytes]"""
+        """size of the readable part after decompression [bytes]"""
 
     def _raw(self) -> Any:
         system, inner = filesystem(self.file.root, self.file.path, self.file.query)
@@ -523,14 +524,14 @@ class OpenFile:
         try:
             while block := len(self._input.read(1 << 20)):
                 size += block
-        except (EOFError, OSError, zlib.error):  # what is before can be read
+        except (EOFError, OSError, zlib.error):  # the part before the error can be read
             self.broken = True
         return size
 
     def view(self, position: int, size: int) -> Bytes:
-        """``size`` bytes from ``position`` on, fewer only at the end of the file; they are valid until the next view.
+        """``size`` bytes from ``position`` on; fewer only at the end of the file. They are valid until the next call of ``view``.
 
-        FileCut where the file has become shorter than in the listing.
+        Raises FileCut if the file has become shorter than in the listing.
         """
         size = max(0, min(size, self.size - position))
         kept = position - self._start
@@ -548,7 +549,7 @@ class OpenFile:
         return read_only(self._held.view())
 
     def read(self, position: int, size: int) -> bytes:
-        """Likewise, but without caching: for a few bytes that are far from others."""
+        """Read bytes like ``view``, but without caching. Use it for a few bytes that are far from others."""
         size = max(0, min(size, self.size - position))
         if self.file.compressed:
             return self.view(position, size).tobytes()

@@ -1,4 +1,4 @@
-"""What both tables share: options, the files at some paths, and what a mode makes of corruption."""
+"""The common part of both data sources: options, listing of files, and handling of corruption by mode."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ TASKS: Final = (
 )
 
 _TRIED: Final = 20
-"""how often to list a directory that changes meanwhile; after that, opening a file checks it"""
+"""how often to list a directory again that changes while it is listed; after that, each file is checked when it is opened"""
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 
 
 def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths among the values of options; ValueError if none exists."""
+    """The paths in the option values. Raises ValueError if there is none."""
     paths: tuple[str, ...] = values["path"] + values["paths"]
     if not paths:
         raise ValueError(f"{source} needs path: a file, a directory or a glob")
@@ -72,7 +72,7 @@ def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
 def selected_columns(
     source: str, names: Sequence[str], on_request: Sequence[str], values: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """The columns of a query: those of its option, else all but those on request."""
+    """The columns of a query: those of its option, else all columns except those on request."""
     chosen = values["columns"]
     return options.chosen_columns(source, (*names, *on_request), chosen) if chosen else tuple(names)
 
@@ -85,14 +85,14 @@ def found_at(
     *,
     may_be_empty: bool = False,
 ) -> list[Found]:
-    """What ``chosen`` makes by name of the files at each path, each once.
+    """List the files at each path, and return the objects that ``chosen`` creates from them by name, each once.
 
-    ``chosen`` gets the files, whether the path names one itself, and its directory. ``nothing`` is the sentence where it
-    makes nothing of them, with places for ``{path}`` and how many ``{files}``. ``needed``: see `listed`. ``may_be_empty``:
-    whether a directory without any file is no error.
+    ``chosen`` gets the files, whether the path is one file, and its directory. ``nothing`` is the error message if it returns
+    no objects, with ``{path}`` and the number of ``{files}``. ``needed``: see `listed`. ``may_be_empty``: whether a directory
+    without files is allowed.
 
-    OSError if the path does not exist, or you may not read it. ValueError if it has no files of this format, or an interrupted
-    job has left it unfinished.
+    Raises OSError if a path does not exist or you may not read it. Raises ValueError if it has no files of this format, or if an
+    interrupted job has left it unfinished.
     """
     by_path: dict[str, Found] = {}
     for path in paths:
@@ -107,7 +107,7 @@ def found_at(
 
 
 def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[File], bool]:
-    """The files at a path while no job was replacing them."""
+    """List the files at a path at a moment when no job is replacing them."""
     for _ in range(_TRIED):
         try:
             files = listed(path) if needed is None else listed(path, needed)
@@ -117,7 +117,7 @@ def _listed(path: str, place: PathParts, needed: Needed | None) -> tuple[list[Fi
             raise
         for top in _tops(place, files.files):
             check_unfinished(Folder(f"{place.root}{top}{place.query}"))
-        if files.is_current():  # no job has been at work, and done, between the two
+        if files.is_current():  # no job has started and ended between the two steps
             break
     return files.files, files.single
 
@@ -130,7 +130,7 @@ def _above(path: str) -> list[str]:
 
 
 def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
-    """The directories of which these files may be partitions, or streams."""
+    """The directories that may contain these files as partitions or streams."""
     tops = {top for file in files if (top := file.path.partition(f"/{SIDE}/")[0]) != file.path}
     if not place.root:
         folders = {file.folder for file in files if f"/{SIDE}/" not in file.path}
@@ -140,7 +140,7 @@ def _tops(place: PathParts, files: Sequence[File]) -> set[str]:
 
 
 def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """The rows of all parts of a task; none without a row."""
+    """The batches of all parts of a task, without empty ones."""
     for part in task:
         for batch in read(part):
             if batch.num_rows:
@@ -148,7 +148,7 @@ def batches_of(task: Sequence[Part], read: Callable[[Part], Iterator[pa.RecordBa
 
 
 def reject(file: File, position: int, error: str, what: str) -> NoReturn:
-    """What mode FAILFAST does about corruption in a file of ``what``."""
+    """Raise the error of mode FAILFAST for corruption in a file of the kind ``what``."""
     if error == ERRORS[WRONG_FORMAT]:
         raise CorruptDataError(
             f"{file.name} is no {what}: pass its first bytes to sparkwire.explain to find its format"

@@ -1,4 +1,4 @@
-"""Put small parts of files together into tasks."""
+"""Combine small parts of files to tasks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 FILE_COST = 1 << 20
-"""what opening a file counts for, when small parts are put together into one task [bytes]"""
+"""the cost of opening a file, relative to reading, when small parts are combined to a task [bytes]"""
 
 Item = TypeVar("Item")
 
 
 def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
-    """Items put together, in their order, as many as cost up to ``most``.
+    """Combine consecutive items to tasks that cost up to ``most``.
 
-    Small tasks do not pay: in the time that Spark takes to start one, it reads tens of MB.
+    Small tasks are inefficient: in the time in which Spark starts a task, it reads tens of MB.
     """
     out: list[list[Item]] = []
     room = 0
