@@ -1,39 +1,39 @@
-"""Debezium: change messages of databases, as its connectors write them to Kafka.
+"""Debezium: change messages of databases, as Debezium's connectors write them to Kafka.
 
-    message     one JSON object in UTF-8: a payload, or {schema, payload} where the converter embeds schemas
+    message     one JSON object in UTF-8: a payload, or {schema, payload} if the converter embeds schemas
     payload     an envelope, a flattened row, or a notice
 
-    envelope    before, after   the row: {name: value}; of MongoDB a text that holds the document
-                source          {version, connector, name, ts_ms, snapshot, db, table, ...}: where the change comes from
+    envelope    before, after   the row: {name: value}; for MongoDB, a text with the document
+                source          {version, connector, name, ts_ms, snapshot, db, table, ...}: the origin of the change
                 transaction     {id, total_order, data_collection_order}
                 op              see `layout.OPERATIONS`, case-sensitive
                 ts_ms, ts_us, ts_ns     when the connector processed the change [ms, us, ns since epoch]
     flattened   the row's columns, and what ``ExtractNewRecordState`` added: __deleted, __op, __table, __lsn, __source_ts_ms, ...
-    notice      of a transaction  {status, id, event_count, data_collections, ts_ms}
+    notice      transaction       {status, id, event_count, data_collections, ts_ms}
                 heartbeat         {ts_ms}
-                of a schema       {source, ts_ms, databaseName, schemaName, ddl, tableChanges}
-    tombstone   no bytes at all: the row of this key was deleted
+                schema            {source, ts_ms, databaseName, schemaName, ddl, tableChanges}
+    tombstone   no bytes: the row with this key was deleted
 
-The order of keys is not fixed; unknown keys are ignored. The source leaves some cases open:
+Keys may have any order; unknown keys are ignored. The sources leave some cases open:
 
-- JSON is RFC 8259 to the letter, as Debezium writes it: not-a-number and infinities are strings;
-- a message is {schema, payload} if its schema is an object with a type, or is null beside nothing but the payload;
+- JSON is exactly as in RFC 8259, as Debezium writes it: not-a-number and infinities are strings;
+- a message is {schema, payload} if the schema is an object with a type, or is null beside only a payload;
 - a message is an envelope if it has source or op, and before or after;
 - a message is a notice if it has the fields of a notice and no others;
 - any other object is a flattened row;
-- if a key repeats in an object, the last wins; half a surrogate pair, escaped, reads as U+FFFD;
+- if a key repeats in an object, the last one wins; an escaped half of a surrogate pair is read as U+FFFD;
 - a message that is `BAD_JSON` returns the fields that are complete before the corruption;
 - {schema, payload} with a null payload is a tombstone: NULL, and no error;
 - a text field whose value is not a string returns its JSON text; a time that is not an integer is NULL;
 - a flattened row without an operation is an UPSERT; ``__deleted`` takes precedence over ``__op``;
-- the prefix of added fields is ``__``: fields added with another one are columns of the row;
-- messages of MongoDB and Cassandra may lack either image.
+- the prefix of added fields is ``__``; fields with another prefix are columns of the row;
+- messages of MongoDB and Cassandra may have only one image, or none.
 
-What Connect's and Debezium's types become in ``sparkwire.debezium.rows``:
+``sparkwire.debezium.rows`` maps the types of Connect and Debezium to these SQL types:
 
     int8 ... int64, float, double, boolean, string, bytes    TINYINT ... BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
     Date, IsoDate                                            DATE
-    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as the database has it
+    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as in the database
     ZonedTimestamp                                           TIMESTAMP
     Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING: MariaDB's may be negative or beyond a day
     Decimal                                                  DECIMAL(p,s), STRING beyond 38 digits
@@ -42,7 +42,7 @@ What Connect's and Debezium's types become in ``sparkwire.debezium.rows``:
     Interval, Uuid, Json, Xml, Ltree, Tsvector, Enum         STRING
     EnumSet, Year                                            ARRAY<STRING>, INT
     Bits                                                     BINARY, the most significant byte first
-    Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
+    Point, Geometry, Geography                               STRUCT of those of x, y, wkb and srid that exist
     array, map, struct                                       ARRAY, MAP, STRUCT
 
 Ranges, network addresses and other types without a semantic name keep their wire type. A value that Spark cannot hold is NULL,

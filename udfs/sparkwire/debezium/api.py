@@ -1,4 +1,4 @@
-"""The messages of Debezium as DataFrames: typed rows of one table.
+"""Debezium messages as DataFrames: typed rows of one table.
 
 rows = sparkwire.debezium.rows(messages, "value", table="public.orders")
 """
@@ -24,51 +24,51 @@ def rows(
     topic: str | None = None,
     placeholder: str = UNAVAILABLE,
 ) -> DataFrame:
-    """The changes of one table, both images with a typed column for each column of it.
+    """Decode the changes of one table. Both images have a typed column for each column of the table.
 
     Parameters
     ----------
     df
-        a DataFrame with a BINARY or STRING column of Debezium's messages, a batch or (with ``columns`` given) a stream
-    column
-        the name of that column
-    table
-        ``table``, ``schema.table`` or ``database.table``, ``database.schema.table``; names with dots in them in back quotes
-    columns
-        name to type, in order: Connect's types and Debezium's, such as int64, MicroTimestamp or Decimal(12,2), or SQL types that
-        say enough, such as BIGINT or DECIMAL(12,2). By default what the embedded schemas of the messages say, for which the
-        messages are read once more now: every column that any schema has, with a type that holds what all of them say
-    key
-        the column of the records' keys, if there is one: a tombstone is a DELETE of its key then
-    topic
-        the column of the records' topics, by which a tombstone's table is known where its key has no schema
+        a DataFrame with a BINARY or STRING column of Debezium messages: a batch, or with ``columns`` also a stream
+        column
+            the name of that column
+        table
+            ``table``, ``schema.table`` or ``database.table``, ``database.schema.table``; names with dots are in back quotes
+        columns
+            names and types, in order: types of Connect and Debezium, such as int64, MicroTimestamp or Decimal(12,2), or
+            unambiguous SQL types, such as BIGINT or DECIMAL(12,2). By default, the columns of all embedded schemas, each with a
+            type that holds the values of every schema. To find them, ``rows`` reads the messages once
+        key
+            the column of the records' keys, if any. Then a tombstone is a DELETE of its key
+        topic
+            the column of the records' topics. It identifies the table of a tombstone whose key has no schema
     placeholder
         the connector's ``unavailable.value.placeholder``
 
     Returns
     -------
     DataFrame
-        a row for each change, with the columns
+        one row for each change, with these columns:
 
-        - of ``df`` but the messages themselves;
+        - the columns of ``df`` without the messages;
         - ``_op_``: INSERT, UPDATE, DELETE, READ, TRUNCATE or UPSERT; NULL in a corrupt message;
-        - ``_position_`` STRUCT<log, position, sub_position, row>: where in its database's log the change is, which sorts;
-          ``_time_``, ``_table_``, ``_transaction_``, ``_snapshot_``; ``_keys_``: names of the key's columns;
+        - ``_position_`` STRUCT<log, position, sub_position, row>: the position of the change in its database's log, which
+          orders the changes; ``_time_``, ``_table_``, ``_transaction_``, ``_snapshot_``; ``_keys_``: names of the key's columns;
         - ``_before_``, ``_after_`` STRUCT: the table's columns;
-        - ``_unavailable_`` ARRAY<STRING>: columns that the message does not have although they exist, NULL in the row;
+        - ``_unavailable_`` ARRAY<STRING>: columns with a value that the message does not contain; they are NULL in the row;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values without a column, and of values that do not fit it, such as
-          an infinite date. The column is NULL then. NULL if there are none;
-        - ``_error_``: ``debezium_error``. A corrupt message that may be of this table has a row, with what can be read.
+          an infinite date. The column itself is then NULL. NULL if there are no such values;
+        - ``_error_``: ``debezium_error``. A corrupt message that may belong to this table has a row with the readable values.
 
-        Heartbeats and messages about transactions and schemas have none. The plan makes one round trip to Python.
+        Heartbeats and messages about transactions and schemas have no rows. The plan makes one round trip to Python.
 
     Raises
     ------
     ValueError
-        if ``table`` is no name of a table, a type is unknown, or a stream comes without ``columns``. Also if no message has a
-        schema of the table, or a column of ``df`` has the name of a column of the rows.
+        if ``table`` is not a table's name, a type is unknown, or a stream is passed without ``columns``. Also if no message has
+        a schema of the table, or a column of ``df`` has the name of a column of the result.
     TypeError
-        where a column of messages or keys is neither BINARY nor STRING.
+        if a column of messages or keys is neither BINARY nor STRING.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def rows(
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
-    """The columns of a table, name to type, as the embedded schemas of its messages say: what ``rows`` takes by default.
+    """The names and types of a table's columns, from the embedded schemas of its messages. ``rows`` uses them by default.
 
     Runs a query over all messages.
 

@@ -1,7 +1,7 @@
-"""Messages in Avro: as JSON, which ``JsonConverter`` would have written, and with the types that their schemas say.
+"""Read messages in Avro: convert them to the JSON that ``JsonConverter`` would write, with the types of their schemas.
 
-Connect's converters keep what a value means in ``connect.name`` and ``connect.parameters``; where a schema has neither, Avro's
-own logical types say it.
+Connect's converters store the semantic type of a value in ``connect.name`` and ``connect.parameters``. If a schema has neither,
+Avro's logical types apply.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 
 
 class _Schema(NamedTuple):
-    """A schema of a registry, as messages are read with it."""
+    """A schema of a registry, prepared for reading messages."""
 
     read: JsonReader | None
-    """None where no data can be read by it"""
+    """decodes data; None if the schema cannot be used"""
     connect: str
-    """the same schema as Connect embeds it, as JSON; empty where it has none"""
+    """the schema in the JSON form that Connect embeds; empty if Connect has no such schema"""
     name: str
 
 
@@ -79,16 +79,16 @@ def _schema(text: str) -> _Schema:
 
 
 def _without_meaning(schema: Any) -> Any:
-    """Without logical types, to show a value as it is on the wire."""
+    """The schema without logical types, so that values are decoded as stored."""
     if isinstance(schema, dict):
         return {key: _without_meaning(value) for key, value in schema.items() if key != "logicalType"}
     return [_without_meaning(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> dict[str, Any]:
-    """An Avro schema as Connect would embed it.
+    """Convert an Avro schema to the form that Connect embeds.
 
-    ValueError, KeyError or TypeError where Connect has no such schema.
+    Raises ValueError, KeyError or TypeError if Connect has no such schema.
     """
     if isinstance(schema, list):
         [one] = [branch for branch in schema if branch != "null"]
@@ -132,7 +132,7 @@ def _record(schema: Mapping[str, Any], named: dict[str, Any], namespace: str) ->
 
 
 def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What Avro's own logical types say, of schemas that Connect has not written."""
+    """The semantic type from Avro's logical type, for schemas that Connect has not written."""
     logical = schema["logicalType"]
     if logical == "decimal":
         digits = {"scale": str(schema.get("scale", 0)), "connect.decimal.precision": str(schema["precision"])}
@@ -142,7 +142,7 @@ def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
-    """Values or keys out of their payloads. What cannot be read is no JSON either: its row says why."""
+    """Decode the payloads of values or keys to JSON. The errors of unreadable payloads are in their rows."""
     chosen = schemas.chosen(payloads.ids)
     known = [_schema(text) for text in schemas.texts]
     spans = spans_of(payloads.values)
@@ -170,13 +170,13 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
 
 
 def avro_tables(texts: Iterable[str]) -> list[str]:
-    """The names of the tables that the schemas of a registry are of, in order."""
+    """The sorted names of the tables that the schemas of a registry describe."""
     tables, outer = name_parts(pa.array([_schema(text).name for text in texts], pa.string()))
     return sorted({table_name(*part) for part in zip(outer.to_pylist(), tables.to_pylist(), strict=True) if part[1]})
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
-    """The columns of a table by the schemas of a registry, the oldest first; skips keys and other tables."""
+    """The columns of a table from the schemas of a registry, the oldest first. Skips keys and other tables."""
     columns = []
     for text in texts:
         schema = _schema(text)

@@ -1,14 +1,14 @@
-"""The changes of one table, a row each: what the message says, and both images with a typed column for each of the table's.
+"""Decode the changes of one table: one row for each change, with typed columns for both images.
 
 op            STRING    INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT; NULL if unknown
-position      STRUCT    where in the source's log the change is: what sorts as the log does, NULL where it is not told
-time          TIMESTAMP when it was made
+position      STRUCT    the position of the change in the source's log, which sorts in the log's order; NULL if unknown
+time          TIMESTAMP the time of the change
 table, transaction, snapshot   STRING
 keys          ARRAY<STRING>    names of the columns of the Kafka key
-before, after STRUCT    the table's columns; NULL where the message has no such image
-unavailable   ARRAY<STRING>    columns whose value the message does not have, although there is one; NULL for none
-unexpected    MAP<STRING, STRING>   the text of values that have no column or do not fit it, NULL for none. Those of the before
-                        image under ``before.`` and their name where there is an after image
+before, after STRUCT    the table's columns; NULL if the message does not have this image
+unavailable   ARRAY<STRING>    columns with a value that the message does not contain; NULL if there are none
+unexpected    MAP<STRING, STRING>   the text of values that have no column or do not fit it; NULL if there are none. If there
+                        is an after image, names from the before image have the prefix ``before.``
 error         STRING    `debezium_error`
 """
 
@@ -53,28 +53,28 @@ from sparkwire.debezium.typed_images import (
 from sparkwire.kernels import Bools, Ints
 
 _ROWS: Final = np.isin(np.arange(-1, len(OPERATION_NAMES)), [-1, INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT])
-"""which operations are changes of rows, by code and one more"""
+"""which operations change rows; the index is the code plus one"""
 POSITION: Final = pa.struct(
     [("log", pa.string()), ("position", pa.int64()), ("sub_position", pa.int64()), ("row", pa.int64())]
 )
 _NUMBERED: Final = r"^(?P<name>.*?)\.?(?P<number>[0-9]+)$"
-"""a file of a binary log: ``binlog.000001``"""
+"""the name of a binary log file: ``binlog.000001``"""
 _SEQUENCE: Final = r'^\[(?:null|"(?P<before>[0-9]{1,18})"), ?(?:null|"(?P<own>[0-9]{1,18})")\]$'
-"""PostgreSQL's pair: the end of the commit before, and the change"""
+"""PostgreSQL's pair of LSNs: the end of the previous commit, and the change"""
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
-"""PostgreSQL's id of a transaction, of which every message has another end"""
+"""PostgreSQL's id of a transaction; the part after the colon differs in each message"""
 _EVENT_TIME: Final = next(column.accessor for column in FIELDS if column.name == "event_time")
 
 
 class Changes(NamedTuple):
-    """Rows, and the message of each: they are in the order of the messages."""
+    """Changes in the order of the messages, with the index of each one's message."""
 
     rows: Ints
     batch: pa.RecordBatch
 
 
 def row_schema(columns: Mapping[str, str]) -> pa.Schema:
-    """Of the changes of a table with these columns; ValueError where a type is none."""
+    """The schema of the changes of a table with these columns. Raises ValueError if a type is invalid."""
     image = pa.struct([(name, type.arrow) for name, type in typed(columns).items()])
     texts = pa.list_(pa.string())
     return pa.schema(
@@ -96,17 +96,17 @@ def row_schema(columns: Mapping[str, str]) -> pa.Schema:
 
 
 class MessageSide(NamedTuple):
-    """The values or the keys of records, as JSON, and what their schemas say."""
+    """The values or keys of records as JSON, with the contents of their schemas."""
 
     column: pa.Array
     scan: Messages
     declared: Declared
     errors: pa.Array | None = None
-    """STRING: what is wrong with those that could not be made JSON, NULL where all is well; None for JSON as it came"""
+    """STRING: the errors of the conversion to JSON, NULL if there is none; None if the messages were JSON already"""
 
 
 def json_side(column: pa.Array) -> MessageSide:
-    """Of JSON, with schemas in it or not."""
+    """A side for JSON, with or without embedded schemas."""
     scan = Messages(column)
     return MessageSide(column, scan, embedded(scan))
 
@@ -120,22 +120,22 @@ def change_rows(
     topics: pa.Array | None = None,
     placeholder: str = UNAVAILABLE,
 ) -> Changes:
-    """The changes of a table that are in a column of messages.
+    """Decode the changes of a table from a column of messages.
 
     Parameters
     ----------
     messages
         BINARY or STRING: the values of Kafka's records
     table
-        None for every message, of whatever table
-    columns
-        name to type, as ``connect_types`` writes it
-    keys
-        the records' keys: JSON with or without its schema. Then a tombstone is a DELETE of its key.
-    topics
-        the records' topics, which identify the table of a tombstone; without them the key's schema does, if any
-    placeholder
-        what stands for a value that the connector was not told
+        the table; None selects the messages of all tables
+        columns
+            names and types, in the syntax of ``connect_types``
+        keys
+            the records' keys: JSON with or without its schema. With keys, a tombstone is a DELETE of its key.
+        topics
+            the records' topics, which identify the table of a tombstone. Without topics, the key's schema identifies it, if any
+        placeholder
+            the text in messages that replaces an unavailable value
     """
     return changes_of(
         json_side(messages), table, columns, None if keys is None else json_side(keys), topics, placeholder
@@ -150,7 +150,7 @@ def changes_of(
     topics: pa.Array | None,
     placeholder: str,
 ) -> Changes:
-    """As ``change_rows``, of values and keys with known schemas."""
+    """Like ``change_rows``, for values and keys with known schemas."""
     types, scan = typed(columns), messages.scan
     chosen = of_table(scan, messages.declared, table) & _ROWS[scan.operations + 1]
     dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, keys, topics, table)
@@ -194,7 +194,7 @@ def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
 
 
 def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
-    """Unexpected values of the before image, with other names than those of the after image."""
+    """The unexpected values of the before image, renamed so that they differ from those of the after image."""
     both = bools_of(after.column.is_valid())
     unexpected = []
     for entry in before.unexpected:
@@ -208,7 +208,7 @@ def _of_before(before: TypedImages, after: TypedImages) -> list[MapEntries]:
 
 
 def key_names(keys: MessageSide) -> pa.Array:
-    """ARRAY<STRING>: the names of the columns of Kafka's keys; NULL for a key that is null or no object."""
+    """ARRAY<STRING>: the column names in Kafka's keys; NULL if a key is null or not an object."""
     return _key_names(keys, np.arange(len(keys.column)))
 
 
@@ -222,7 +222,7 @@ def _key_objects(keys: MessageSide, rows: Ints) -> values.Values:
 
 
 def key_rows(keys: pa.Array, columns: Mapping[str, str]) -> pa.Array:
-    """STRUCT of the columns: those of the key have its values, others are NULL."""
+    """STRUCT of the columns: the key's columns have values, all others are NULL."""
     return _key_images(json_side(keys), np.arange(len(keys)), typed(columns)).column
 
 
@@ -232,7 +232,7 @@ def _key_images(keys: MessageSide, rows: Ints, types: Mapping[str, Type]) -> Typ
 
 
 def _or_else(images: TypedImages, others: TypedImages, chosen: Bools) -> TypedImages:
-    """The images, but where ``chosen`` the others."""
+    """Replace the ``chosen`` images by ``others``."""
     rows = len(chosen)
     places = np.where(chosen, rows, 0) + np.arange(rows)
     column = pa.concat_arrays([images.column, others.column]).take(primitive(places))
@@ -250,7 +250,7 @@ def _only(entry: MapEntries, chosen: Bools) -> MapEntries:
 
 
 def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | None, table: Table | None) -> Bools:
-    """Messages without a value whose key is of the table, as far as known."""
+    """Messages without a value whose key belongs to the table, or may belong to it."""
     dead = (~bools_of(messages.column.is_valid()) | messages.scan.tombstones) & bools_of(keys.column.is_valid())
     if table is None or not dead.any():
         return dead
@@ -269,7 +269,7 @@ def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | Non
 
 
 def _positions(scan: Messages, rows: Ints) -> pa.Array:
-    """Where in the log of its database each change is, by the fields that its connector has."""
+    """The position of each change in its database's log, from the fields that its connector provides."""
     fields = {name: scan.value(f"source.{name}").at(rows) for name in POSITION_FIELDS}
     texts = {name: values.texts(value) for name, value in fields.items()}
 
@@ -304,7 +304,7 @@ def _text_or_null(texts: pa.Array) -> pa.Array:
 
 
 def _int_or_null(texts: pa.Array) -> pa.Array:
-    """A group of digits as a number, NULL where the group was not there."""
+    """A group of digits as a number; NULL if the group is empty."""
     return pc.if_else(
         pc.and_(pc.greater(pc.utf8_length(texts), 0), pc.less(pc.utf8_length(texts), 19)), texts, None
     ).cast(pa.int64())

@@ -1,4 +1,4 @@
-"""JSON values as Connect's ``JsonConverter`` writes them, to columns of what they are on the wire."""
+"""Convert JSON values of Connect's ``JsonConverter`` to columns of their wire types."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sparkwire.kernels.json_grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL,
 from sparkwire.kernels.json_scan import tree_of
 
 _WORDS: Final = ("NaN", "Infinity", "-Infinity")
-"""numbers that JSON has not, which are strings"""
+"""numbers that JSON does not have; they are strings"""
 
 
 def read(items: Values, type: Type) -> Converted:
-    """A column of the type's ``wire``; values of another kind are rejected."""
+    """A column of the type's ``wire`` type. Values of other kinds are rejected."""
     column = _READERS[type.kind](items, type)
     missing = ~bools_of(column.column.is_valid())
     return Converted(column.column, column.invalid | (missing & (items.kinds > NULL)))
@@ -51,7 +51,7 @@ def _is_text(items: Values) -> Bools:
 
 def _float(items: Values, type: Type) -> Converted:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    floats = pc.if_else(pc.is_finite(numbers), numbers, None)  # 1e400 is none that a DOUBLE holds
+    floats = pc.if_else(pc.is_finite(numbers), numbers, None)  # a DOUBLE cannot hold 1e400
     is_text = _is_text(items)
     if is_text.any():
         words = values.texts(items.only(is_text))
@@ -84,14 +84,14 @@ def _array(items: Values, type: Type) -> Converted:
 
 
 def _any_of(flags: Bools, firsts: npt.NDArray[np.int32]) -> Bools:
-    """Of the items of each row."""
+    """Whether any item of each row is flagged."""
     sums = np.concatenate(([0], np.cumsum(flags)))
     any_of: Bools = sums[firsts[1:]] > sums[firsts[:-1]]
     return any_of
 
 
 def _map(items: Values, type: Type) -> Converted:
-    """An object; of keys that are no strings an array of pairs."""
+    """A map, which is an object, or an array of pairs if the keys are not strings."""
     if type.inner[0].kind != "string":
         return _pairs(items, type)
     images = Images(items.only(items.kinds == OBJECT))
@@ -113,7 +113,7 @@ def _pairs(items: Values, type: Type) -> Converted:
     entries = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
     invalid = _any_of(~is_pair | nameless | keys.invalid | entries.invalid, listed.firsts)
-    kept = np.flatnonzero(~nameless)  # no map has a key that is NULL, and its row is rejected
+    kept = np.flatnonzero(~nameless)  # a map cannot have a NULL key, so the row is rejected
     firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
     names, inner = (column.take(primitive(kept)) for column in (keys.column, entries.column))
     return Converted(maps(firsts, names, inner, (items.kinds == ARRAY) & ~invalid), invalid)

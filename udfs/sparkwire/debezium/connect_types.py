@@ -1,8 +1,8 @@
-"""The types of Kafka Connect and Debezium: out of schemas and texts, and what Spark has for each.
+"""The types of Kafka Connect and Debezium: parsed from schemas and texts, and mapped to Spark's types.
 
     int8 … int64, float, double, boolean, string, bytes      TINYINT … BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
     Date, IsoDate                                            DATE
-    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as the database has it
+    Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as in the database
     ZonedTimestamp                                           TIMESTAMP
     Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING, HH:mm:ss with a fraction if any: MariaDB's may be
                                                              negative or beyond a day, and not every Spark has a TIME
@@ -12,12 +12,12 @@
     Interval, Year, Uuid, Json, Xml, Ltree, Tsvector, Enum   STRING, a Year INT
     EnumSet                                                  ARRAY<STRING>
     Bits(n)                                                  BINARY, the most significant byte first
-    Point, Geometry, Geography                               STRUCT of x, y, wkb and srid, as there are
+    Point, Geometry, Geography                               STRUCT of those of x, y, wkb and srid that exist
     array<T>, map<K,V>, struct<name:T,…>                     ARRAY, MAP, STRUCT
 
-These texts, without the package of a name, are how columns are given and passed. SQL's words TINYINT to BIGINT, FLOAT,
-DOUBLE, BOOLEAN, STRING, BINARY and DATE mean the same as Connect's, in any case. ``DECIMAL(p,s)`` reads numbers and their
-text; so does ``decimal(p,s)``, since Connect's has a capital D.
+Callers write column types as these texts, without a package name. SQL's words TINYINT to BIGINT, FLOAT, DOUBLE, BOOLEAN,
+STRING, BINARY and DATE are synonyms of Connect's types, in upper or lower case. ``DECIMAL(p,s)`` and ``decimal(p,s)`` read
+numbers and their texts; Connect's type is ``Decimal(p,s)``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sparkwire.base.sqltype import TIMESTAMP
 
 LOCAL: Final = pa.timestamp("us")
 DIGITS: Final = 38
-"""of Spark's decimals"""
+"""the most digits of Spark's decimals"""
 
 _PLAIN: Final = {
     "int8": pa.int8(),
@@ -71,7 +71,7 @@ _LOGICAL: Final = {
     "Enum": ("string", pa.string()),
     "EnumSet": ("string", pa.list_(pa.string())),
 }
-"""what each is on the wire, and in Spark"""
+"""the wire type and Spark's type of each"""
 _PACKAGES: Final = (
     "org.apache.kafka.connect.data.",
     "io.debezium.data.geometry.",
@@ -101,22 +101,22 @@ _MOST_LEVELS: Final = 32
 
 
 class Type(NamedTuple):
-    """A type of Connect, and what it means."""
+    """A type of Connect, with its semantic type."""
 
     kind: str
-    """as Connect calls it: a key of ``_PLAIN``, array, map, struct; or number, which is one or its text"""
+    """Connect's name: a key of ``_PLAIN``, array, map or struct; or ``number``, which accepts a number or its text"""
     logical: str = ""
-    """the name of its meaning, without the package; empty for none known"""
+    """the name of the semantic type without the package; empty if unknown"""
     arguments: tuple[int, ...] = ()
-    """of Decimal precision and scale, of Bits the number of bits"""
+    """precision and scale of Decimal, number of bits of Bits"""
     inner: tuple[Type, ...] = ()
-    """of an array the items, of a map keys and values, of a struct the fields"""
+    """the types of an array's items, of a map's keys and values, or of a struct's fields"""
     names: tuple[str, ...] = ()
-    """of a struct's fields"""
+    """the names of a struct's fields"""
 
     @property
     def arrow(self) -> pa.DataType:
-        """What it is in Spark."""
+        """The Arrow type of the column in Spark."""
         if self.logical in _LOGICAL:
             return _LOGICAL[self.logical][1]
         if self.logical == "Decimal" or self.kind == "number":
@@ -135,7 +135,7 @@ class Type(NamedTuple):
 
     @property
     def wire(self) -> pa.DataType:
-        """What it is before it means anything: the Arrow type of what Connect writes."""
+        """The Arrow type of the values that Connect writes, without their semantic type."""
         if self.kind == "number":
             return pa.string()
         if self.kind == "array":
@@ -167,13 +167,13 @@ _STRUCTS: Final = {
     "Geography": Type("struct", "Geography", (), *_GEOMETRY),
 }
 _NAMES: Final = {*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal", "Bits"}
-"""of Connect and Debezium, in their case; every other word is SQL's, in any case"""
+"""the case-sensitive names of Connect and Debezium; all other words are SQL's, in any case"""
 
 
 def named(kind: str, name: str | None, parameters: Mapping[str, Any]) -> Type:
-    """A type that is no container, by Connect's name of what it means; without one that is known the kind alone.
+    """A scalar type with Connect's name of its semantic type. If the name is unknown, only the kind counts.
 
-    KeyError for a kind that Connect has not; ValueError where a parameter is no number.
+    Raises KeyError if Connect does not have the kind, and ValueError if a parameter is not a number.
     """
     short = _short(name or "")
     if short in _LOGICAL and _LOGICAL[short][0] == kind:
@@ -187,7 +187,7 @@ def named(kind: str, name: str | None, parameters: Mapping[str, Any]) -> Type:
 
 
 def _decimal(precision: int, scale: int, kind: str = "bytes") -> Type:
-    """PostgreSQL has scales beyond the precision, and below zero: hundreds and their like."""
+    """A decimal type. PostgreSQL allows scales above the precision, and negative ones."""
     return Type(kind, "Decimal" if kind == "bytes" else "", (max(precision, scale, 1), scale))
 
 
@@ -199,7 +199,7 @@ def _short(name: str) -> str:
 
 
 def of_schema(schema: Any, levels: int = _MOST_LEVELS) -> Type | None:
-    """The type of a schema as ``JsonConverter`` embeds it; None for what is no such schema."""
+    """The type of a schema that ``JsonConverter`` embeds; None if it is not such a schema."""
     try:
         return _of_schema(schema, levels)
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -231,7 +231,7 @@ def _of_schema(schema: Mapping[str, Any], levels: int) -> Type:
 
 @lru_cache(4096)
 def type_of(text: str) -> Type:
-    """The type that a text says; ValueError where it says none."""
+    """Parse the text of a type. Raises ValueError if it is invalid."""
     tokens: list[tuple[str, str]] = []
     position, end = 0, len(text.rstrip())
     while position < end:
@@ -345,7 +345,7 @@ _INT_DIGITS: Final = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
 
 
 def combined(older: Type, newer: Type) -> Type:
-    """The type of a column that had the one and has the other: the wider if one holds what both do, else the newer."""
+    """The type of a column whose type has changed: the wider type if it holds the values of both, else the newer."""
     if older == newer:
         return newer
     if older.logical == newer.logical == "":

@@ -1,4 +1,4 @@
-"""Debezium's functions: a row each, from which registration, docs and tests follow."""
+"""The table of Debezium's functions, from which registration, docs and tests are derived."""
 
 from __future__ import annotations
 

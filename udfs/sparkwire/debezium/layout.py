@@ -1,4 +1,4 @@
-"""The tables of the Debezium format: where fields are in a message, what its operations are."""
+"""The tables of the Debezium format: the paths of fields in a message, and its operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POSITION_FIELDS: Final = (
     "ord",
     "ts_ms",
 )
-"""fields of ``source`` that say where a change is in the log of its database, whatever the connector"""
+"""fields of ``source`` with the position of a change in its database's log, for all connectors"""
 _SOURCE: Final = (
     "connector",
     "db",
@@ -36,7 +36,7 @@ _SOURCE: Final = (
     "ts_ns",
     *POSITION_FIELDS,
 )
-"""fields of ``source``, whatever the connector"""
+"""fields of ``source`` for all connectors"""
 
 _ENVELOPE: Final = ("op", "before", "after", "source", "transaction", "transaction.id", "ts_ms", "ts_us", "ts_ns")
 _NOTICES: Final = (
@@ -79,14 +79,14 @@ FLATTENED: Final = {
     "ts_ns": ("__ts_ns",),
     "transaction.id": ("__transaction_id",),
 }
-"""what ``ExtractNewRecordState`` calls the fields of the envelope that its ``add.fields`` lists"""
+"""the names that ``ExtractNewRecordState`` gives to the envelope's fields in its ``add.fields``"""
 _ADDED: Final = re.compile(
     r"__(deleted|op|ts_[mun]s|source_\w+|transaction_\w+|" + "|".join(_SOURCE) + "|txId|gtid|name|version)"
 )
 
 
 def is_added(name: str) -> bool:
-    """Whether a field of a flattened message is no column of the table."""
+    """Whether a field of a flattened message was added and is not a column of the table."""
     return _ADDED.fullmatch(name) is not None
 
 
@@ -101,18 +101,18 @@ _FIELDS: Final = (
 _AROUND: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
 SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_AROUND))}
 PLAIN: Final = paths(*_FIELDS, *_AROUND)
-"""a message that is its payload"""
+"""the paths in a message without an embedded schema"""
 WRAPPED: Final = paths(*(f"payload.{field}" for field in _FIELDS), *_AROUND)
-"""a message of ``schema`` and ``payload``; its slots are those of a plain one"""
+"""the paths in a message with ``schema`` and ``payload``; the slots are the same as in `PLAIN`"""
 
 
 class Operation(NamedTuple):
-    """A word of ``op``, case-sensitive, and what it means."""
+    """A case-sensitive value of ``op``, and its meaning."""
 
     op: str
     name: str
     image: str = ""
-    """the image that the message has to have"""
+    """the image that the message must have"""
 
 
 OPERATIONS: Final = (
@@ -124,12 +124,12 @@ OPERATIONS: Final = (
     Operation("m", "MESSAGE"),
 )
 OTHER_OPERATIONS: Final = ("UPSERT", "TRANSACTION", "HEARTBEAT", "DDL")
-"""of messages without an op"""
+"""operations of messages without an op"""
 OPERATION_NAMES: Final = (*(operation.name for operation in OPERATIONS), *OTHER_OPERATIONS)
 INSERT, UPDATE, DELETE, READ, TRUNCATE, MESSAGE, UPSERT, TRANSACTION, HEARTBEAT, DDL = range(len(OPERATION_NAMES))
 
 WITHOUT_IMAGES: Final = ("mongodb", "cassandra")
-"""connectors that may leave out either image"""
+"""connectors that may leave out images"""
 
 UNAVAILABLE: Final = "__debezium_unavailable_value"
-"""what stands for a value that the database has not told; ``unavailable.value.placeholder`` of the connector"""
+"""replaces a value that the database did not provide; ``unavailable.value.placeholder`` of the connector"""

@@ -1,6 +1,6 @@
-"""From what Connect writes to what it means: Arrow columns of numbers, texts and bytes to dates, times and decimals.
+"""Convert Connect's wire values to their semantic types: numbers, texts and bytes to dates, times and decimals.
 
-A value that Spark does not hold is NULL, and rejected: an infinite date, a year beyond 9999, a text that is no time.
+A value that Spark cannot hold is NULL and rejected: an infinite date, a year after 9999, or a text that is not a time.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sparkwire.kernels.text import decimal_width, write_digits
 
 _FIRST_DAY: Final = -719_162
 _LAST_DAY: Final = 2_932_896
-"""0001-01-01 and 9999-12-31 [days since epoch], between which Spark's dates are"""
+"""0001-01-01 and 9999-12-31 [days since epoch], the range of Spark's dates"""
 _MOST_DIGITS: Final = 1000
-"""of a decimal that is written out: PostgreSQL's have more digits than anybody reads"""
+"""upper limit for the digits of a decimal text, because PostgreSQL's decimals can have many more"""
 _MOST_BYTES: Final = 1 << 20
 _FAR: Final = 1 << 62
-"""parts of a second that are no time of day"""
+"""parts of a second that are out of the range of a time of day"""
 _WORD: Final = 64  # [bits]
 
 
 class Converted(NamedTuple):
-    """A typed column, and which rows have a value that it cannot take."""
+    """A typed column, with the rows whose value it cannot hold."""
 
     column: pa.Array
     invalid: Bools
 
 
 def meant(raw: pa.Array, type: Type) -> Converted:
-    """What a column of the type's ``wire`` means, in a column of its ``arrow``."""
+    """Convert a column of the type's ``wire`` type to its ``arrow`` type."""
     if type.kind in ("array", "map"):
         return _collection(raw, type)
     if type.kind == "struct" and type.logical != "VariableScaleDecimal":
@@ -127,7 +127,7 @@ def _iso_date(raw: pa.Array, _: Type) -> pa.Array:
 
 
 def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Texts in ISO 8601, NULL for others; of a fraction the microseconds."""
+    """Parse texts in ISO 8601, with fractions to microseconds; NULL for other texts."""
     with suppress(pa.ArrowInvalid):
         return _in_range(texts.cast(type))
     cut = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
@@ -167,7 +167,7 @@ def _iso_time(raw: pa.Array, _: Type) -> pa.Array:
 
 @kernel
 def measure_clocks(numbers: Ints, valid: Bools, per_second: int, digits: int, sizes: Ints) -> None:
-    """Size of each time of day as text, -1 if none exists."""
+    """The size of each time of day as text [bytes]; -1 if it is not valid."""
     for i in range(numbers.size):
         sizes[i] = -1
         if valid[i]:
@@ -183,7 +183,7 @@ def measure_clocks(numbers: Ints, valid: Bools, per_second: int, digits: int, si
 
 @kernel
 def write_clocks(numbers: Ints, per_second: int, digits: int, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
-    """Write ``HH:mm:ss``, a fraction where it is not zero, a minus before what is negative."""
+    """Write ``HH:mm:ss``, with a fraction if it is not zero, and a minus if it is negative."""
     for i in range(numbers.size):
         at, end = int64(offsets[i]), int64(offsets[i + 1])
         if at == end:
@@ -230,13 +230,13 @@ def _decimal(raw: pa.Array, type: Type) -> pa.Array:
 
 
 def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, scale: int) -> pa.Array:
-    """DECIMAL(38, scale) over words of 64 bits, the lower one first."""
+    """DECIMAL(38, scale) from words of 64 bits, the lower one first."""
     bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.decimal128(DIGITS, scale), len(words), [bitmap, pa.py_buffer(words)])
 
 
 def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Bools]:
-    """Big-endian two's complement as a lower and a higher word, and which values have no more than 38 digits."""
+    """Big-endian two's complement numbers as a lower and a higher word, and which of them have at most 38 digits."""
     data, starts, sizes = spans_of(raw)
     inside = (sizes > 0) & (sizes <= 16)
     last = starts + sizes - 1
@@ -250,7 +250,7 @@ def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]
         words[k // 8] |= byte << np.uint64(8 * (k % 8))
     low, high = words[0], words[1].view(np.int64)
     most, rest = divmod(10**DIGITS, 1 << _WORD)
-    # Of a negative number the complement, which is one less than its amount.
+    # For a negative number, use the complement, which is one less than its absolute value.
     negative = high < 0
     amount, amount_low = np.where(negative, ~high, high), np.where(negative, ~low, low)
     small = (amount < most) | (
@@ -270,7 +270,7 @@ def _with_filters(decimals: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _decimal_text(value: bytes | None, scale: int) -> str | None:
-    """Plain digits, as many after the point as the scale says."""
+    """The number in plain digits, with ``scale`` digits after the point."""
     if not value or abs(scale) > 100_000 or len(value) > _MOST_DIGITS * 100:
         return None
     number = int.from_bytes(value, "big", signed=True)
@@ -288,7 +288,7 @@ def _number(raw: pa.Array, type: Type) -> pa.Array:
 
 
 def _decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Numbers as written; NULL where there are more digits than the type has."""
+    """Decimals from texts; NULL if a number has more digits than the type."""
     if pa.types.is_string(type):
         return texts
     with suppress(pa.ArrowInvalid):
@@ -303,11 +303,11 @@ def _decimal_or_none(text: str | None, type: pa.DataType) -> Decimal | None:
     return None
 
 
-# ---------------------------------------------------------------- what else
+# ---------------------------------------------------------------- other types
 
 
 def _enum(raw: pa.Array, _: Type) -> pa.Array:
-    """MariaDB's connector writes a comma within a value as ``\\,`` while it streams."""
+    """The text of an enum. While streaming, MariaDB's connector writes a comma within a value as ``\\,``."""
     return pc.replace_substring(raw, "\\,", ",")
 
 
@@ -321,9 +321,9 @@ def _enum_set(raw: pa.Array, _: Type) -> pa.Array:
 
 
 def _bits(raw: pa.Array, type: Type) -> pa.Array:
-    """Least significant byte first on the wire, and zero bytes at the end left out."""
+    """Bits with the most significant byte first. On the wire, it is last, and trailing zero bytes are left out."""
     width = (type.arguments[0] + 7) // 8
-    padded = width if width <= _MOST_BYTES else 0  # a bit varying of no length says the most that there is
+    padded = width if width <= _MOST_BYTES else 0  # a bit varying without a length declares the maximum
     values = [None if value is None else value[::-1].rjust(padded, b"\0") for value in raw.to_pylist()]
     return pa.array(values, pa.binary())
 
@@ -355,7 +355,7 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
 
 
 def fitted(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """The values as another type, NULL where one does not fit: of a table whose schema has changed."""
+    """Convert values to another type, after a change of the table's schema; NULL if a value does not fit."""
     if column.type == type:
         return column
     if pa.types.is_string(column.type) and pa.types.is_decimal(type):

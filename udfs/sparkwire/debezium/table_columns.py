@@ -1,4 +1,4 @@
-"""Which columns a table has: what the schemas of its messages, or those of a registry, say."""
+"""Find the columns of a table, from the schemas in its messages or in a registry."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import NULL
 
 DECLARATION: Final = "columns STRING, recency BIGINT"
-"""the SQL type of what ``declarations`` returns"""
+"""the SQL type of the rows of ``declarations``"""
 
 
 @lru_cache(1024)
 def schema_types(text: str) -> Mapping[str, Type]:
-    """The columns of a message's schema; those of a type that Connect has not are left out."""
+    """The columns of a message's schema. Columns of types that Connect does not have are left out."""
     columns = ((field["field"], of_schema(field)) for field in row_fields(text) or ())
     return MappingProxyType({name: type for name, type in columns if type is not None})
 
 
 class Declared(NamedTuple):
-    """What the schemas of a batch of messages say."""
+    """The contents of the schemas of a batch of messages."""
 
     versions: Versions
     names: pa.Array
-    """STRING: the full name of each message's schema, NULL for none"""
+    """STRING: the full name of each message's schema; NULL if it has none"""
 
     def of(self, rows: Ints) -> Versions:
-        """For these rows."""
+        """The versions for these rows."""
         return self.versions._replace(codes=self.versions.codes[rows])
 
 
 def embedded(messages: Messages) -> Declared:
-    """What the schemas say that the messages have around their payloads."""
+    """The contents of the schemas that are embedded in messages."""
     types = [schema_types(text) for text in messages.schema_texts]
     names = values.texts(messages.slot("schema.name").only(messages.wrapped))
     return Declared(Versions(messages.schemas.codes, types), names)
 
 
 def of_table(messages: Messages, declared: Declared, table: Table | None) -> Bools:
-    """Messages of the table, no NULLs and no tombstones; also those that do not say of which they are."""
+    """Messages of the table, and messages without a table's name. Leaves out NULLs and tombstones."""
     valid = messages.source.valid
     chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
     chosen &= ~messages.tombstones
@@ -85,7 +85,7 @@ def _first_of(given: tuple[Values, ...]) -> Values:
 
 
 def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
-    """Which values are as wanted, or else what the name of the schema says, or say nothing."""
+    """Which values equal ``wanted``. A missing value is replaced by ``otherwise``; if that is missing too, it matches."""
     said = values.texts(value)
     if otherwise is not None:
         said = pc.coalesce(said, otherwise)
@@ -93,7 +93,7 @@ def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
 
 
 def name_parts(names: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The table and what it is in, by names such as ``shop.public.orders.Value``; NULL of others."""
+    """The table, and its database or schema, from names such as ``shop.public.orders.Value``; NULL for other names."""
     encoded = names.dictionary_encode()
     parts = [_parts_of(name) for name in encoded.dictionary.to_pylist()]
     return tuple(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(2))
@@ -107,7 +107,7 @@ def _parts_of(name: str) -> tuple[str | None, str | None]:
 
 
 def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
-    """Each schema that messages of the table bring, as text, and the time of the last one that does [ms since epoch]."""
+    """Each schema in messages of the table, as text, with the time of its last message [ms since epoch]."""
     scan = Messages(messages)
     chosen = of_table(scan, embedded(scan), table) & scan.documents.intact & (scan.enveloped | scan.flattened)
     rows = np.flatnonzero(chosen & (scan.schemas.codes >= 0))
@@ -126,15 +126,15 @@ def _times(scan: Messages, rows: Ints) -> Ints:
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:
-    """Columns as a text that ``latest_columns`` takes."""
+    """Columns as a text for ``latest_columns``."""
     return json.dumps({name: str(type) for name, type in columns.items()}, ensure_ascii=False)
 
 
 def latest_columns(texts: Iterable[str]) -> dict[str, str]:
-    """Name and type of every column of these schemas, the oldest first.
+    """The name and type of every column of these schemas, which are ordered from the oldest to the newest.
 
-    The newest one's columns come first. A column has the type that the newest one with it says, or a wider one that holds what
-    older ones say too.
+    The columns of the newest schema come first. A column has the type of the newest schema that contains it, or a wider type that
+    also holds the values of older schemas.
     """
     columns: dict[str, Type] = {}
     for text in texts:
@@ -145,7 +145,7 @@ def latest_columns(texts: Iterable[str]) -> dict[str, str]:
 
 
 def typed(columns: Mapping[str, str]) -> dict[str, Type]:
-    """The types of columns given as texts; ValueError where one is none."""
+    """Parse the types of columns. Raises ValueError if one is invalid."""
     types = {}
     for name, text in columns.items():
         try:

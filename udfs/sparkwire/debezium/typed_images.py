@@ -1,4 +1,4 @@
-"""Images as typed columns: every value read by its own message's schema, and made the type that the table has."""
+"""Decode images to typed columns: each value has the type in its message's schema, and is converted to the table's type."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _ENDLESS: Final = {
         "-290308-12-21T19:59:27.6Z",
     ),
 }
-"""how PostgreSQL's infinite dates and timestamps come, in the snapshot and in the stream"""
+"""PostgreSQL's infinite dates and timestamps, as they appear in snapshots and in the stream"""
 _WORDS: Final = {text: word for word, texts in _ENDLESS.items() for text in texts}
 
 
 class MapEntries(NamedTuple):
-    """What is unexpected: names and texts of values, in any order."""
+    """The names and texts of unexpected values, in any order."""
 
     rows: Ints
     names: pa.Array
@@ -57,52 +57,52 @@ class MapEntries(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """A column as it is on the wire."""
+    """A column of wire values."""
 
     raw: Converted
     there: Bools
-    """rows that have a value, null being none"""
+    """rows that have a value other than null"""
     unavailable: Bools
 
 
 class RowSource(Protocol):
-    """A row a message, NULL where it has none."""
+    """The rows of messages: at most one for each message."""
 
     present: Bools
 
     def column(self, name: str, type: Type, rows: Ints | None) -> Wire:
-        """A column of these rows, all by default, by the type that their messages say."""
+        """A column of these rows (None means all), with the type in their messages' schemas."""
 
     def texts(self, name: str, rows: Ints) -> pa.Array:
-        """STRING: the column's values in these rows, as the message has them."""
+        """STRING: the column's values in these rows, as written in the messages."""
 
     def unknown(self) -> list[MapEntries]:
-        """Values under other names than those of the table's columns."""
+        """Values whose names are not columns of the table."""
 
 
 class Versions(NamedTuple):
-    """The schemas of a batch: which row has which, -1 for none, and each one's types by name."""
+    """The schemas of a batch: the number of each row's schema, -1 for none; and the types by name in each schema."""
 
     codes: Codes
     types: Sequence[Mapping[str, Type]]
 
     def of(self, name: str, otherwise: Type) -> list[Type]:
-        """The column's type by code; the last is of no schema."""
+        """The column's type in each schema; the last item is for rows without a schema."""
         return [*(types.get(name, otherwise) for types in self.types), otherwise]
 
 
 class TypedImages(NamedTuple):
-    """What images come to."""
+    """The decoded images."""
 
     column: pa.Array
-    """STRUCT, NULL where there is no image"""
+    """STRUCT, NULL if there is no image"""
     unavailable: Bools
-    """rows by columns: which values the message has not, although they exist"""
+    """rows by columns: existing values that the message does not contain"""
     unexpected: list[MapEntries]
 
 
 def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versions) -> TypedImages:
-    """The columns of a table out of its images."""
+    """Decode the columns of a table from its images."""
     images: dict[str, pa.Array] = {}
     unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
     unexpected = source.unknown()
@@ -134,12 +134,12 @@ def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tup
 
 
 def _same_on_the_wire(said: Type, requested: Type) -> bool:
-    """Whether the asked type is the bare number or text that the message says more of: it is read as that."""
+    """Whether the requested type is the wire type, without the message's semantic type. Then the value stays unconverted."""
     return not requested.logical and not requested.inner and said.kind == requested.kind
 
 
 def _typed(wire: Wire, said: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
-    """The column, which values are unavailable, and which are rejected."""
+    """The converted column, the unavailable values, and the rejected values."""
     column = fitted(meant(wire.raw.column, said).column, requested.arrow)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
@@ -147,7 +147,7 @@ def _typed(wire: Wire, said: Type, requested: Type) -> tuple[pa.Array, Bools, Bo
 
 
 def unexpected_map(entries: Sequence[MapEntries], rows: int) -> pa.Array:
-    """MAP<STRING, STRING>, NULL where nothing is unexpected."""
+    """MAP<STRING, STRING> of unexpected values; NULL if a row has none."""
     if not entries:
         return pa.nulls(rows, pa.map_(pa.string(), pa.string()))
     all_rows = np.concatenate([entry.rows for entry in entries])
@@ -158,7 +158,7 @@ def unexpected_map(entries: Sequence[MapEntries], rows: int) -> pa.Array:
 
 
 def named_lists(flags: Bools, names: Sequence[str]) -> pa.Array:
-    """ARRAY<STRING>: the names of the columns flagged in each row, NULL for none."""
+    """ARRAY<STRING>: the names of the flagged columns of each row; NULL if there are none."""
     rows, columns = np.nonzero(flags)
     firsts = np.searchsorted(rows, np.arange(len(flags) + 1)).astype(np.int32)
     return lists(firsts, strings(list(names)).take(primitive(np.ascontiguousarray(columns))), np.diff(firsts) > 0)
@@ -169,13 +169,13 @@ def named_lists(flags: Bools, names: Sequence[str]) -> pa.Array:
 
 @lru_cache(64)
 def placeholder_texts(placeholder: str, kind: str) -> tuple[str, ...]:
-    """What JSON has in place of a value that the connector was not told: a string's text, of a container its JSON."""
+    """The forms of the placeholder in JSON: the text for a string, the JSON for a container."""
     import base64
     import json
 
     data = placeholder.encode()
     if kind == "string":
-        # In hex mode bytes are strings; a hstore may be JSON.
+        # In hex mode, bytes are strings; an hstore may be JSON.
         return (
             placeholder,
             data.hex(),
@@ -193,7 +193,7 @@ def placeholder_texts(placeholder: str, kind: str) -> tuple[str, ...]:
 
 
 def uuid_of(placeholder: str) -> str:
-    """As Java's ``UUID.nameUUIDFromBytes`` makes it."""
+    """The result of Java's ``UUID.nameUUIDFromBytes``."""
     digest = bytearray(hashlib.md5(placeholder.encode(), usedforsecurity=False).digest())
     digest[6] = digest[6] & 0x0F | 0x30
     digest[8] = digest[8] & 0x3F | 0x80
@@ -204,7 +204,7 @@ def uuid_of(placeholder: str) -> str:
 
 
 class JsonRows:
-    """Images that are JSON objects."""
+    """Rows from images that are JSON objects."""
 
     def __init__(self, objects: Values, columns: Mapping[str, Type], flattened: Bools, placeholder: str) -> None:
         self.objects, self.flattened, self.placeholder = objects, flattened, placeholder
@@ -262,7 +262,7 @@ class JsonRows:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    """Of a placeholder as JSON may write it: plain, and with every quote escaped."""
+    """The possible sizes of a placeholder in JSON [bytes]: plain, and with every quote escaped."""
     size = len(text.encode())
     return size, size + text.count('"') + text.count("\\")
 

@@ -1,4 +1,4 @@
-"""Everything that knows Spark: registration, column functions, readers. The only place that imports pyspark."""
+"""The Spark integration: registration, column functions, data sources. Only this package imports pyspark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro in Spark: a typed function of one schema, typed rows of many, and structs back to bytes."""
+"""Avro in Spark: typed functions for one schema, typed rows for many schemas, and encoding of structs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from sparkwire.spark.udf import Call, best_interface, session_time_zone
 _ERROR: Final = pa.field("_error_", pa.string())
 _SCHEMA_ID: Final = pa.field("_schema_id_", pa.string())
 TOMBSTONE: Final = "TOMBSTONE"
-"""where ``rows_by_type`` puts messages without a payload"""
+"""the key in the result of ``rows_by_type`` for messages without a payload"""
 _DESCRIPTION: Final = [pa.field(f"_{name}_", ask(f"dbus_{name}", pa.nulls(0)).type) for name in EVENT_COLUMNS]
 
 
 class TypedCall(Call):
-    """What a worker calls for a function of one schema. Plain texts go there; the program is made there."""
+    """The callable of a worker for a function of one schema. Only texts are pickled; the worker compiles the program."""
 
     def __init__(self, name: str, decoder: Typed) -> None:
         super().__init__(name)
@@ -43,10 +43,10 @@ class TypedCall(Call):
 
 
 class PandasTypedCall(TypedCall):
-    """The same over pandas."""
+    """The callable for the pandas interface."""
 
     def result(self, value: Any) -> Any:
-        from sparkwire.spark.series import to_pandas  # a worker of the Arrow interface need not load pandas
+        from sparkwire.spark.series import to_pandas  # workers of the Arrow interface do not load pandas
 
         return to_pandas(super().result(pa.Array.from_pandas(value)))
 
@@ -118,7 +118,7 @@ def rows_by_type(
 def _with_remarks(
     messages: PayloadColumn, read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]
 ) -> StructType:
-    """The columns of a reader between others. Columns that were there keep their names, then these others, then fields."""
+    """A reader's columns between ``before`` and ``after``. If names collide, the DataFrame's columns keep theirs, then these."""
     kept = messages.other_names
     names = distinct_names([field.name for field in (*before, *after)], kept)
     remarks = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
@@ -142,7 +142,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
 
 
 def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
-    """The messages that have a payload, and name no schema known."""
+    """The messages with a payload whose schema is unknown."""
     new_columns = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
     payloads, check = messages.payloads, messages.check
 
@@ -195,7 +195,7 @@ def _described(events: pa.Array) -> list[pa.Array]:
 
 
 class EncodeCall(Call):
-    """What a worker calls for ``encode``."""
+    """The callable of a worker for ``encode``."""
 
     def __init__(self, schema: str) -> None:
         super().__init__("encode")
@@ -206,7 +206,7 @@ class EncodeCall(Call):
 
 
 class PandasEncodeCall(EncodeCall):
-    """The same over pandas."""
+    """The callable for the pandas interface."""
 
     def result(self, column: Any) -> Any:
         from sparkwire.spark import series

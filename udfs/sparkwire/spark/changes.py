@@ -1,4 +1,4 @@
-"""The change table of every capture system: one ``mapInArrow`` over the columns that its format needs."""
+"""Create change tables for every capture system: one ``mapInArrow`` over the columns that its format needs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Reading(NamedTuple):
 
     schema: pa.Schema
     decode: Callable[[Arrays], ChangeBatch]
-    """of the columns that it needs, by what they are"""
+    """decodes changes from the needed columns, by their roles"""
     needs: Mapping[str, str]
-    """name of each of these columns"""
+    """the name of each needed column, by its role"""
     keys: Sequence[str] | None
     never: Sequence[str]
     """columns that are NULL in every row"""
@@ -102,7 +102,7 @@ def _marked(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
 
 
 def _has(df: DataFrame, *names: str) -> str | None:
-    """The first of these columns that is there."""
+    """The first of these columns that exists."""
     present = {name.lower() for name in df.columns}
     return next((name for name in names if name in present), None)
 
@@ -144,7 +144,7 @@ def _by_short_name(table: str, names: Sequence[str]) -> str:
 
 
 def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
-    """Without the events of windows that have no end yet, which do not count; as far as the columns tell which these are."""
+    """Leave out events of windows without an end, if the columns of ``df`` identify these windows."""
     if _has(df, "window_scn"):
         return df.where("window_scn IS NOT NULL")
     stream, position = _has(df, "stream", "file"), _has(df, "position")
@@ -195,7 +195,7 @@ def _datahub(request: Request) -> Reading:
 def _distinct_keys(
     request: Request, keys: Callable[[pa.RecordBatch], pa.Array], columns: Sequence[str]
 ) -> Sequence[str] | None:
-    """The primary key that the messages of a batch tell; None where they tell none, or several."""
+    """The primary key in the messages of a batch; None if they contain no key or several."""
     if request.df.isStreaming:
         return None
 
@@ -213,7 +213,7 @@ def _distinct_keys(
 
 
 def debezium_messages(request: Request, column: str, of: str) -> AvroMessages | JsonMessages:
-    """The values or the keys of records, ``of`` is value or key."""
+    """The values or keys of records; ``of`` is "value" or "key"."""
     if request.schemas is None:
         return JsonMessages(request.df, column)
     return AvroMessages(request.df, column, request.schemas, request.wire_format, request.headers, of)
@@ -246,7 +246,7 @@ def _debezium(request: Request) -> Reading:
 
 
 def _debezium_keys(request: Request, read: Read | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The columns of the keys of a table's records; None where they tell none, or others than the table's."""
+    """The key columns in a table's records; None if they contain none, or columns that the table does not have."""
     if read is None or request.key is None:
         return None
     df = request.df.where(F.col(request.key).isNotNull())
@@ -268,7 +268,7 @@ _READINGS: Final = {"databus": _databus, "datahub": _datahub, "debezium": _debez
 
 
 def tables(request: Request, format: str) -> list[str]:
-    """The names of the tables that messages are of, in order."""
+    """The sorted names of the tables in messages."""
     df = request.df
     if format == "databus":
         return sorted(by_name(schemas_of(request.schemas)))

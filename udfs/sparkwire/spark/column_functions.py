@@ -1,4 +1,4 @@
-"""The catalogue as column functions for DataFrame code."""
+"""The functions of the catalogue as column functions for DataFrame code."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sparkwire.spark.udf import best_interface, udf
 
 
 def column_of(name: str, *values: Any) -> Column:
-    """A function over columns: a name or a Column for each of its columns, a Python value wherever it is one value."""
+    """Call a function over columns. Each argument is a column's name, a Column, or a Python value for a literal."""
     function = FUNCTIONS[name]
     if function.deprecation:
-        warn(function.deprecation, stacklevel=4)  # the line that calls its function in sql_functions
+        warn(function.deprecation, stacklevel=4)  # the caller of the function in sql_functions
     taken = parameters(function)
-    # Up to the last one given: PySpark's UDFs of old versions know no defaults.
+    # Pass all arguments up to the last one given, because UDFs in old versions of PySpark have no defaults.
     last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
     given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]
     column: Column = udf(name, best_interface())(*given)
@@ -27,7 +27,7 @@ def column_of(name: str, *values: Any) -> Column:
 
 
 def _column(parameter: Parameter, value: Any) -> Column | str:
-    """Names and Columns as they are, anything else as a literal."""
+    """Names and Columns are unchanged; other values become literals."""
     if isinstance(value, Column) or (isinstance(value, str) and not parameter.literal):
         return value
     return F.lit(value)

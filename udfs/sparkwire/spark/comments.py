@@ -1,6 +1,6 @@
-"""What each column means and comes from, in the types of a data source: ``DESCRIBE`` of a view over it shows what it means.
+"""Add comments and metadata to the columns of a data source. ``DESCRIBE`` of a view over the source shows the comments.
 
-Functions cannot have them: Spark rejects a result whose type has no comments where the declared one has.
+Functions cannot have comments: Spark rejects a result without comments if the declared type has them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 
 def commented(type: StructType, docs: Mapping[str, str], marks: Mapping[str, Mapping[str, str]]) -> StructType:
-    """``type``, its fields with comments and, by their names, with ``marks``: other metadata."""
+    """``type`` with comments, and with ``marks``, which is other metadata by field name."""
     return StructType(
         [
             StructField(
@@ -24,6 +24,6 @@ def commented(type: StructType, docs: Mapping[str, str], marks: Mapping[str, Map
 
 
 def with_marks(schema: pa.Schema, type: StructType) -> pa.Schema:
-    """An Arrow schema with the metadata of Spark's, as far as it is text."""
+    """An Arrow schema with the text metadata of Spark's type."""
     texts = ({name: one for name, one in field.metadata.items() if isinstance(one, str)} for field in type)
     return pa.schema([field.with_metadata(some) for field, some in zip(schema, texts, strict=True)])

@@ -1,4 +1,4 @@
-"""Streams of a DataFrame, each sorted into one task: ``repartition``, ``sortWithinPartitions``, ``mapInArrow``."""
+"""Run consumers on the streams of a DataFrame. Each stream is sorted in one task, then read with ``mapInArrow``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def consume(
         return consume_streams(batches, plan)
 
     report = _sorted(events, by, tasks).mapInArrow(run, from_arrow_schema(REPORT))
-    # Now and once: a lazy report would run the consumer again for every question asked of it.
+    # Run now and only once: a lazy DataFrame would run the consumer again for every query.
     return df.sparkSession.createDataFrame(report.toArrow())
 
 
@@ -78,7 +78,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:
-    """``stream, partition, event`` and the columns that order a stream, renamed, with those names."""
+    """``stream, partition, event`` with the renamed columns that order a stream; and the new names of these."""
     if "event" not in df.columns or not isinstance(df.schema["event"].dataType, BinaryType):
         raise TypeError(f"{function} takes a DataFrame with a BINARY column event, got {_described(df)}")
     if df.isStreaming:
@@ -105,7 +105,7 @@ def _function(name: str) -> Callable[..., Column]:
 
 
 def _partitioned(events: DataFrame, n: int) -> DataFrame:
-    """Data events to their key's partition, all others to every one."""
+    """Assign data events to the partition of their key, and all other events to every partition."""
     key, every = _function("dbus_key_partition")("event", F.lit(n)), F.sequence(F.lit(0), F.lit(n - 1))
     own = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(F.coalesce(key, F.lit(0))))
     kept = [name for name in events.columns if name != "partition"]
@@ -113,7 +113,7 @@ def _partitioned(events: DataFrame, n: int) -> DataFrame:
 
 
 def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[DataFrame, list[str]]:
-    """Ordered by the sources within each window, or within what control events leave of it."""
+    """Order the events of each window, or of its part between control events, by their sources."""
     rows = events.withColumn("source_id", _function("dbus_src_id")("event"))
     control = F.col("source_id") < 0
     before = Window.partitionBy(*KEYS).orderBy(*by).rowsBetween(Window.unboundedPreceding, -1)
@@ -127,7 +127,7 @@ def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[Da
 
 
 def _sorted(events: DataFrame, by: Sequence[str], tasks: int | None) -> DataFrame:
-    """Every stream sorted in one task. It sets the number of tasks: Spark would put small streams together."""
+    """Sort each stream in one task. The number of tasks is fixed, because Spark would combine small streams."""
     count = tasks or int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     together = events.repartition(count, *KEYS).sortWithinPartitions(*KEYS, *by)
     return together.select(*KEYS, "event")

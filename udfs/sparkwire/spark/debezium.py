@@ -1,4 +1,4 @@
-"""Typed rows of Debezium's messages: one ``mapInArrow`` over the columns of messages and keys."""
+"""Typed rows of Debezium messages: one ``mapInArrow`` over the columns of messages and keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Beside(NamedTuple):
-    """The columns of a record beside its value, if any."""
+    """The optional other columns of a record."""
 
     key: str | None = None
     topic: str | None = None
@@ -59,7 +59,7 @@ def rows(
 
 
 def _place(name: str, kept: StructType) -> int:
-    """Of a column among those kept; ValueError where it is none of them."""
+    """The index of a column among the kept ones. Raises ValueError if it is not there."""
     names = [one.lower() for one in kept.names]
     if name.strip("`").lower() not in names:
         raise ValueError(
@@ -69,7 +69,7 @@ def _place(name: str, kept: StructType) -> int:
 
 
 def named(schema: pa.Schema) -> pa.Schema:
-    """The columns of changes as queries have them: ``_op_``."""
+    """The columns of changes with the names in queries, such as ``_op_``."""
     return pa.schema([field.with_name(f"_{field.name}_") for field in schema])
 
 
@@ -80,7 +80,7 @@ def columns(df: DataFrame, column: str, table: str) -> dict[str, str]:
 
 
 def check_messages(df: DataFrame, column: str) -> None:
-    """TypeError where a column is neither BINARY nor STRING."""
+    """Raise TypeError if a column is neither BINARY nor STRING."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType | StringType):
         raise TypeError(f"rows takes a BINARY or STRING column, and {column} is {type.simpleString().upper()}")

@@ -1,4 +1,4 @@
-"""The values and the keys of Debezium's records: JSON, or Avro whose schemas a registry has."""
+"""The values and keys of Debezium's records: JSON, or Avro with schemas in a registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkwire.spark import debezium
 from sparkwire.spark.payload_column import PayloadColumn
 
 Read = Callable[[pa.Array, pa.Array | None], MessageSide]
-"""how a worker reads messages: of the column, and of the records' headers"""
+"""decodes messages in a worker, from their column and the records' headers"""
 
 
 class AvroMessages:
@@ -33,9 +33,9 @@ class AvroMessages:
         self._of = of
 
     def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table by the schemas of the registry.
+        """The columns of a table from the schemas of the registry.
 
-        ValueError where no schema is of the table, or a stream needs what only its data can say.
+        Raises ValueError if the registry has no schema of the table, or if the columns of a stream are known only from its data.
         """
         if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
             raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
@@ -47,7 +47,7 @@ class AvroMessages:
 
     @property
     def read(self) -> Read:
-        """It asks the registry for the schemas as the data come, so that a stream continues where a table has changed."""
+        """The decoder. It fetches schemas while it reads data, so that a stream continues after a change of the table."""
         wire, of, registry = self._payloads.wire_format, self._of, self._payloads.registry
         named_by_text = WIRE_FORMATS[wire].named_by_text is not None
         known = self._payloads.schemas() if named_by_text else None
@@ -61,14 +61,14 @@ class AvroMessages:
 
 
 class JsonMessages:
-    """A column of values or keys in JSON, with their schemas in them or without."""
+    """A column of values or keys in JSON, with or without embedded schemas."""
 
     def __init__(self, df: DataFrame, column: str) -> None:
         debezium.check_messages(df, column)
         self._df, self._column = df, column
 
     def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table by the schemas in the messages; ValueError where no message has one."""
+        """The columns of a table from the schemas in the messages. Raises ValueError if no message has one."""
         if self._df.isStreaming:
             raise ValueError(
                 "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"

@@ -1,4 +1,4 @@
-"""The doctor's look at a session: its server, its executors."""
+"""Check a Spark session for ``sparkwire.doctor``: its server and its executors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkwire.catalogue.diagnosis import Diagnosis, Examined, examine, examined
 from sparkwire.spark.udf import best_interface
 
 _TASKS = 8
-"""Enough to reach several executors, if there are several."""
+"""the number of tasks, enough to reach several executors"""
 
 
 def doctor(spark: SparkSession | None) -> Diagnosis:
@@ -36,7 +36,7 @@ def doctor(spark: SparkSession | None) -> Diagnosis:
 
 
 def _executors(spark: SparkSession) -> list[Examined]:
-    """The first process that each host of executors returned from."""
+    """Examine executors. Returns one process of each host."""
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

@@ -1,4 +1,4 @@
-"""What ``rows`` of every format asks of a DataFrame's columns, and keeps of them."""
+"""Check, select and rename the columns of a DataFrame for the ``rows`` functions of all formats."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sparkwire.core.column_names import distinct_names
 
 
 def check_binary(df: DataFrame, column: str) -> None:
-    """TypeError where a column is not BINARY."""
+    """Raise TypeError if a column is not BINARY."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType):
         raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
 
 
 def check_names(kept: StructType, own: StructType) -> None:
-    """ValueError where a column has the name of one that ``rows`` adds."""
+    """Raise ValueError if a column has the name of a column that ``rows`` adds."""
     taken = {name.lower() for name in own.names}
     for name in kept.names:
         if name.lower() in taken:
@@ -29,28 +29,28 @@ def check_names(kept: StructType, own: StructType) -> None:
 
 
 def is_name_in(column: str, names: Iterable[str]) -> bool:
-    """Whether a column, as it is requested, has the name of one of these."""
+    """Whether the name of a column matches one of these names, by Spark's rules."""
     return column.strip("`").lower() in {name.lower() for name in names}
 
 
 def others(df: DataFrame, column: str) -> tuple[StructType, list[Column]]:
-    """All but one column of ``df``, and how to select them for ``mapInArrow``, which fails on a name with a dot."""
+    """All columns of ``df`` except one, and expressions that select them for ``mapInArrow``, which fails on names with dots."""
     read = column.strip("`").lower()
     kept = StructType([field for field in df.schema if field.name.lower() != read])
     return kept, [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
 
 
 def renamed(schema: StructType, names: Sequence[str]) -> StructType:
-    """The schema with these names."""
+    """The schema with other names."""
     fields = zip(schema.fields, names, strict=True)
     return StructType([StructField(name, field.dataType, metadata=field.metadata) for field, name in fields])
 
 
 def with_distinct_names(schema: StructType, taken: Iterable[str]) -> StructType:
-    """The schema; a column has another name where one of these, or an earlier column, has its name."""
+    """The schema with renamed columns, so that all names are distinct from each other and from ``taken``."""
     return renamed(schema, distinct_names(schema.names, taken))
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark reads it, whatever is in it."""
+    """A column's name in back quotes, so that it may contain any character."""
     return f"`{name.replace('`', '``')}`"

@@ -1,4 +1,4 @@
-"""Rows put in order for `kafka_log`, and written."""
+"""Sort rows and write them with the data source `kafka_log`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(
 
 
 def _be_active(spark: SparkSession) -> None:
-    """Make a session this thread's: Spark looks a source up in that one, whatever session the rows are of."""
+    """Make a session the active one of this thread, because Spark looks up data sources in the active session."""
     spark.createDataFrame([], "nothing INT")
 
 

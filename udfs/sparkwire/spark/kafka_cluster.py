@@ -1,4 +1,4 @@
-"""A cluster from its directories: its metadata as DataFrames, and those of its internal topics and segments."""
+"""Read a Kafka cluster from its directories: DataFrames of its metadata, internal topics and segments."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _NOTHING: Final = ("matches no file", "does not exist", "has no segment")
 
 
 class MetadataLog(NamedTuple):
-    """The metadata as one directory has it: what a snapshot has, and what the log has changed since."""
+    """The metadata in one directory: a snapshot, and the later changes in the log."""
 
     changes: list[MetadataChange]
     end: int
-    """the offset after the last one"""
+    """the offset after the last change"""
 
 
 class Cluster:
-    """The result of ``sparkwire.kafka.cluster``: see there. It makes each DataFrame on first use."""
+    """The result of ``sparkwire.kafka.cluster``. Each DataFrame is created on first use."""
 
     def __init__(
         self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, options: Mapping[str, Any]
@@ -65,37 +65,37 @@ class Cluster:
 
     @property
     def partitions(self) -> DataFrame:
-        """Where partitions are, and who leads them."""
+        """Partitions with their replicas and leaders."""
         return self._table("partitions", self._state.partition_rows())
 
     @property
     def configs(self) -> DataFrame:
-        """Configurations that differ from their defaults; values that Kafka keeps secret are hidden."""
+        """Configurations that differ from their defaults. Secret values are hidden."""
         return self._table("configs", self._state.config_rows())
 
     @property
     def acls(self) -> DataFrame:
-        """Who may do what."""
+        """Access control lists."""
         return self._table("acls", self._state.acl_rows())
 
     @property
     def users(self) -> DataFrame:
-        """Users of SCRAM, without their secrets."""
+        """SCRAM users without their secrets."""
         return self._table("users", self._state.user_rows())
 
     @property
     def quotas(self) -> DataFrame:
-        """Quotas of clients; a NULL name in an entity is its default."""
+        """Client quotas. A NULL name in an entity is the default entity."""
         return self._table("quotas", self._state.quota_rows())
 
     @property
     def features(self) -> DataFrame:
-        """Versions of the cluster's features."""
+        """Features of the cluster with their versions."""
         return self._table("features", self._state.feature_rows())
 
     @cached_property
     def segments(self) -> DataFrame:
-        """Segments, by the headers of their batches."""
+        """Segments, read from the headers of their batches."""
         columns = "topic, partition, tier, file, position, size, base_offset, last_offset, base_timestamp_ms, max_timestamp_ms"
         logs = self._logs("*-*", rows="batches", columns=columns, remote=True)
         if logs is None:
@@ -116,7 +116,7 @@ class Cluster:
 
     @cached_property
     def groups(self) -> DataFrame:
-        """What groups have committed, and how far that is from the end of what is here."""
+        """Committed offsets of consumer groups, and their lag behind the end of the available segments."""
         records = self._records("__consumer_offsets", "kafka_group_record")
         if records is None:
             return self._table("groups", [])
@@ -126,7 +126,7 @@ class Cluster:
         last = _last(offsets, keys).where("version IS NOT NULL AND error IS NULL")
         committed_at = F.timestamp_millis("commit_timestamp_ms")
         behind = F.greatest(F.col("end_offset") - F.col("committed_offset"), F.lit(0))
-        lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest passes over NULL
+        lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest() ignores NULL
         tables = (
             last.withColumnRenamed("offset", "committed_offset")
             .join(ends, ["topic", "partition"], "left")
@@ -136,7 +136,7 @@ class Cluster:
 
     @cached_property
     def transactions(self) -> DataFrame:
-        """Transactional ids and the state of each one's last transaction."""
+        """Transactional ids with the state of their last transaction."""
         records = self._records("__transaction_state", "kafka_transaction_record")
         if records is None:
             return self._table("transactions", [])
@@ -155,7 +155,7 @@ class Cluster:
         return ClusterState().apply(max(logs, key=lambda log: log.end).changes)
 
     def _log(self, path: str) -> MetadataLog | None:
-        """The metadata in a directory, None if none exists."""
+        """The metadata in a directory; None if it has none."""
         folder = path if path.rstrip("/").endswith(METADATA) else f"{path.rstrip('/')}/{METADATA}"
         rows = _without_truncated_tail(self._rows(folder))
         snapshots = self._rows(f"{folder}/*.checkpoint")
@@ -174,7 +174,7 @@ class Cluster:
         return MetadataLog(changes + [change for row in after for change in _change(row)], end)
 
     def _check_asked(self, folder: str, rows: Sequence[Row], begin: int) -> None:
-        """ValueError where the metadata has nothing as of then."""
+        """Raise ValueError if there are no metadata as of the requested offset or time."""
         if self._at is None:
             return
         last = max((row["offset"] for row in rows), default=begin - 1)
@@ -185,7 +185,7 @@ class Cluster:
             raise ValueError(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
 
     def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
-        """The newest whole snapshot of what is requested: the offset up to before which it reaches, and its records."""
+        """The newest complete snapshot before the requested offset or time: the offset after its end, and its records."""
         by_file: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             by_file.setdefault(row["file"], []).append(row)
@@ -212,7 +212,7 @@ class Cluster:
         return self._is_before(row["offset"] + 1, row["timestamp_ms"] or 0)
 
     def _rows(self, path: str) -> list[dict[str, Any]] | None:
-        """The records at a path, decoded; None where nothing is there."""
+        """The decoded records at a path; None if nothing exists there."""
         columns = "topic, offset, timestamp_ms, key, value, file, position, error"
         frame = self._load(path, columns=columns, controlRecords="true")
         if frame is None:
@@ -233,7 +233,7 @@ class Cluster:
     # -- logs
 
     def _records(self, topic: str, function: str) -> DataFrame | None:
-        """The records of an internal topic, by key and value; None if none exists."""
+        """The decoded records of an internal topic; None if it does not exist."""
         logs = self._logs(f"{topic}-*", columns="offset, timestamp, key, value, error")
         if logs is None:
             return None
@@ -244,7 +244,7 @@ class Cluster:
         return valid.select(F.col("offset").alias("_offset"), decoded.alias("r")).select("_offset", "r.*")
 
     def _logs(self, pattern: str, remote: bool = False, **options: str) -> DataFrame | None:
-        """The segments of all directories below a pattern; None if none exists."""
+        """The segments of all directories that match a pattern; None if there are none."""
         if remote:
             options |= self._remote
         frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]
@@ -271,19 +271,19 @@ def _commented(name: str, table: DataFrame) -> DataFrame:
 
 
 def _asked(at: int | datetime | None) -> int | datetime | None:
-    """ValueError where it is no offset and no time that a record can have."""
+    """Check ``at``. Raises ValueError if it is neither an offset nor a possible time of a record."""
     if at is None or (isinstance(at, int) and not isinstance(at, bool)):
         return at
     try:
         if isinstance(at, datetime) and at.timestamp() >= 0:
             return at
-    except (OverflowError, ValueError, OSError):  # of a year that the machine's time zone does not know
+    except (OverflowError, ValueError, OSError):  # a year outside the range of the machine's time zone
         pass
     raise ValueError(f"at is an offset of the metadata or a time from 1970 on, got {at!r}")
 
 
 def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
-    """Records up to the corrupt bytes at the end of the log, which a broker truncates when it starts; logs a warning."""
+    """The records before a corrupt tail, which a broker would truncate at its start. Logs a warning."""
     if rows is None:
         return None
     valid = next((k for k in range(len(rows), 0, -1) if rows[k - 1]["corrupt"] is None), 0)
@@ -304,6 +304,6 @@ def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
 
 
 def _last(records: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The last record of each key: compaction leaves earlier ones until it comes by."""
+    """The last record of each key. Earlier records may still exist, if compaction has not removed them."""
     names = [name for name in records.columns if name not in keys]
     return records.groupBy(*keys).agg(F.max_by(F.struct(*names), "_offset").alias("r")).select(*keys, "r.*")

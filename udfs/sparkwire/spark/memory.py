@@ -1,4 +1,4 @@
-"""The memory that a worker may have: too little for the libraries, or for a batch, is a clear error message."""
+"""Check the memory limit of workers, and report clear errors if it is too low for the libraries or for a batch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from typing import Final
 
 NEEDED: Final = 1000
-"""[MB] of addresses that a worker takes to load all libraries and to compile kernels, before any data"""
+"""[MB] of address space that a worker needs to load all libraries and compile kernels, before any data"""
 
 
 def check_limit() -> None:
-    """Before the libraries are loaded: some end their process where they get too little.
+    """Raise MemoryError if ``spark.executor.pyspark.memory`` is too low for the libraries.
 
-    MemoryError where ``spark.executor.pyspark.memory`` allows this process less than they need.
+    Call it before the libraries are loaded, because some of them end the process if they get too little memory.
     """
-    if sys.platform == "win32":  # where Spark bounds no worker
+    if sys.platform == "win32":  # on Windows, Spark does not limit workers
         return
     import resource
 
@@ -30,7 +30,7 @@ def check_limit() -> None:
 
 @contextmanager
 def explain_oom(name: str) -> Iterator[None]:
-    """A batch for which a worker gets no memory fails with a clear error message."""
+    """Convert a MemoryError in a batch to one with a clear message."""
     try:
         yield
     except MemoryError as failure:

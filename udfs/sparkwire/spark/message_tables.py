@@ -1,4 +1,4 @@
-"""The tables whose changes messages of DataHub or Debezium hold."""
+"""List the tables in messages of DataHub or Debezium."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TYPES: Final = "database STRING, schema STRING, `table` STRING"
 def message_tables(
     messages: DataFrame, format: str, as_json: Callable[[pa.RecordBatch], pa.Array] | None = None
 ) -> list[str]:
-    """The names of the tables, in order.
+    """The sorted names of the tables in messages.
 
-    ``as_json`` turns a batch of ``messages`` into messages in JSON; by default they are the first column.
+    ``as_json`` converts a batch of ``messages`` to messages in JSON. By default, these are the first column.
     """
     functions = [f"{format}_{name}" for name in ("database", "schema_name", "table")]
 
@@ -37,7 +37,7 @@ def message_tables(
 
 
 def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:
-    """Why the columns of a table are unknown: the messages are of other tables, or do not declare columns."""
+    """The error for a table without known columns: the messages are of other tables, or do not declare columns."""
     tables = message_tables(messages, format)
     if table_of(table).name in {table_of(name).name for name in tables}:
         return ValueError(f"no message declares the columns of the table {table}: give columns")

@@ -1,4 +1,4 @@
-"""A column of messages: what names the schema of each, and which schemas that takes."""
+"""A column of messages with schema ids: extract the ids, and find the schemas."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sparkwire.spark.memory import explain_oom
 
 Arrays = Sequence[pa.Array]
 Taken = tuple[pa.Array | None, list[pa.Array]]
-"""Which rows, if not all, and their errors."""
+"""the indexes of the kept rows, None for all; and the new columns"""
 _PREFIX: Final = 5
-"""[bytes] of Confluent's"""
+"""[bytes] size of Confluent's wire format header"""
 
 
 class PayloadColumn(NamedTuple):
-    """A BINARY column, and where its schemas are."""
+    """A BINARY column, with the source of its schemas."""
 
     df: DataFrame
     column: str
     registry: Registry
     by: str | None
-    """a column that names the schemas of bare data"""
+    """the column with the schema ids of bare data"""
     wire_format: str
     headers: str | None
     """the column of the records' headers"""
@@ -48,7 +48,7 @@ class PayloadColumn(NamedTuple):
         wire: str,
         headers: str | None,
     ) -> PayloadColumn:
-        """ValueError where there is no such format, TypeError where the column is not BINARY."""
+        """Check the arguments. Raises ValueError if the format is unknown, and TypeError if the column is not BINARY."""
         check_binary(df, column)
         if wire not in WIRE_FORMATS:
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
@@ -74,18 +74,18 @@ class PayloadColumn(NamedTuple):
 
     @property
     def other_names(self) -> list[str]:
-        """The columns beside it."""
+        """The names of the other columns."""
         return [field.name for field in others(self.df, self.column)[0]]
 
     @property
     def columns(self) -> list[Column]:
-        """What a worker needs of a row."""
+        """The columns that a worker needs."""
         others_kept = self.by or self.headers
         return [F.col(self.column).alias("value"), *([F.col(others_kept).alias("beside")] if others_kept else [])]
 
     @property
     def payloads(self) -> Callable[[Arrays], Payloads]:
-        """How a worker takes messages apart. It holds names alone: Spark pickles functions with what they hold."""
+        """The function with which a worker extracts payloads. It contains only names, because Spark pickles it."""
         by, wire, headers = self.by, self.wire_format, self.headers
         of = "key" if self.column.strip("`").lower() == "key" else "value"
 
@@ -105,14 +105,14 @@ class PayloadColumn(NamedTuple):
         keep_payload: bool,
         ids: Iterable[Hashable] | None = None,
     ) -> DataFrame:
-        """A row for each message, or for some: the columns that were there, and those that ``take`` gives.
+        """Map each message, or some of them, to a row: the existing columns, and the new columns from ``take``.
 
-        ``ids`` are those of the schemas of the messages that ``take`` wants, if it does not want all.
+        ``ids`` has the schema ids of the messages that ``take`` needs; None means all messages.
         """
         kept, kept_columns = others(self.df, self.column)
         given, names = self.columns, self.df.columns if keep_payload else kept.names
         width = len(given)
-        # The payload goes to the worker once, and comes back in its place.
+        # Send the payload to the worker only once; it returns in the payload's column.
         places = [width + kept.names.index(name) if name in kept.names else 0 for name in names]
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,18 +130,18 @@ class PayloadColumn(NamedTuple):
 
     @property
     def check(self) -> Callable[[pa.Array, pa.Array], None]:
-        """See ``check_fit``; what a column or headers name may be anything."""
+        """See ``check_fit``. Ids in a column or in headers are not checked."""
         wire, is_checkable = self.wire_format, self.by is None and self.headers is None
         return lambda values, errors: check_fit(wire, values, errors) if is_checkable else None
 
     def schemas(self) -> Schemas:
-        """Those of Avro that the data may need; none where the data name none yet."""
+        """The Avro schemas that the data may need; empty if the data contain no ids yet."""
         return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self.ids()))
 
     def ids(self) -> Sequence[Hashable]:
-        """What names the schemas that the data may need: all of a registry, or those that the data name, which are read for it.
+        """The ids of the schemas that the data may need: all ids of a registry, or those in the data, which this reads once.
 
-        ValueError for a stream whose schemas only the data can say.
+        Raises ValueError for a stream if only the data contain the ids.
         """
         ids = self.registry.ids()
         if ids is not None:
@@ -154,14 +154,14 @@ class PayloadColumn(NamedTuple):
         return self._ids_of_data()
 
     def reader(self, reader_schema: Any) -> RowsReader | LiveReader:
-        """With a reader's schema, nothing has to be looked up before."""
+        """Create the reader. With a reader's schema, no schema needs to be fetched in advance."""
         if reader_schema is not None and self.registry.ids() is None:
             return LiveReader(self.registry, text_of(reader_schema), self.framed)
         return reader(self.schemas(), reader_schema, framed=self.framed)
 
     @property
     def framed(self) -> bool:
-        """Whether bytes that are no field have their size before them: Confluent's serializers leave it out."""
+        """Whether a top-level ``bytes`` has its size before it. Confluent's serializers leave it out."""
         return self.by is not None or not WIRE_FORMATS[self.wire_format].bytes_without_size
 
     def _ids_of_data(self) -> list[Hashable]:
@@ -171,7 +171,7 @@ class PayloadColumn(NamedTuple):
         return sorted(ids, key=lambda key: (str(type(key)), key))
 
     def _distinct_prefixes(self) -> list[Any]:
-        """The ids in Confluent's wire format headers, which the JVM finds out."""
+        """The ids in Confluent's wire format headers, extracted in the JVM."""
         prefix = F.substring(F.col(self.column), 1, _PREFIX).alias("prefix")
         some = self.df.select(prefix).where(F.substring("prefix", 1, 1) == F.lit(bytes(1))).distinct()
         prefixes = [bytes(row[0]) for row in some.limit(MOST_IDS + 1).collect()]
@@ -189,7 +189,7 @@ class PayloadColumn(NamedTuple):
         return [row[0] for row in some.limit(MOST_IDS + 2).collect()]
 
     def with_ids(self, keys: Iterable[Hashable]) -> DataFrame:
-        """At least the rows whose schema has one of these ids, where the JVM can tell it."""
+        """Filter rows by schema id if the JVM can extract the ids. The result may contain other rows, too."""
         if not self._has_plain_prefix:
             return self.df
         prefixes = [bytes(1) + key.to_bytes(_PREFIX - 1, "big", signed=True) for key in keys if isinstance(key, int)]

@@ -1,4 +1,4 @@
-"""Rows of payloads by their schemas in a registry: Avro is read by a worker, JSON and Protobuf by Spark's own readers."""
+"""Decode payloads with schemas in a registry. A worker decodes Avro; Spark's readers decode JSON and Protobuf."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_na
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 
 _CORRUPT: Final = "_corrupt_"
-"""where ``from_json`` puts a text that it cannot read"""
+"""the column in which ``from_json`` stores a text that it cannot read"""
 
 
 class _SparkReader(NamedTuple):
@@ -35,14 +35,14 @@ class _SparkReader(NamedTuple):
 
     ids: list[str]
     type: pa.DataType
-    """of what a worker hands to Spark"""
+    """the type of the data that a worker returns to Spark"""
     data: Callable[[Payloads], pa.Array]
-    """the same, NULL for a payload that cannot be read"""
+    """extracts these data from payloads; NULL if a payload cannot be read"""
     fields: list[StructField]
     row: Callable[[Column], Column]
-    """a STRUCT with the fields by their places, ``_0``, ``_1`` …"""
+    """decodes these data to a STRUCT with the fields ``_0``, ``_1`` …"""
     is_read: Callable[[Column], Column]
-    """whether it holds what the data say"""
+    """whether the STRUCT was decoded without an error"""
 
 
 class _Field(NamedTuple):
@@ -97,7 +97,7 @@ def rows(
 
 
 def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader]) -> Callable[[Arrays], Taken]:
-    """What a worker makes of messages: the fields of Avro, what Spark reads, what names each schema, and errors."""
+    """The function of a worker. It returns the fields of Avro, the data for Spark's readers, the schema ids, and errors."""
     payloads, check = messages.payloads, messages.check
     handed = [(pa.array(one.ids, pa.string()), one.data) for one in others]
 
@@ -119,7 +119,7 @@ def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader])
 
 
 def _joined(fields: Iterable[_Field]) -> list[_Field]:
-    """One column for fields of the same name and type, whichever type of schema they are of."""
+    """Join fields with the same name and type to one column, also across types of schemas."""
     joined: dict[tuple[str, str], _Field] = {}
     for field in fields:
         key = field.name, field.type.simpleString()
@@ -133,7 +133,7 @@ def _of_type(registered: Mapping[Hashable, Registered], type: str) -> dict[Hasha
 
 
 def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkReader]:
-    """With ``from_json``, if a schema is JSON Schema."""
+    """A reader with ``from_json``, if a schema is JSON Schema."""
     known = _of_type(registered, "JSON")
     if not known:
         return
@@ -158,7 +158,7 @@ def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkRe
 def _protobuf_reader(
     messages: PayloadColumn, registered: Mapping[Hashable, Registered], message: str | None
 ) -> Iterator[_SparkReader]:
-    """With ``from_protobuf``, if a schema is Protobuf; ValueError where none has the message."""
+    """A reader with ``from_protobuf``, if a schema is Protobuf. Raises ValueError if none has the message."""
     files = {key: compiled(one) for key, one in _of_type(registered, "PROTOBUF").items()}
     last = list(list(files.values())[-1].names.values()) if files else []
     name = message or (last[0] if last else None)
@@ -168,7 +168,7 @@ def _protobuf_reader(
         raise ValueError(f"no schema of {messages.column} has a message {message}: {has}")
     if not files:
         return
-    from pyspark.sql.protobuf.functions import from_protobuf  # which needs Google's library
+    from pyspark.sql.protobuf.functions import from_protobuf  # needs Google's library
 
     paths = {str(key): [path for path, named in file.names.items() if named == name] for key, file in files.items()}
 
@@ -194,12 +194,12 @@ def _protobuf_reader(
 
 
 def _by_place(row: StructType) -> StructType:
-    """The type of a row whose fields are ``_0``, ``_1`` …"""
+    """The row's type with the field names ``_0``, ``_1`` …"""
     return StructType([StructField(f"_{k}", _with_distinct_fields(field.dataType)) for k, field in enumerate(row)])
 
 
 def _with_distinct_fields(type: DataType) -> DataType:
-    """The type; of two fields that differ in case alone the second has ``_2`` after it."""
+    """The type with distinct field names: if two names differ only in case, the second one gets ``_2``."""
     if isinstance(type, ArrayType):
         return ArrayType(_with_distinct_fields(type.elementType), type.containsNull)
     if isinstance(type, MapType):
@@ -211,7 +211,7 @@ def _with_distinct_fields(type: DataType) -> DataType:
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """STRING, NULL where one is no UTF-8."""
+    """STRING; NULL if a value is not UTF-8."""
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""Put the catalogue into a session: its functions by name, and the views that describe them."""
+"""Register the catalogue in a session: its functions, data sources, and the views that describe them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
     _announce_compiling(spark)
     chosen = interface or best_interface(spark)
     if chosen == "pandas":
-        # Workers see what was set alone: without it they could not tell instants.
+        # Workers see only settings that were set explicitly. Without the time zone, they could not convert timestamps.
         spark.conf.set(TIME_ZONE, spark.conf.get(TIME_ZONE))
-    # Each of the three mostly waits for Spark.
+    # Run the three steps in parallel, because each mostly waits for Spark.
     with ThreadPoolExecutor() as meanwhile:
         others = [meanwhile.submit(_register_sources, spark), meanwhile.submit(_create_views, spark)]
         for name in FUNCTIONS:
@@ -43,9 +43,9 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
 
 
 def _choose_workers_python(spark: SparkSession) -> None:
-    """Make the workers of a local master run a Python that has sparkwire, or warn where only the user can.
+    """Make the workers of a local master run a Python that has sparkwire, or warn if only the user can do it.
 
-    A classic session lets us choose: its workers run this interpreter, unless the user has named another one.
+    In a classic session, the workers run this interpreter, unless the user has configured another one.
     """
     if not _is_local(spark):
         return
@@ -72,7 +72,7 @@ def _is_local(spark: SparkSession) -> bool:
 
 
 def _announce_compiling(spark: SparkSession) -> None:
-    """Say on the driver, once a process, what the first queries wait for where its workers share this machine's cache."""
+    """Announce once on the driver that the first queries wait for compilation, if workers share this machine's cache."""
     if _is_local(spark) and not announcement.made and is_cold():
         announcement.made = True
         logging.getLogger("sparkwire").warning(COMPILING)
@@ -85,19 +85,19 @@ def _create_views(spark: SparkSession) -> None:
 
 
 def _register_sources(spark: SparkSession) -> None:
-    if find_spec("pyspark.sql.datasource"):  # from 4.0 on
+    if find_spec("pyspark.sql.datasource"):  # exists from Spark 4.0 on
         from sparkwire.spark import sources
 
         sources.register(spark)
 
 
 def _described() -> str:
-    """The query whose rows are the catalogue's: one literal, which Spark reads five times faster than hundreds in VALUES."""
+    """A query that returns the catalogue. It is one literal, because Spark parses hundreds of VALUES five times slower."""
     rows = [{column: getattr(function, column) or None for column in _DESCRIBED} for function in FUNCTIONS.values()]
     type = f"ARRAY<STRUCT<{', '.join(f'{column} STRING' for column in _DESCRIBED)}>>"
     return f"SELECT inline(from_json({sql_string(json.dumps(rows, ensure_ascii=False))}, '{type}'))"
 
 
 def _view(spark: SparkSession, name: str, query: str) -> None:
-    # A query, not createDataFrame: no job, no Python worker, the same text on classic and on Connect.
+    # Use a query instead of createDataFrame: it needs no job and no Python worker, and is the same on classic and Connect.
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}")

@@ -1,8 +1,9 @@
-"""The pandas border: Series in and out, for Spark before 4.1 and for the functions of a catalog. No pyspark.
+"""Call functions with pandas Series, for Spark before 4.1 and for functions of Unity Catalog. It does not import pyspark.
 
-What Spark passes as pandas has lost something: integers beside NULLs are floating point, an instant is a clock's
-reading, a NULL STRUCT is a row of NULLs, structs in arrays are dicts. `call` makes Arrow columns of the declared types out of it
-again, and rejects with a clear error message what cannot be known any more. Results stay Arrow's, without a copy.
+Spark's conversion to pandas loses information: integers beside NULLs become floating point, an instant becomes a local time,
+a NULL STRUCT becomes a row of NULLs, structs in arrays become dicts. `call` converts all this back to Arrow columns of the
+declared
+types, and raises a clear error if the value is ambiguous. Results stay in Arrow, without a copy.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from sparkwire.core.column import bools_of, lists, maps
 from sparkwire.core.function import Function
 
 _EXACT: Final = 2**53
-"""From here on a DOUBLE stands for several integers."""
+"""from this number on, a DOUBLE may represent several integers"""
 
 
 class ArgumentPlace(NamedTuple):
-    """Which argument it is, for the sentence of an error, and the clock of its timestamps."""
+    """The path of an argument for error messages, and the time zone of its timestamps."""
 
     function: str
     path: str
     zone: str | None
-    """the session's time zone, None where nobody knows it"""
+    """the session's time zone; None if unknown"""
 
     def field(self, name: str) -> ArgumentPlace:
         return self._replace(path=f"{self.path}.{name}")
@@ -39,17 +40,17 @@ class ArgumentPlace(NamedTuple):
 def call(
     function: Function, args: Sequence[Any], named: Mapping[str, Any], zone: str | None
 ) -> pd.Series | pd.DataFrame:
-    """``function`` over Series, a DataFrame for each STRUCT; its result likewise.
+    """Call ``function`` with Series, or with a DataFrame for a STRUCT. The result has the same form.
 
     Parameters
     ----------
     zone
-        the session's time zone, in which TIMESTAMPs come; None if it is unknown: they are rejected then
+        the session's time zone, in which Spark passes TIMESTAMPs; None if it is unknown, so that TIMESTAMPs are rejected
 
     Raises
     ------
     TypeError, ValueError
-        as ``Function.decode``; and where pandas no longer holds what the query gave.
+        as ``Function.decode``; also if the conversion to pandas has lost a value.
     """
     declared = {argument.name: argument for argument in function.arguments}
 
@@ -58,14 +59,14 @@ def call(
             series, declared[name].type if name in declared else None, ArgumentPlace(function.name, name, zone)
         )
 
-    # Too many arguments and unknown names are for `decode` to reject.
+    # `decode` rejects extra arguments and unknown names.
     names = [*declared, *(f"argument {k + 1}" for k in range(len(declared), len(args)))]
     arrays = [given(name, series) for name, series in zip(names, args, strict=False)]
     return to_pandas(function.decode(*arrays, **{name: given(name, series) for name, series in named.items()}))
 
 
 class ArrowColumn(pd.arrays.ArrowExtensionArray):
-    """A result as pandas takes it. Spark converts Series value by value to what this is already: it gets it as it is."""
+    """A result for pandas. Spark would convert a Series value by value to Arrow; here it gets the Arrow array directly."""
 
     def map(self, mapper: Any, na_action: Any = None) -> ArrowColumn:
         return _Converted(self.__arrow_array__())
@@ -76,14 +77,14 @@ class ArrowColumn(pd.arrays.ArrowExtensionArray):
 
 
 class _Converted(ArrowColumn):
-    """After `map`, pandas asks whether the first value is a Series: that of ``kafka_records`` is a file of records."""
+    """A result after `map`. Pandas then checks the type of the first value; it gets None, because the value may be large."""
 
     def __getitem__(self, item: Any) -> Any:
         return None if isinstance(item, int) else super().__getitem__(item)
 
 
 def to_pandas(result: pa.Array) -> pd.Series | pd.DataFrame:
-    """A Series over the array, a DataFrame for a STRUCT: what is a NULL STRUCT has NULL in all fields then."""
+    """A Series with the array, or a DataFrame for a STRUCT. A NULL STRUCT becomes a row of NULLs."""
     if pa.types.is_struct(result.type):
         columns = zip(result.type, result.flatten(), strict=True)
         return pd.DataFrame({field.name: pd.Series(ArrowColumn(column)) for field, column in columns})
@@ -91,13 +92,13 @@ def to_pandas(result: pa.Array) -> pd.Series | pd.DataFrame:
 
 
 class _Latest:
-    """The column of the last Series of Python objects, as long as there is that Series."""
+    """Caches the column of the last Series of Python objects while that Series exists."""
 
     def __init__(self) -> None:
         self._kept: tuple[weakref.ref[pd.Series], pa.Array] | None = None
 
     def array(self, series: pd.Series) -> pa.Array:
-        kept = self._kept  # replaced in full: threads may request several Series at once
+        kept = self._kept  # always replaced as one object, because several threads may use it
         if kept is None or kept[0]() is not series:
             kept = self._kept = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
         return kept[1]
@@ -111,7 +112,7 @@ _LATEST: Final = _Latest()
 
 
 def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
-    """What Spark passes, as an Arrow column of the declared type where it is of its kind."""
+    """Convert Spark's Series or DataFrame to an Arrow column of the declared type, if the kinds match."""
     if isinstance(series, pd.DataFrame):
         types = _field_types(declared)
         columns = {str(name): column(series[name], types.get(str(name)), place.field(str(name))) for name in series}
@@ -124,12 +125,12 @@ def column(series: pd.Series | pd.DataFrame, declared: pa.DataType | None, place
 
 
 def _objects(series: pd.Series) -> pa.Array:
-    """A column of Python objects, made once for all functions that a query calls on it: Spark hands each the same Series."""
+    """A column of Python objects, converted once for all functions of a query, because Spark passes each the same Series."""
     return _LATEST.array(series)
 
 
 def _values(values: Sequence[Any], declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
-    """Python values, as they are inside of nested columns; where they are of another kind than declared, as they are."""
+    """Convert Python values of a nested column to the declared type; values of another kind are not converted."""
     if declared is not None and pa.types.is_nested(declared):
         kinds = {type(value) for value in values if not _missing(value)}
         if kinds and pa.types.is_struct(declared) and kinds == {dict}:
@@ -151,7 +152,7 @@ def _dicts(values: Sequence[Any], types: Mapping[str, pa.DataType], place: Argum
 
 
 def _structs(columns: Mapping[str, pa.Array], present: Any) -> pa.Array:
-    """STRUCTs; where nobody says which are NULL, those whose fields are all NULL."""
+    """STRUCTs. If ``present`` is None, those with only NULL fields become NULL."""
     if present is None:
         present = np.logical_or.reduce([bools_of(column.is_valid()) for column in columns.values()])
     return pa.StructArray.from_arrays(list(columns.values()), list(columns), mask=pa.array(~present))
@@ -184,7 +185,7 @@ def _field_types(declared: pa.DataType | None) -> dict[str, pa.DataType]:
 
 
 def _as_declared(array: pa.Array, declared: pa.DataType | None, place: ArgumentPlace) -> pa.Array:
-    """What pandas has changed of a plain column, undone; types that do not fit are for `decode` to reject."""
+    """Undo the changes of pandas to a plain column. `decode` rejects types that do not match."""
     if declared is None:
         return array
     if pa.types.is_integer(declared) and pa.types.is_floating(array.type):
@@ -195,9 +196,9 @@ def _as_declared(array: pa.Array, declared: pa.DataType | None, place: ArgumentP
 
 
 def _integers(floats: pa.Array, declared: pa.DataType, place: ArgumentPlace) -> pa.Array:
-    """Integers that came as floating point, because of NULLs among them."""
+    """Convert floating point back to integers, which pandas converts if a column has NULLs."""
     if not floats.null_count:
-        return floats  # a DOUBLE column then
+        return floats  # a real DOUBLE column
     values = np.asarray(floats.fill_null(0.0))
     if (values != np.floor(values)).any():
         return floats
@@ -211,7 +212,7 @@ def _integers(floats: pa.Array, declared: pa.DataType, place: ArgumentPlace) -> 
 
 
 def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
-    """TIMESTAMPs that came as the session's clock shows them."""
+    """Convert local times of the session back to instants."""
     utc = pa.timestamp("us", tz="UTC")
     if clock.null_count == len(clock):
         return pa.nulls(len(clock), utc)

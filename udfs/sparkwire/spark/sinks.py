@@ -1,4 +1,4 @@
-"""The data sources as sinks: tasks get Spark's rows as record batches, and the end of a job gives the files their names."""
+"""The data sources as sinks: tasks write Spark's record batches to files, and the commit renames the files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sparkwire.core.sources.process import process_above
 
 @dataclass
 class Written(WriterCommitMessage):  # type: ignore[misc]  # PySpark is not typed
-    """What a task has written."""
+    """The files that a task has written."""
 
     staged: Staged
     job: str
     query: str | None
-    """of a stream, its id"""
+    """the id of a streaming query"""
 
 
 class _Writer:
-    """What batch and streaming share."""
+    """The common part of batch and streaming writers."""
 
     def __init__(self, sink: Sink, write: Any) -> None:
         self.sink: Sink = sink
@@ -47,7 +47,7 @@ class _Writer:
 
 
 class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[misc]
-    """One job."""
+    """Writes one job."""
 
     def commit(self, messages: Sequence[Any]) -> None:
         once = (self.options.job_id, 0) if self.options.job_id else None
@@ -60,7 +60,7 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[mi
 if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
     class StreamWriter(_Writer, datasource.DataSourceStreamArrowWriter):  # type: ignore[misc]
-        """One streaming query: it writes each of its batches once."""
+        """Writes one streaming query. Each batch is written only once."""
 
         def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
             job = self._of_tasks(messages)
@@ -71,7 +71,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
             self.sink.abort(self.options, self._of_tasks(messages))
 
         def _of_tasks(self, messages: Sequence[Any]) -> str:
-            """The job of a batch: Spark commits by another writer than its tasks write by, whose own job has nothing to do."""
+            """The job that the tasks of a batch used. Spark commits with another writer object, whose own job is unused."""
             job = next((message.job for message in messages if message is not None), self.job)
             if job != self.job:
                 self.sink.abort(self.options, self.job)
@@ -79,7 +79,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
 
 def stream_writer(sink: Sink, write: Any) -> Any:
-    """The writer of a streaming query; NotImplementedError in Spark 4.0, whose streams pass rows alone."""
+    """The writer of a streaming query. Raises NotImplementedError in Spark 4.0, whose streams do not pass record batches."""
     if not hasattr(datasource, "DataSourceStreamArrowWriter"):
         raise NotImplementedError(
             "a stream can be written from Spark 4.1 on; in foreachBatch a write works in 4.0 as well"

@@ -1,7 +1,7 @@
-"""The data sources: options, filters and tasks handed to a format's modules, its record batches handed to Spark.
+"""The data sources: they pass options, filters and tasks to a format's modules, and record batches to Spark.
 
-Spark makes a source in a separate Python process for planning, and pickles what it plans for its workers: everything here is
-plain data and the names of this package's classes.
+Spark creates a source in a separate Python process for planning, and pickles the plan for its workers. So everything here is
+plain data, or a class of this package, which is pickled by name.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from sparkwire.spark.garbage import freeze_gc
 from sparkwire.spark.sinks import BatchWriter, stream_writer
 from sparkwire.spark.stream_sources import stream_reader
 
-# Before Spark 4.2 it is UTC in any case.
+# Before Spark 4.2, it is always UTC.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def register(spark: SparkSession) -> None:
-    """Make the sources known by their names."""
+    """Register the sources under their names."""
     for source in SOURCES:
         spark.dataSource.register(source)
 
@@ -69,17 +69,16 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Task):  # Spark's stand-in for no partition at all
+        if not isinstance(partition, Task):  # Spark's placeholder for an empty plan
             return iter(())
         return typed(self.files.read(self.query, partition.parts), self.types)
 
 
 class _Pushed:
-    """What Spark calls with filters.
+    """The callable that Spark calls with filters.
 
-    Spark rejects a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, the default. It
-    recognizes such a reader by the function of its method. This reader takes filters, but has the function of one that does
-    not.
+    By default, `spark.sql.python.filterPushdown.enabled` is false. Then Spark rejects a reader that implements filters, which it
+    recognizes by the function of its method. This callable implements filters, but has the function of a reader that does not.
     """
 
     def __init__(self, reader: BatchReader) -> None:
@@ -93,7 +92,7 @@ class _Pushed:
             if operator is not None and len(one.attribute) == 1:
                 supported.append((one.attribute[0], operator, one.value))
         self.reader.query = self.reader.files.with_filters(self.reader.query, supported)
-        return filters  # all of them: what is left of them is for Spark
+        return filters  # Spark must still apply all of them
 
 
 _OPERATORS = {
@@ -107,7 +106,7 @@ _OPERATORS = {
 
 
 class FileSource(DataSource):  # type: ignore[misc]
-    """A source whose options, columns and rows are those of a format's modules."""
+    """A source with the options, columns and rows of a format's modules."""
 
     files: Files
     sink: Sink
@@ -149,7 +148,7 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
 
 
 class KafkaLog(FileSource):
-    """Kafka's segments as a table; see `sparkwire.kafka.files.kafka_log`."""
+    """Kafka segments as a table; see `sparkwire.kafka.files.kafka_log`."""
 
     files = kafka_log
     sink = write_log
@@ -165,9 +164,9 @@ class Databus(FileSource):
 
 
 def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -> Any:
-    """The query of options, for the columns of a schema that the user may have given.
+    """The query for the options, limited to the columns of a schema, which the user may have specified.
 
-    ValueError where the schema has a column that the source does not have, or has with another type.
+    Raises ValueError if the schema has an unknown column, or a column with another type.
     """
     query = source.query(options)
     types = source.types(query)
@@ -182,10 +181,10 @@ def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -
 
 
 def typed(batches: Iterable[pa.RecordBatch], types: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The same, all of one schema, with Spark's own names of what is inside types."""
+    """The batches, all with the schema ``types``, which has Spark's names for the nested fields."""
     named = None
     for batch in batches:
-        if named is None:  # equal schemas may differ in such names
+        if named is None:  # equal schemas may differ in the names of nested fields
             named = _declared(batch.schema) == _declared(types)
         yield batch if named else batch.cast(types)
     freeze_gc()

@@ -1,7 +1,7 @@
-"""The same sources as streams: offsets and tasks from each format's `files`, limits and triggers as Spark's version has them.
+"""The data sources as streams: offsets and tasks come from each format's `files`, limits and triggers from Spark.
 
-From Spark 4.2 on a query can be limited (`maxBytesPerTrigger`), run with `Trigger.AvailableNow`, and shows how far the files
-go. Before that each batch takes all there is.
+From Spark 4.2 on, a query can limit its batches (`maxBytesPerTrigger`), run with `Trigger.AvailableNow`, and show the end of the
+files. Before that, each batch reads all available data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HAS_LIMITS = find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark is not typed
-    """One streaming query; this much every version of Spark requests."""
+    """Reads one streaming query, with the methods that every version of Spark needs."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ if HAS_LIMITS:
     )
 
     class LimitedFileStreamReader(FileStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        """The same with limits, and with a target under `Trigger.AvailableNow`."""
+        """A reader with limits, and with a target for `Trigger.AvailableNow`."""
 
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
             return ReadAllAvailable() if self._max_bytes is None else ReadMaxBytes(self._max_bytes)
@@ -81,5 +81,5 @@ if HAS_LIMITS:
 
 
 def stream_reader() -> type[FileStreamReader]:
-    """The reader that this version of Spark can use."""
+    """The reader for this version of Spark."""
     return LimitedFileStreamReader if HAS_LIMITS else FileStreamReader

@@ -1,7 +1,7 @@
-"""A function of the catalogue as a Spark UDF: Arrow where client and server have it, pandas below that and on request.
+"""Create Spark UDFs from functions of the catalogue, with the Arrow interface if client and server support it, else pandas.
 
-Spark pickles a ``Call`` as a reference to its class and the function's name, nothing else: the
-package has to be on the executors, and no state of the driver goes there.
+Spark pickles a ``Call`` only as a reference to its class and the function's name. So the package must be installed on the
+executors, and no state of the driver is sent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PIPELINES_SINCE = (4, 1)
 
 
 def best_interface(spark: SparkSession | None = None) -> Interface:
-    """ "arrow" where both this PySpark and the session's server are 4.1 or later, "pandas" below.
+    """ "arrow" if both this PySpark and the session's server are version 4.1 or later, else "pandas".
 
-    Without a session: the active one's.
+    Without ``spark``, the active session counts.
     """
     if not hasattr(F, "arrow_udf"):
         return "pandas"
@@ -38,22 +38,22 @@ def best_interface(spark: SparkSession | None = None) -> Interface:
 
 
 def _version(spark: SparkSession) -> tuple[int, ...]:
-    """Of the server, which on Connect may be another than this PySpark's."""
+    """The version of the server. With Connect, it may differ from that of PySpark."""
     try:
         version = spark.version
     except AnalysisException as error:
         if "IN_PIPELINE_QUERY_FUNCTION" not in str(error):
             raise
-        return _PIPELINES_SINCE  # which do not let their functions ask the server
+        return _PIPELINES_SINCE  # pipelines do not allow their functions to query the server
     return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def udf(name: str, interface: Interface) -> Any:
-    """The UDF of a function, to be called on columns or registered. A new one each time: it holds on to its session.
+    """Create the UDF of a function, to call on columns or to register. It is not cached, because it refers to its session.
 
-    ValueError where PySpark does not have the interface, or there is no such interface.
+    Raises ValueError if the interface is unknown, or this PySpark does not support it.
     """
-    # Without the fields' docs as comments: Spark compares metadata too, and rejects what comes back (ARROW_TYPE_MISMATCH).
+    # The type has no comments: Spark also compares metadata, and would reject the result (ARROW_TYPE_MISMATCH).
     returns = from_arrow_type(FUNCTIONS[name].return_type)
     if interface == "pandas":
         return F.pandas_udf(PandasCall(name), returns)
@@ -65,7 +65,7 @@ def udf(name: str, interface: Interface) -> Any:
 
 
 class Call:
-    """What a worker calls: Arrow arrays in, an Arrow array out."""
+    """The callable of a worker, from Arrow arrays to an Arrow array."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -73,7 +73,7 @@ class Call:
     def result(self, *args: Any, **named: Any) -> Any:
         return FUNCTIONS[self.__name__].decode(*args, **named)
 
-    # Unannotated: PySpark would read hints as the signature, and reject a callable object's.
+    # No annotations: PySpark would interpret them as the signature, and reject those of a callable object.
     def __call__(self, *args, **named):  # type: ignore[no-untyped-def]
         with explain_oom(self.__name__):
             result = self.result(*args, **named)
@@ -82,15 +82,15 @@ class Call:
 
 
 class PandasCall(Call):
-    """The same over pandas: Series of Python values in, a Series (a DataFrame for a STRUCT) out."""
+    """The callable for pandas, from Series of Python values to a Series, or to a DataFrame for a STRUCT."""
 
     def result(self, *args: Any, **named: Any) -> Any:
-        from sparkwire.spark.series import call  # a worker of the Arrow interface need not load pandas
+        from sparkwire.spark.series import call  # workers of the Arrow interface do not load pandas
 
         return call(FUNCTIONS[self.__name__], args, named, session_time_zone())
 
 
 def session_time_zone() -> str | None:
-    """As the query set it; None where the session has never set it."""
+    """The session's time zone in the query; None if it was never set."""
     context = TaskContext.get()
     return None if context is None else context.getLocalProperty(TIME_ZONE)

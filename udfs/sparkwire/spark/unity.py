@@ -1,7 +1,9 @@
-"""The catalogue as functions of Unity Catalog: statements that a SQL warehouse runs, and what their Python calls.
+"""Publish the catalogue in Unity Catalog: the statements for a SQL warehouse, and the Python code that they call.
 
-A struct, rows or writing function is a Python function over pandas batches. A function that returns one field of a struct
-function is a SQL function over that one: a query may call few Python functions of a catalog, and any number of SQL functions.
+A function that returns a struct or rows, or that writes, becomes a Python function over pandas batches. A function that returns
+one field of a struct function becomes a SQL function that calls it. The reason is that a query may call only a few Python
+functions
+of a catalog, but any number of SQL functions.
 The grammar is that of "CREATE FUNCTION (SQL and Python)" in Databricks' SQL reference, with "Batch Python UDFs in Unity Catalog".
 """
 
@@ -24,38 +26,38 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ENVIRONMENT_VERSION: Final = "5"
-"""Databricks' serverless environment of Python 3.12, which the kernels' libraries have wheels for."""
+"""Databricks' serverless environment with Python 3.12; wheels of the kernels' libraries exist for it"""
 
 _SCHEMA = re.compile(r"(?:\w+|`[^`]+`)\.(?:\w+|`[^`]+`)")
 
 
 def results(name: str, batches: Iterator[Any]) -> Iterator[Any]:
-    """What the handler of a published function yields: one result a batch.
+    """The handler of a published function: yields one result for each batch.
 
     Parameters
     ----------
     batches
-        a Series each (a DataFrame for a STRUCT), or a tuple of them where the function has several arguments
+        Series (DataFrames for a STRUCT), or tuples of these if the function has several arguments
     """
     for batch in batches:
-        # No session tells a handler its time zone: a TIMESTAMP inside a STRUCT is rejected with a clear error message.
+        # A handler does not know the session's time zone, so a TIMESTAMP inside a STRUCT raises a clear error.
         yield call(FUNCTIONS[name], batch if isinstance(batch, tuple) else (batch,), {}, None)
 
 
 def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_VERSION) -> Iterator[str]:
-    """``CREATE OR REPLACE FUNCTION`` for every function of the catalogue, in an order in which each can be created.
+    """``CREATE OR REPLACE FUNCTION`` statements for all functions of the catalogue, in an order in which they can be created.
 
     Parameters
     ----------
     schema
         ``catalog.schema``
     wheel
-        where the functions' environment finds the package: ``/Volumes/…/sparkwire-….whl``, or ``sparkwire==…``
+        the package to install in the functions' environment: ``/Volumes/…/sparkwire-….whl``, or ``sparkwire==…``
 
     Raises
     ------
     ValueError
-        where ``schema`` is not of two parts.
+        if ``schema`` does not have two parts.
     """
     if not _SCHEMA.fullmatch(schema):
         raise ValueError(f"publish takes schema as 'catalog.schema', got {schema!r}")
@@ -69,7 +71,7 @@ def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_V
 
 
 def _fields(struct: Function) -> list[str]:
-    """The functions that return one field of ``struct``, which returns all of them from the same bytes."""
+    """The functions that return one field of the struct function ``struct``."""
     if not pa.types.is_struct(struct.return_type) or len(struct.arguments) != 1:
         return []
     prefix = struct.name.partition("_")[0]
