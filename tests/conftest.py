@@ -1,4 +1,4 @@
-"""One Spark session for the whole run: it takes seconds to start."""
+"""Fixtures of all tests: one Spark session for the whole run, because it takes seconds to start."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.support import ROOT
 
 _WITH_A_JVM = {"docs", "integration", "spark"}
 
-# Whether compiling takes so long that it is announced is a matter of the machine: no test sees it in its log.
+# Whether compilation is announced depends on the machine, so it is disabled in the tests' logs.
 announcement.made = True
-# Workers have to be the Python that has the package.
+# Workers must run the Python that has the package.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-# Every session's settings, those of children too.
+# Settings of every session, also in child processes.
 os.environ.setdefault("SPARK_CONF_DIR", str(ROOT / "tests" / "support" / "spark"))
 
 
@@ -43,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a JVM is marked so; what starts processes, in which kernels are compiled again, says so itself."""
+    """Mark tests that need a JVM. Tests that start processes, which may compile kernels again, have their mark already."""
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in _WITH_A_JVM or "spark" in getattr(item, "fixturenames", ()):

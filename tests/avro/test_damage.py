@@ -1,4 +1,4 @@
-"""Damaged Avro data: NULL and a code, within bounds of time and memory, and no byte outside of the row is read."""
+"""Corrupt Avro data give NULL and an error code. Time and memory are bounded, and no byte outside the row is read."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ RECURSIVE: list[tuple[Any, bytes, str | None]] = [
 
 
 def errors_of(schema: Any, rows: list[bytes]) -> list[str | None]:
-    """As columns; then the JSON says the same."""
+    """The errors of decoding to columns. Also checks that decoding to JSON gives the same errors."""
     parsed, column = parse(schema), pa.array(rows, pa.binary())
     decoded = decode(plan([parsed], parsed), spans_of(column))
     decoded.column.validate(full=True)
@@ -93,7 +93,7 @@ def json_errors(schema: Any, rows: list[bytes]) -> list[str | None]:
 
 @pytest.mark.parametrize(("name", "schema", "row", "error"), CASES, ids=[case[0] for case in CASES])
 def test_codes(name: str, schema: Any, row: bytes, error: str | None) -> None:
-    """Of a row that has intact ones around it."""
+    """The error of a corrupt row between valid rows."""
     good = oracle.encode(parse(schema), oracle.random_datum(Random(1), parse(schema)))
     assert errors_of(schema, [good, row, good]) == [None, error, None]
 
@@ -103,7 +103,7 @@ def test_codes_of_recursive_data(schema: Any, row: bytes, error: str | None) -> 
     assert json_errors(schema, [row]) == [error]
 
 
-def test_deep_data_that_nobody_asked_for() -> None:
+def test_deep_data_in_a_field_that_is_not_selected() -> None:
     writer = {"type": "record", "name": "R", "fields": [{"name": "deep", "type": NODE}, {"name": "a", "type": "int"}]}
     reader = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
     read = plan([parse(writer)], parse(reader))
@@ -113,7 +113,7 @@ def test_deep_data_that_nobody_asked_for() -> None:
     assert ERRORS[decoded.errors[0]] == "BAD_LENGTH"
 
 
-def test_a_bad_branch_in_what_nobody_asked_for() -> None:
+def test_a_bad_branch_in_a_field_that_is_not_selected() -> None:
     writer = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, {"name": "deep", "type": NODE}]}
     read = plan([parse(writer)], parse({"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}))
     decoded = decode(read, spans_of(pa.array([b"\2\2\4", b"\4\2\0"], pa.binary())))
@@ -121,7 +121,7 @@ def test_a_bad_branch_in_what_nobody_asked_for() -> None:
     assert decoded.reasons.to_pylist() == ["BAD_FIELD", None]
 
 
-def test_a_batch_of_lies_takes_little_memory() -> None:
+def test_corrupt_sizes_take_little_memory() -> None:
     rows = [varint(1 << 30) + b"\0", varint(1000) + b"\0", varint((1 << 31) - 1) + b"\2" * 100] * 1000
     before = pa.total_allocated_bytes()
     tracemalloc.start()
@@ -133,8 +133,8 @@ def test_a_batch_of_lies_takes_little_memory() -> None:
     assert pa.total_allocated_bytes() - before + peak < 4_000_000
 
 
-def test_what_no_column_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte each names a symbol of a thousand: the rows that fit are read, before and after those that do not."""
+def test_rows_that_no_column_can_hold_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte selects a symbol of 1000 characters. Rows that fit are read, also after rows that do not fit."""
     for module in (arrow_columns, columns, json_readers):
         monkeypatch.setattr(module, "INT32_MAX", 100_000)
     schema = {"type": "array", "items": {"type": "enum", "name": "E", "symbols": ["S" * 1000]}}
@@ -143,7 +143,7 @@ def test_what_no_column_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def damaged(chance: Random, row: bytes) -> bytes:
-    """Cut, flipped, or with bytes of another place in it."""
+    """The row, truncated, with a flipped bit, or with bytes from another position."""
     if row and chance.randrange(3) == 0:
         return row[: chance.randrange(len(row))]
     out = bytearray(row or b"\0")
@@ -157,7 +157,7 @@ def loaded(text: str | None) -> Any:
 
 
 def run_damaged(seeds: range) -> int:
-    """Random schemas, damaged data beside a guard page: a result for every row, the same in every form."""
+    """Random schemas and corrupt data beside a guard page: every row has a result, which is the same in every form."""
     read = 0
     for seed in seeds:
         chance = Random(seed)

@@ -1,4 +1,4 @@
-"""Avro to columns and to JSON: equal to fastavro and to the oracle on random schemas and data."""
+"""Decoding of Avro to columns and to JSON equals fastavro and the oracle on random schemas and data."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def jsons(schema: Any, rows: list[bytes | None]) -> list[Any]:
 
 
 def by_fastavro(schema: Any, rows: list[bytes | None]) -> list[Any]:
-    """As ``jsons``, by the way of recursive schemas."""
+    """The same as ``jsons``, with the decoder for recursive schemas."""
     texts = RecursiveJson(parse(schema)).read(spans_of(pa.array(rows, pa.binary()))).texts
     return [None if text is None else json.loads(text) for text in texts.to_pylist()]
 
 
 def compared(chance: Random) -> None:
-    """A random schema, random data: fastavro, our columns and our JSON say the same of the oracle's bytes."""
+    """Check that fastavro, our columns and our JSON agree on the oracle's bytes for a random schema and random data."""
     text = oracle.random_schema(chance)
     schema = parse(text)
     data = [oracle.random_datum(chance, schema) for _ in range(DATA)]
@@ -76,7 +76,7 @@ def test_as_fastavro(seed: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_as_fastavro_on_what_hypothesis_writes(chance: Random) -> None:
+def test_as_fastavro_on_data_of_hypothesis(chance: Random) -> None:
     compared(chance)
 
 
@@ -178,20 +178,20 @@ TEXTS: list[tuple[Any, bytes, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "row", "expected"), TEXTS)
-def test_what_a_column_alone_does_not_say(schema: Any, row: bytes, expected: Any) -> None:
+def test_values_that_a_column_alone_cannot_show(schema: Any, row: bytes, expected: Any) -> None:
     assert jsons(schema, [row]) == by_fastavro(schema, [row]) == [expected]
 
 
 @pytest.mark.parametrize("number", [1.0, -0.0, 1e15, 1e16, 1e23, 123456789012345680.0, 5e-324, 1.7976931348623157e308])
 def test_the_digits_of_numbers(number: float) -> None:
-    """As a text it is a number with a fraction or an exponent, and no other one."""
+    """The text has a fraction or an exponent, and is read back as the same number."""
     rows: list[bytes | None] = [struct.pack("<d", number)]
     for found in (*jsons("double", rows), *by_fastavro("double", rows)):
         assert type(found) is float
         assert struct.pack("<d", found) == rows[0]
 
 
-def test_numbers_that_json_has_not() -> None:
+def test_numbers_that_json_does_not_have() -> None:
     nan, infinite = bytes.fromhex("000000000000f87f"), bytes.fromhex("000000000000f0ff")
     for read in (jsons, by_fastavro):
         assert read("double", [nan, infinite]) == ["NaN", "-Infinity"]

@@ -1,4 +1,4 @@
-"""What has been read is written back: the encoder takes what the decoder gives."""
+"""The encoder writes back the results of the decoder."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ FIXED = {"type": "fixed", "name": "F", "size": 2000, "logicalType": "decimal", "
         (FIXED, [(12345).to_bytes(2000, "big")], [Decimal("123.45")]),
     ],
 )
-def test_what_has_been_read_is_written_back(schema: Any, data: list[bytes], values: list[Any]) -> None:
+def test_decoded_data_are_encoded_to_the_same_bytes(schema: Any, data: list[bytes], values: list[Any]) -> None:
     column = typed(schema).decode(pa.array(data, pa.binary()))
     assert column.to_pylist() == values
     assert encoded(column, text_of(schema)).to_pylist() == data
 
 
 def test_a_number_of_the_narrow_branch_comes_back_as_the_wide_one() -> None:
-    """Which branch it was the column does not say."""
+    """The column does not contain the original branch."""
     column = typed(["int", MILLIS]).decode(pa.array([b"\0\2"], pa.binary()))
     assert encoded(column, text_of(["int", MILLIS])).to_pylist() == [b"\2\2"]

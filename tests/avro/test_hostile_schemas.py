@@ -1,4 +1,4 @@
-"""Schemas that are made to hurt: they are read, or refused in one sentence, and take no time or memory for it."""
+"""Hostile schemas are read, or rejected with a clear error message, in little time and memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def twice(levels: int, leaf: Any) -> dict[str, Any]:
-    """Each record has the one below it twice, by its name."""
+    """A chain of records; each uses the next one twice, by its name."""
     schema = record("R0", a=leaf)
     for level in range(1, levels + 1):
         schema = record(f"R{level}", a=schema, b=f"R{level - 1}")
@@ -33,7 +33,7 @@ def twice(levels: int, leaf: Any) -> dict[str, Any]:
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """Records within each other."""
+    """Nested records."""
     schema = record("R1", a="int")
     for level in range(2, levels):
         schema = record(f"R{level}", a=schema)
@@ -41,15 +41,15 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def siblings(levels: int) -> dict[str, Any]:
-    """As deep, but the JSON is flat: each field names the record of the field before."""
+    """Records with the same depth but flat JSON: each field uses the record of the previous field."""
     fields: dict[str, Any] = {"f0": record("R0", a="int")}
     for level in range(1, levels):
         fields[f"f{level}"] = record(f"R{level}", a=f"R{level - 1}")
     return record("Top", **fields)
 
 
-def test_records_that_are_there_twice_level_on_level() -> None:
-    """60 levels are 2^60 fields, of which no column can be made. What a datum needs is what is read of it."""
+def test_records_that_are_used_twice_on_each_level() -> None:
+    """60 levels have 2^60 fields, so no column can hold them. Decoding to JSON takes only as long as the datum needs."""
     schema = json.dumps(twice(3, "int"))
     rows = [bytes(range(0, 16, 2)), b"\0" * 7]
     texts = FUNCTIONS["avro_json"].decode(pa.array(rows, pa.binary()), schema=schema).to_pylist()
@@ -61,7 +61,7 @@ def test_records_that_are_there_twice_level_on_level() -> None:
     assert FUNCTIONS["avro_error"].decode(pa.array(rows, pa.binary()), schema=deep).to_pylist() == ["TRUNCATED"] * 2
 
 
-def test_what_takes_no_bytes_and_becomes_a_long_text_is_refused() -> None:
+def test_an_empty_datum_with_a_long_text_is_rejected() -> None:
     with pytest.raises(SchemaError, match="R60 of no bytes would be a text of more than 1 MiB"):
         json_reader(parse(twice(60, "null")))
     assert (
@@ -70,13 +70,13 @@ def test_what_takes_no_bytes_and_becomes_a_long_text_is_refused() -> None:
     )
 
 
-def test_too_many_columns_are_refused_whatever_they_hold() -> None:
+def test_too_many_columns_are_rejected() -> None:
     for leaf in ("int", "null", {"type": "record", "name": "Empty", "fields": []}):
         with pytest.raises(SchemaError, match="more than 50000 columns is not read: read it as JSON"):
             typed(twice(60, leaf))
 
 
-def test_a_field_of_2_to_the_60_that_nobody_asks_for_is_skipped() -> None:
+def test_a_huge_field_that_is_not_selected_is_skipped() -> None:
     written = record("Top", much=twice(60, "null"), id="int")
     decoder = typed(written, record("Top", id="int"))
     assert decoder.decode(pa.array([b"\x0e"])).to_pylist() == [{"id": 7}]
@@ -84,7 +84,7 @@ def test_a_field_of_2_to_the_60_that_nobody_asks_for_is_skipped() -> None:
 
 @pytest.mark.parametrize("schema", [nested, siblings])
 def test_levels(schema: Any) -> None:
-    """As many as are allowed go through every way that walks a schema; one more is a sentence."""
+    """Every function over a schema handles the maximum number of levels; one more gives a clear error message."""
     most = MOST_LEVELS - (2 if schema is siblings else 0)
     allowed = schema(most)
     assert parse(allowed).levels == MOST_LEVELS
@@ -125,7 +125,7 @@ def test_sentences(schema: Any, sentence: str) -> None:
 
 @pytest.mark.parametrize("size", [2_000, (1 << 31) - 1])
 def test_a_decimal_in_a_long_fixed(size: int) -> None:
-    """It is a decimal: what counts is its precision."""
+    """It is a decimal if its precision is small enough."""
     decimal = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal", "precision": 38, "scale": 2}
     assert parse(decimal).logical == "decimal"
     row = (12345).to_bytes(size, "big") if size < 1 << 20 else b"\0"
@@ -134,14 +134,14 @@ def test_a_decimal_in_a_long_fixed(size: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 2), (2, 4), (4, 9), (8, 18), (16, 38)])
-def test_the_digits_that_a_fixed_has_room_for(size: int, most: int) -> None:
+def test_the_digits_that_fit_into_a_fixed(size: int, most: int) -> None:
     for precision, logical in ((most, "decimal"), (most + 1, "")):
         fixed = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal", "precision": precision}
         assert parse(fixed).logical == logical
 
 
 def test_defaults_of_items_without_bytes() -> None:
-    """A reader's default of 1 MB for each of 1,024 items that three bytes announce: 976 MB."""
+    """Three bytes declare 1,024 items, each with a reader's default of 1 MB: 976 MB together."""
     items = {"type": "array", "items": {"type": "record", "name": "Item", "fields": []}}
     field = {"name": "a", "type": "string", "default": "x" * 1_000_000}
     read = {"type": "array", "items": {"type": "record", "name": "Item", "fields": [field]}}
@@ -153,7 +153,7 @@ def test_defaults_of_items_without_bytes() -> None:
 
 
 def test_names_of_items_without_bytes() -> None:
-    """The same in text: the names of fields that are null."""
+    """The same in JSON, where the names of null fields take the space."""
     items = {"type": "array", "items": record("Item", **{"x" * 500_000: "null"})}
     rows = pa.array([b"\x80\x10\0", b"\2\0"])
     texts = FUNCTIONS["avro_json"].decode(rows, schema=json.dumps(items)).to_pylist()

@@ -1,4 +1,4 @@
-"""Data that Avro's Java wrote, and what it read from them (tests/data/avro)."""
+"""Data that Avro's Java wrote, and the values that it read from them (tests/data/avro)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = DATA_FOLDER / "avro"
 
 @cache
 def golden() -> list[dict[str, Any]]:
-    """One entry a schema, or a pair of a writer's and a reader's."""
+    """One entry for each schema, or for each pair of a writer's and a reader's schema."""
     text = lzma.decompress((DATA / "golden.jsonl.xz").read_bytes()).decode()
     return [json.loads(line) for line in text.split("\n") if line]
 
@@ -36,7 +36,7 @@ every_entry = pytest.mark.parametrize("k", range(len(golden())))
 
 @every_entry
 def test_as_java(k: int) -> None:
-    """Read by the reader's schema, written again, and as JSON."""
+    """Check decoding with the reader's schema, encoding, and JSON."""
     entry = golden()[k]
     writer = parse(entry["schema"])
     reader = entry.get("reader", entry["schema"])
@@ -58,7 +58,7 @@ def as_json(column: pa.Array, schema: str) -> list[Any]:
 
 
 def same(got: Any, java: Any) -> bool:
-    """Equal; a FLOAT has more digits in Java 17 than it needs."""
+    """Whether both are equal. Java 17 writes more digits of a FLOAT than necessary."""
     if isinstance(java, list):
         return len(got) == len(java) and all(map(same, got, java))
     if isinstance(java, dict):

@@ -1,4 +1,4 @@
-"""Schemas and registries that are odd: what can be read is read, and the rest is an error of its rows alone."""
+"""Odd schemas and registries: readable rows are read, and the others have an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ A = record(field("a", "int"), name="A")
 
 
 def rows_of(reader: Any, rows: Sequence[tuple[Any, bytes | None]]) -> list[dict[str, Any]]:
-    """The rows of bare data beside ids, with their errors."""
+    """The rows of bare data with a column of ids, and their errors."""
     values = pa.array([data for _, data in rows], pa.binary())
     columns, errors = reader.rows(payloads.of_column(values, pa.array([key for key, _ in rows])))
     names = [field.name for field in reader.fields_renamed(["_error_"])]
@@ -36,12 +36,12 @@ def rows_of(reader: Any, rows: Sequence[tuple[Any, bytes | None]]) -> list[dict[
 
 
 def together(*schemas: Any) -> RowsReader:
-    """A reader of schemas whose ids are their numbers."""
+    """A reader of schemas; the ids are their indexes."""
     return typed_rows.reader(schemas_of(dict(enumerate(schemas))))
 
 
 class Slow(SchemaSource):
-    """Knows nothing before it is asked."""
+    """A registry that has no schemas before the first request."""
 
     def __init__(self, known: dict[Hashable, Registered]) -> None:
         self.known, self.asked = known, list[Hashable]()
@@ -58,7 +58,7 @@ class Slow(SchemaSource):
 
 
 @pytest.mark.parametrize("wanted", [A, "int", {"type": "array", "items": "int"}])
-def test_a_first_batch_that_names_no_schema(wanted: Any) -> None:
+def test_a_first_batch_without_schema_ids(wanted: Any) -> None:
     reader = LiveReader(Slow({}), json.dumps(wanted))
     messages = pa.array([None, b"\0\0\0\0\7\2", b"no prefix", b""], pa.binary())
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_ids_that_become_known_and_schemas_of_other_kinds() -> None:
     assert registry.asked.count(1) == registry.asked.count(2) == 1
 
 
-def test_one_schema_that_is_none_does_not_end_the_query() -> None:
+def test_one_invalid_schema_does_not_end_the_query() -> None:
     registry = Slow({1: Registered(json.dumps(A), "one"), 2: Registered('{"type":"x"}', "two")})
     schemas = registry.schemas([1, 2])
     assert [row["_error_"] for row in rows_of(typed_rows.reader(schemas), [(1, b"\4"), (2, b"\4"), (9, b"\4")])] == [
@@ -126,7 +126,7 @@ def test_a_mapping_and_a_registry_give_the_same_rows() -> None:
     ]
 
 
-def test_a_reader_schema_of_its_own_mistakes_is_refused_at_once() -> None:
+def test_an_invalid_reader_schema_is_rejected_at_once() -> None:
     with pytest.raises(ValueError, match=r"^the default of a is no int: 'x'$"):
         typed_rows.reader(schemas_of({1: A}), record(field("a", "int", default="x"), name="A"))
 
@@ -157,7 +157,7 @@ NODE = record(
 
 
 def test_a_recursive_record_beside_other_types() -> None:
-    """What is inside of itself is NULL where it is there, and named; all else is read."""
+    """A recursive field is NULL if it has a value, and its error names it. All other fields are read."""
     rows: list[tuple[Any, bytes]] = [(1, b"\2\0\0"), (1, b"\2\2\4\0\0\0"), (1, b"\2\0\2\4\0\0\0"), (1, b"\2")]
     expected: list[dict[str, Any]] = [
         {"id": 1, "next": None, "kids": [], "_error_": None},
@@ -187,7 +187,7 @@ def at_most_500_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many(columns: int, name: str = "Much") -> dict[str, Any]:
-    """A record of so many columns."""
+    """A record with this number of columns."""
     return record(*(field(f"{name}_{k}", "int") for k in range(columns)), name=name)
 
 
@@ -210,7 +210,7 @@ def test_a_record_of_too_many_columns_beside_other_types() -> None:
 
 
 def test_the_most_columns_that_are_read() -> None:
-    """However they come: one after the other, or by two lines for each doubling of their number."""
+    """Columns that are listed one after the other, or in records that double their number."""
     for much in (many(50_001), twice(60, "int")):
         with pytest.raises(ValueError, match=r"more than 50000 columns, .*: read them as JSON, with avro_json$"):
             together(much)
@@ -244,10 +244,10 @@ def test_names_beyond_ascii() -> None:
             together(record(field(name, "int")))
 
 
-# ---------------------------------------------------------------- schemas that are no record
+# ---------------------------------------------------------------- schemas that are not records
 
 
-def test_schemas_that_are_no_record() -> None:
+def test_schemas_that_are_not_records() -> None:
     reader = together("string", A)
     assert rows_of(reader, [(0, b"\4hi"), (1, b"\4"), (0, b"\2")]) == [
         {"value": "hi", "a": None, "_error_": None},
@@ -280,7 +280,7 @@ def test_confluents_bytes_have_no_size() -> None:
 # ---------------------------------------------------------------- names
 
 
-def test_names_that_spark_does_not_tell_apart() -> None:
+def test_names_that_spark_does_not_distinguish() -> None:
     inner = record(field("x", "int"), field("X", "int"), name="Inner")
     schema = record(
         field("id", "int"), field("ID", "int"), field("Id_2", "int"), field("in", inner), field("_error_", "string")
@@ -292,7 +292,7 @@ def test_names_that_spark_does_not_tell_apart() -> None:
     assert typed(schema).type.field(1).name == "ID_3"
 
 
-def test_columns_of_datahub_that_spark_does_not_tell_apart() -> None:
+def test_columns_of_datahub_that_spark_does_not_distinguish() -> None:
     names = row_schema({"id": "BIGINT", "ID": "STRING", "Id": "DOUBLE"}).names
     assert names[6:9] == ["id", "ID_2", "Id_3"]
     assert row_schema({"id": "BIGINT", "ID": "STRING"}).field("ID_2").type == pa.string()
@@ -323,7 +323,7 @@ def odd(
     tags: bytes = GOOD_TAGS,
     lines: bytes = GOOD_LINES,
 ) -> bytes:
-    """A datum, one field after the other."""
+    """A datum with these fields."""
     return id + note + at + price + tags + lines + b"\x12"
 
 
@@ -369,7 +369,7 @@ def test_many_bad_fields_in_many_rows() -> None:
     assert [row["last"] for row in result] == [9] * 2000
 
 
-def test_bad_fields_of_a_row_that_ends_too_early_or_has_no_such_branch() -> None:
+def test_bad_fields_of_a_row_that_is_truncated_or_has_a_bad_branch() -> None:
     [cut, branch] = rows_of(together(ODD), [(0, odd(note=b"\2\xff")[:-3]), (0, odd(lines=b"\2\1\x08\0\0"))])
     assert {name for name, value in cut.items() if value is not None} == {"_error_"}
     assert (cut["_error_"], branch["_error_"]) == ("BAD_FIELD: note", "BAD_FIELD: lines[].d")
@@ -380,7 +380,7 @@ def test_bad_fields_of_a_row_that_ends_too_early_or_has_no_such_branch() -> None
 
 @pytest.mark.parametrize("kind", ["float", "double"])
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
-def test_defaults_that_json_has_no_number_for(kind: str, text: str) -> None:
+def test_defaults_that_are_no_json_numbers(kind: str, text: str) -> None:
     reader = record(
         field("a", "int"), field("x", kind, default=text), field("y", ["null", kind], default=None), name="A"
     )
@@ -397,7 +397,7 @@ def test_defaults_that_are_no_number(default: Any) -> None:
             typed(A, record(field("x", kind, default=default), name="A"))
 
 
-def test_a_default_of_the_last_version_is_converted_as_its_values_are() -> None:
+def test_a_default_of_the_last_version_is_converted_like_its_values() -> None:
     older = record(field("d", decimal(10, 4)), field("t", logical("long", "timestamp-micros")), name="A")
     last = record(
         field("d", decimal(5, 2), default="\x04\xd2"),
@@ -414,7 +414,7 @@ def test_a_default_of_the_last_version_is_converted_as_its_values_are() -> None:
 # ---------------------------------------------------------------- folders
 
 
-def test_files_that_are_named_by_an_id(tmp_path: Path) -> None:
+def test_files_with_an_id_as_their_name(tmp_path: Path) -> None:
     for id in (1, 27):
         (tmp_path / f"{id}.avsc").write_text(json.dumps(record(field(f"f{id}", "int"), name=f"R{id}")))
     registry = Registry.of(tmp_path)
@@ -427,7 +427,7 @@ def test_files_that_are_named_by_an_id(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_no_registry_is_one_sentence() -> None:
+def test_an_invalid_registry_gives_a_clear_error() -> None:
     for given in (5, 1.5, None):
         with pytest.raises(
             TypeError, match=r"^schemas is a Registry, a folder of \.avsc files, a list of schemas or a mapping"

@@ -1,4 +1,4 @@
-"""A registry whose answers are slow, endless, or say what they should not."""
+"""A registry whose responses are slow, endless, or contain credentials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 def server(answer: Answer) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            with suppress(OSError):  # the client has gone
+            with suppress(OSError):  # the client has closed the connection
                 answer(self)
 
         def log_message(self, *_: object) -> None:
@@ -49,7 +49,7 @@ def head(handler: BaseHTTPRequestHandler, status: int = 200, **headers: str) -> 
 
 
 def drips(handler: BaseHTTPRequestHandler) -> None:
-    """A byte now and then: no read ever waits long."""
+    """Send a byte from time to time, so that no single read waits long."""
     head(handler, Content_Length="1000000")
     for _ in range(600):
         handler.wfile.write(b" ")
@@ -68,7 +68,7 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
 
 
 @pytest.mark.parametrize("answer", [drips, endless, silent])
-def test_an_answer_without_an_end_is_given_up(answer: Answer) -> None:
+def test_an_endless_response_is_aborted(answer: Answer) -> None:
     with server(answer) as url, pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
         Registry.http(url, patience=0.5).registered([1])
 

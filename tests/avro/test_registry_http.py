@@ -1,4 +1,4 @@
-"""A registry over HTTP: beside Confluent's own deserializer, and one that is away, slow, closed, busy or none."""
+"""A registry over HTTP, compared with Confluent's deserializer; also one that is unreachable, slow, forbidden, busy or wrong."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
 
 
 def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
-    """As a registry keeps them."""
+    """A reference in a registry's form."""
     return {"name": name, "subject": subject, "version": version}
 
 
 def with_orders(server: RegistryServer) -> list[int]:
-    """Ids of two versions of an order, which refers to a place, which refers to a city."""
+    """The ids of two versions of an order, which refers to a place, which refers to a city."""
     server.register("city", CITY)
     server.register("place", PLACE, references=[reference("geo.City", "city")])
     to = [reference("geo.Place", "place")]
@@ -72,7 +72,7 @@ def with_orders(server: RegistryServer) -> list[int]:
 
 
 def written(server: RegistryServer, schema: dict[str, Any], value: Any, **settings: Any) -> tuple[bytes, list[Any]]:
-    """A message and its headers, as Confluent's serializer writes them."""
+    """A message and its headers, written by Confluent's serializer."""
     client = SchemaRegistryClient({"url": server.url})
     to = [SchemaReference("geo.Place", "place", 1)]
     registered = RegisteredSchema(json.dumps(schema), "AVRO", to)
@@ -84,7 +84,7 @@ def written(server: RegistryServer, schema: dict[str, Any], value: Any, **settin
 
 
 def read_by_confluent(server: RegistryServer, messages: list[tuple[bytes, list[Any]]]) -> list[Any]:
-    """Each message as Confluent's deserializer has it."""
+    """Each message, read by Confluent's deserializer."""
     conf = STRATEGY | {"schema.id.deserializer": dual_schema_id_deserializer}
     deserializer = AvroDeserializer(SchemaRegistryClient({"url": server.url}), conf=conf)
     contexts = [SerializationContext("orders", MessageField.VALUE, headers) for _, headers in messages]
@@ -92,7 +92,7 @@ def read_by_confluent(server: RegistryServer, messages: list[tuple[bytes, list[A
 
 
 def read_by_us(registry: Registry, messages: list[tuple[bytes, list[Any]]], name: str) -> list[Any]:
-    """Each message as rows have it, with the columns that its own schema has."""
+    """Each message as a row, with the columns of its own schema."""
     format = WIRE_FORMATS[name]
     values = pa.array([message for message, _ in messages], pa.binary())
     headers = [[{"key": key, "value": value} for key, value in named] for _, named in messages]
@@ -110,7 +110,7 @@ def read_by_us(registry: Registry, messages: list[tuple[bytes, list[Any]]], name
 
 
 @pytest.mark.parametrize("name", ["confluent", "confluent_header"])
-def test_the_same_requests_and_answers_as_confluents_own(server: RegistryServer, name: str) -> None:
+def test_the_same_requests_and_results_as_confluents_deserializer(server: RegistryServer, name: str) -> None:
     with_orders(server)
     settings = {"schema.id.serializer": header_schema_id_serializer} if name == "confluent_header" else {}
     messages = [
@@ -129,10 +129,10 @@ def test_the_same_requests_and_answers_as_confluents_own(server: RegistryServer,
     assert sorted(server.asked) == asked_by_confluent
     assert len(server.asked) == len(set(server.asked)) == 4
     read_by_us(Registry.http(server.url), messages, name)
-    assert len(server.asked) == 4  # what a process knows it does not ask for again
+    assert len(server.asked) == 4  # a process does not fetch a known schema again
 
 
-def test_subjects_give_all_their_versions_deleted_ones_too(server: RegistryServer) -> None:
+def test_subjects_give_all_their_versions_including_deleted_ones(server: RegistryServer) -> None:
     ids = with_orders(server)
     server.delete("orders-value")
     registry = Registry.http(server.url, subjects=["orders-value"])
@@ -144,7 +144,7 @@ def test_subjects_give_all_their_versions_deleted_ones_too(server: RegistryServe
         Registry.http(server.url, subjects=["nothing"]).ids()
 
 
-def test_an_id_that_is_not_known_is_asked_for_again_after_a_while(
+def test_an_unknown_id_is_requested_again_after_a_while(
     server: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry = Registry.http(server.url)
@@ -158,14 +158,14 @@ def test_an_id_that_is_not_known_is_asked_for_again_after_a_while(
 
 
 def order_of(first: str, second: str) -> dict[str, Any]:
-    """Two fields of a type, in this order."""
+    """A record with two fields, in this order."""
     fields = [{"name": name, "type": "long"} for name in (first, second)]
     return {"type": "record", "name": "Order", "fields": fields}
 
 
 @pytest.mark.parametrize("first", ["default", "eu"])
-def test_an_id_is_that_of_its_context_whatever_was_asked_before(server: RegistryServer, first: str) -> None:
-    """The same process asks one server for both."""
+def test_an_id_belongs_to_its_context(server: RegistryServer, first: str) -> None:
+    """One process fetches both from the same server."""
     texts = {"default": order_of("customer", "cents"), "eu": order_of("cents", "customer")}
     server.register("orders-value", texts["default"], id=1)
     server.register(":.eu:orders-value", texts["eu"], id=1)
@@ -182,8 +182,8 @@ def test_an_id_is_that_of_its_context_whatever_was_asked_before(server: Registry
             ask()
 
 
-def test_a_guid_that_was_asked_for_leaves_no_id_behind(server: RegistryServer) -> None:
-    """Confluent's client keeps the schema of a GUID by its id, too, whatever its context."""
+def test_fetching_a_guid_does_not_cache_its_id(server: RegistryServer) -> None:
+    """Confluent's client also caches the schema of a GUID by its id, regardless of the context."""
     server.register(":.eu:orders-value", order_of("cents", "customer"), id=1)
     guid = server.guid(1)
     server.register("orders-value", order_of("customer", "cents"), id=1)
@@ -204,8 +204,8 @@ def test_a_reference_is_to_a_subject_of_the_context(server: RegistryServer) -> N
         assert json.loads(text) == order_of("long", "lat")
 
 
-def test_apicurios_global_ids_are_asked_of_its_own_api(server: RegistryServer) -> None:
-    """Its copy of Confluent's API knows contentIds, and another schema by the same number."""
+def test_apicurios_global_ids_come_from_its_own_api(server: RegistryServer) -> None:
+    """Its version of Confluent's API has contentIds, with another schema under the same number."""
     server.register("orders-value", order_of("customer", "cents"), id=2)
     server.global_ids[2] = order_of("cents", "customer")
     registry = Registry.http(f"{server.url}/apis/ccompat/v7")
@@ -220,8 +220,8 @@ def test_apicurios_global_ids_are_asked_of_its_own_api(server: RegistryServer) -
     assert Registry.http(server.url).registered(["globalId 2"]) == {}
 
 
-def test_what_one_registry_was_refused_another_is_not(server: RegistryServer) -> None:
-    """Whose id was not known yet asks again; what others may read is no answer for who must not."""
+def test_a_failed_request_is_not_cached_for_another_user(server: RegistryServer) -> None:
+    """A client with unknown ids requests them again. Schemas that another user may read are not shared."""
     assert Registry.http(server.url).registered([9]) == {}
     server.register("late", CITY, id=9)
     assert list(Registry.http(server.url, ("wine", "secret")).registered([9])) == [9]
@@ -232,7 +232,7 @@ def test_what_one_registry_was_refused_another_is_not(server: RegistryServer) ->
 
 
 def token_of(config: dict[str, str]) -> dict[str, str]:
-    """A provider of tokens, as Confluent's client takes them."""
+    """A provider of tokens for Confluent's client."""
     return {"bearer.auth.token": config["token"], "bearer.auth.logical.cluster": "", "bearer.auth.identity.pool.id": ""}
 
 
@@ -257,7 +257,7 @@ def test_other_types_are_no_avro_schemas(server: RegistryServer) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
-def test_what_may_pass_is_asked_for_again(server: RegistryServer, status: int) -> None:
+def test_a_temporary_error_is_retried(server: RegistryServer, status: int) -> None:
     [id] = {server.register("city", CITY)}
     server.failing = [Answer(status)] * 4 + [Answer(status, b"<html>busy</html>")]
     assert list(Registry.http(server.url).registered([id])) == [id]
@@ -280,7 +280,7 @@ TEXT = b'{"error_code": 40301, "message": "User is denied operation Read"}'
     ],
     ids=lambda given: str(given.status) if isinstance(given, Answer) else "",
 )
-def test_what_does_not_pass_is_one_sentence_at_once(server: RegistryServer, answer: Answer, says: str) -> None:
+def test_a_permanent_error_is_reported_at_once(server: RegistryServer, answer: Answer, says: str) -> None:
     server.failing = [answer] * 3
     url = server.url.replace("http://", "http://wine:secret@")
     with pytest.raises(
@@ -293,7 +293,7 @@ def test_what_does_not_pass_is_one_sentence_at_once(server: RegistryServer, answ
 
 
 class Clock:
-    """A clock that only waiting moves."""
+    """A clock that advances only while the code waits."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -312,8 +312,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_one_that_stays_in_trouble_is_given_up(clock: Clock) -> None:
-    """After a minute, asked ever more rarely."""
+def test_retries_end(clock: Clock) -> None:
+    """They end after a minute; each wait is longer than the last."""
     with serving() as server:
         server.failing = [Answer(500)] * 100
         with pytest.raises(RegistryError, match=r"^cannot get schema 7 from .*: HTTP 500: store error$"):
@@ -322,9 +322,9 @@ def test_one_that_stays_in_trouble_is_given_up(clock: Clock) -> None:
     assert len(server.asked) == len(clock.waits) + 1
 
 
-def test_one_that_is_away(clock: Clock) -> None:
+def test_an_unreachable_registry(clock: Clock) -> None:
     with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        nobody.bind(("127.0.0.1", 0))  # but does not listen
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         with pytest.raises(
             RegistryError, match=rf"^cannot get schema 7 from the schema registry at {url}: no response: "
@@ -341,7 +341,7 @@ def test_one_of_two_addresses_is_enough(server: RegistryServer) -> None:
         assert list(Registry.http(url).registered([1])) == [1]
 
 
-def test_tls_by_the_settings_of_the_client(tmp_path: Path) -> None:
+def test_tls_with_settings_of_the_client(tmp_path: Path) -> None:
     authority, file = trustme.CA(), tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
     with serving(authority) as server:
@@ -357,7 +357,7 @@ def test_a_proxy(server: RegistryServer) -> None:
     assert list(registry.registered([1])) == [1]
 
 
-def test_a_slow_one_is_waited_for_as_long_as_settings_say(server: RegistryServer) -> None:
+def test_the_timeout_for_a_slow_registry_is_a_setting(server: RegistryServer) -> None:
     server.register("city", CITY)
     server.slow = 0.2
     with pytest.raises(RegistryError, match="no response: ReadTimeout"):
@@ -409,13 +409,13 @@ def test_authentication_is_sent_and_never_shown(server: RegistryServer, name: st
 
 
 @pytest.mark.parametrize("url", ["registry:8081", "ftp://wine:secret@registry", "", "http://wine:secret@registry"])
-def test_an_address_that_is_none(url: str) -> None:
+def test_an_invalid_address(url: str) -> None:
     with pytest.raises(ValueError, match=r"^Registry.http\(") as e:
         Registry.http(url, ("a", "b"))
     assert "secret" not in str(e.value)
 
 
-def test_a_setting_that_is_none() -> None:
+def test_an_unknown_setting() -> None:
     with pytest.raises(ValueError, match=r"^Registry.http\('http://r'\): Unrecognized properties: colour$"):
         Registry.http("http://r", settings={"colour": "red"})
 
@@ -448,7 +448,7 @@ def test_without_the_extra(missing: str, call: str) -> None:
     assert f"needs the extra registry: pip install 'sparkwire[registry]' ({missing}" in said
 
 
-def test_live_readers_ask_for_each_id_once(server: RegistryServer) -> None:
+def test_live_readers_fetch_each_id_once(server: RegistryServer) -> None:
     [first, second] = with_orders(server)
     messages = [
         written(server, ORDER_1, PARIS)[0],

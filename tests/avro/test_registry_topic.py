@@ -1,4 +1,4 @@
-"""A registry out of its own topic: what was registered, deleted, aliased, and what two contexts have under one id."""
+"""A registry read from its topic: registrations, deletions, aliases, and ids that differ between contexts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Record = tuple[int, bytes | None, bytes | None]
 
 
 def of(*records: tuple[Any, Any], subjects: Sequence[str] = (), context: str | None = None) -> TopicSchemas:
-    """A registry of keys and values, in the order in which they were written."""
+    """A registry from keys and values in the order in which they were written."""
     ordered = ((offset, _json(key), _json(value)) for offset, (key, value) in enumerate(records))
     return TopicSchemas(ordered, subjects, context)
 
@@ -28,23 +28,23 @@ def _json(value: Any) -> bytes | None:
 
 
 def key(subject: str, version: int = 1) -> dict[str, Any]:
-    """As Confluent's Schema Registry 7.6 writes it, and the others too."""
+    """A key as Confluent's Schema Registry 7.6 writes it; so are all records here."""
     return {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
 
 
 def value(subject: str, version: int, id: int, schema: Any, **more: Any) -> dict[str, Any]:
-    """A version of a subject."""
+    """The value of a version of a subject."""
     text = schema if isinstance(schema, str) else json.dumps(schema)
     return {"subject": subject, "version": version, "id": id, "schema": text, "deleted": False} | more
 
 
 def version(subject: str, number: int, id: int, schema: Any, **more: Any) -> tuple[Any, Any]:
-    """A record of it."""
+    """The record of a version."""
     return key(subject, number), value(subject, number, id, schema, **more)
 
 
 def names(registry: TopicSchemas, *ids: Any) -> list[str | None]:
-    """The records' names."""
+    """The names of the registry's Avro records."""
     return [parse(registry.schemas([id]).texts[0]).name if registry.registered([id]) else None for id in ids]
 
 
@@ -82,8 +82,8 @@ def test_the_last_record_of_a_key_counts_by_its_offset() -> None:
     assert names(TopicSchemas(records), 3) == ["geo.Later"]
 
 
-def test_what_was_deleted_is_known_still() -> None:
-    """Data were written with it, and stay."""
+def test_deleted_versions_stay_known() -> None:
+    """Data that were written with them still exist."""
     registry = of(
         version("a", 1, 1, CITY),
         version("a", 2, 2, {**CITY, "name": "Town"}),
@@ -132,7 +132,7 @@ def test_one_id_in_several_contexts() -> None:
         of(eu, us).registered([1])
 
 
-def test_ids_count_in_the_context_of_the_subjects() -> None:
+def test_ids_belong_to_the_context_of_the_subjects() -> None:
     mine, eu = version("a", 1, 1, CITY), version(":.eu:a", 1, 1, {**CITY, "name": "EU"})
     assert names(of(mine, eu, subjects=[":.eu:a"]), 1) == ["geo.EU"]
     assert names(of(mine, eu, subjects=["a"]), 1) == ["geo.City"]
@@ -140,7 +140,7 @@ def test_ids_count_in_the_context_of_the_subjects() -> None:
         of(mine, eu, subjects=["a", ":.eu:a"]).registered([1])
 
 
-def test_records_that_no_registry_wrote_are_passed_over() -> None:
+def test_records_that_no_registry_wrote_are_skipped() -> None:
     odd = [
         (b"\xff", b"{"),
         (None, None),
@@ -171,6 +171,6 @@ def test_a_cycle_of_references() -> None:
 
 
 def test_versions_of_another_registry() -> None:
-    """A topic alone has them."""
+    """Only a topic lists them."""
     with pytest.raises(NotImplementedError, match=r"^Registry.of 1 schemas does not list its versions: read its topic"):
         Registry.of({1: "int"}).versions()

@@ -1,4 +1,4 @@
-"""A writer's and a reader's schema: what the one wrote, the other reads."""
+"""Schema resolution: data of a writer's schema, read as a reader's schema."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ DEFAULTS = [
 
 @pytest.mark.parametrize(("type", "default"), DEFAULTS)
 def test_defaults(type: Any, default: Any) -> None:
-    """As fastavro reads them, between fields that are there."""
+    """Defaults between existing fields, compared with fastavro."""
     writer = record(field("a", "int"), field("b", "string"))
     reader = record(field("b", "string"), field("new", type, default=default), field("a", "long"))
     rows: list[bytes | None] = [oracle.encode(parse(writer), {"a": k, "b": "x" * k}) for k in range(3)]
     expected = as_fastavro(writer, rows, reader)
-    if parse(type).kind in ("bytes", "fixed"):  # fastavro leaves them as text
+    if parse(type).kind in ("bytes", "fixed"):  # fastavro does not convert them from text
         expected = [row | {"new": default.encode("latin-1")} for row in expected]
     assert values(writer, rows, reader) == expected
 
@@ -145,7 +145,7 @@ REJECTED = [
 
 
 @pytest.mark.parametrize(("writer", "reader", "sentence"), REJECTED, ids=range(len(REJECTED)))
-def test_what_cannot_be_resolved_is_one_sentence(writer: Any, reader: Any, sentence: str) -> None:
+def test_schemas_that_cannot_be_resolved_give_a_clear_error(writer: Any, reader: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=r".") as rejected:
         plan([parse(writer)], parse(reader))
     assert str(rejected.value) == sentence
@@ -154,7 +154,7 @@ def test_what_cannot_be_resolved_is_one_sentence(writer: Any, reader: Any, sente
 @pytest.mark.parametrize("unscaled", [12345, -12345, 1 << 70, -(1 << 70)])
 @pytest.mark.parametrize("among", [[], [field("more", INTS, default=[])]])
 def test_defaults_that_are_decimals(unscaled: int, among: list[Any]) -> None:
-    """As their bytes, by the machine for blocks, and beside an array by that for single rows."""
+    """Such a default is bytes; with an array beside it, and without."""
     size = 10
     type = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 2}
     default = unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
@@ -163,11 +163,11 @@ def test_defaults_that_are_decimals(unscaled: int, among: list[Any]) -> None:
     assert [row["new"] for row in result] == [Decimal(unscaled).scaleb(-2)] * 3
 
 
-def test_defaults_that_are_none() -> None:
+def test_invalid_defaults() -> None:
     with pytest.raises(ValueError, match=r"^the default of a is no record Inner: \{\}$"):
         plan([parse(record())], parse(record(field("a", record(field("x", "int"), name="Inner"), default={}))))
 
 
-def test_a_default_leaves_out_what_has_one_itself() -> None:
+def test_a_default_may_leave_out_fields_with_defaults() -> None:
     inner = record(field("x", "int"), field("y", "string", default="z"), name="Inner")
     assert values(record(), [b""], record(field("a", inner, default={"x": 5}))) == [{"a": {"x": 5, "y": "z"}}]

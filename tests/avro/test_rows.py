@@ -1,4 +1,4 @@
-"""Payloads that name their schemas: registries, Databus events as Java decoded them, Confluent's messages."""
+"""Payloads with schema ids: registries, Databus events compared with Java, Confluent's messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ STREAMS = ["window_stream", "window_stream_v2_le"]
 
 
 def schemas(stream: str = "window_stream") -> list[str]:
-    """As Java wrote them."""
+    """The schemas of a stream, as Java wrote them."""
     texts: list[str] = golden_lines(stream)[-1]["schemas"]
     return texts
 
 
 def decoded(stream: str) -> list[tuple[bytes, dict[str, Any]]]:
-    """Each data event and what Java's Avro made of it; bytes are text there, a character a byte."""
+    """Each data event with the value that Java's Avro decoded; bytes are text with one character for each byte."""
     result = []
     for java, event in golden_events(stream):
         if java.get("decoded"):
@@ -38,7 +38,7 @@ def _bytes(value: dict[str, Any]) -> Any:
 
 
 def write_folder(folder: Path, stream: str = "window_stream") -> Path:
-    """A folder of them, indented: a digest is of Java's text, not of the file's."""
+    """Write the schemas to a folder, indented: the fingerprint is that of Java's text, not of the file's."""
     for k, text in enumerate(schemas(stream)):
         indented = json.dumps(json.loads(text), indent=2)
         (folder / f"{json.loads(text)['name']}.{k + 1}.avsc").write_text(indented, "utf-8")
@@ -71,7 +71,7 @@ def test_one_payload_as_java_decoded_it(stream: str) -> None:
             to_python(value[:-1], by_id[id])
 
 
-def test_what_names_a_schema(tmp_path: Path) -> None:
+def test_schema_ids(tmp_path: Path) -> None:
     result = schemas_of(write_folder(tmp_path))
     texts = schemas()
     assert list(result.texts) == texts
@@ -89,7 +89,7 @@ def test_a_short_digest_is_the_crc_of_the_text() -> None:
     assert list(schemas_of(schemas()).chosen(ids)) == [1]
 
 
-def test_a_version_of_two_names_is_none(tmp_path: Path) -> None:
+def test_a_version_of_two_names_is_no_key(tmp_path: Path) -> None:
     for text in schemas():
         (tmp_path / f"{json.loads(text)['name']}.7.avsc").write_text(text)
     assert list(schemas_of(tmp_path).chosen(pa.array([b"\0\7" + bytes(14)]))) == [-1]
@@ -124,7 +124,7 @@ def test_fields_of_all_schemas_together() -> None:
     assert errors.to_pylist() == [None, None]
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_errors(tmp_path: Path) -> None:
     broken = tmp_path / "folder" / "broken.avsc"
     broken.parent.mkdir()
     broken.write_text("{")

@@ -1,4 +1,4 @@
-"""Column types are those of Spark's own `from_avro` (tests/data/avro/spark_types.json.xz)."""
+"""Column types equal those of Spark's `from_avro` (tests/data/avro/spark_types.json.xz)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def test_types_are_sparks(schema: str) -> None:
 
 
 @pytest.mark.parametrize("schema", [schema for schema, type in TYPES.items() if type is None])
-def test_what_spark_refuses_is_refused(schema: str) -> None:
+def test_schemas_that_spark_rejects_are_rejected(schema: str) -> None:
     with pytest.raises(SchemaError, match="is recursive, which no column can be: read it as JSON, with avro_json"):
         target_of(parse(schema), Slots())

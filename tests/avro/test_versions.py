@@ -1,4 +1,4 @@
-"""Versions of a schema that meet: every value is the one that fastavro reads by its writer's schema, or its row says so."""
+"""Combined versions of a schema: every value equals fastavro's with the writer's schema, or its row has an error."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tests.support.avro_versions import Versions, differences, random_value, rea
 
 
 def named(error: str | None) -> set[str]:
-    """The fields that an error names."""
+    """The fields in an error."""
     return set((error or "").partition(": ")[2].split(", "))
 
 
 def covered(path: str, error: str | None) -> bool:
-    """Whether the error names the field, or one that it is in."""
+    """Whether the error names the field, or a field that contains it."""
     return any(path == name or path.startswith((f"{name}.", f"{name}[]")) for name in named(error) if name)
 
 
 def compared(reader: RowsReader, schemas: list[Any], rows: list[tuple[int, bytes]]) -> int:
-    """Rows, each with the number of its schema, against fastavro; how many values are errors."""
+    """Compare rows, each with the number of its schema, with fastavro. Returns the number of errors."""
     return judged(reader, schemas, rows, [read_by_fastavro(data, schemas[k]) for k, data in rows])
 
 
 def judged(reader: RowsReader, schemas: list[Any], rows: list[tuple[int, bytes]], expected: list[Any]) -> int:
-    """Rows against what a judge reads; how many values are errors."""
+    """Compare rows with the values of another reader. Returns the number of errors."""
     ids = pa.array([k for k, _ in rows], pa.int64())
     columns, errors = reader.rows(payloads.of_column(pa.array([data for _, data in rows], pa.binary()), ids))
     result = pa.StructArray.from_arrays(columns, fields=reader.fields)
@@ -50,7 +50,7 @@ def judged(reader: RowsReader, schemas: list[Any], rows: list[tuple[int, bytes]]
 
 
 def run_pairs(seeds: range, mixed: float) -> tuple[int, int]:
-    """Random pairs of versions, both orders of their rows, all fields and those of the last; rows and errors."""
+    """Check random pairs of versions in both orders, with all fields and with those of the last. Returns rows and errors."""
     rows = bad = 0
     for seed in seeds:
         chance = Random(seed)
@@ -67,7 +67,7 @@ def run_pairs(seeds: range, mixed: float) -> tuple[int, int]:
 
 
 def read_as(writer: Any, reader: Any, data: list[bytes]) -> tuple[pa.StructArray, list[str | None]]:
-    """Data of one schema by a reader's: the rows and their errors."""
+    """Read data of one schema as a reader's schema. Returns the rows and their errors."""
     wanted = typed_rows.reader(schemas_of({0: writer}), reader)
     columns, errors = wanted.rows(payloads.of_column(pa.array(data, pa.binary()), pa.array([0] * len(data))))
     result = pa.StructArray.from_arrays(columns, fields=wanted.fields)
@@ -76,7 +76,7 @@ def read_as(writer: Any, reader: Any, data: list[bytes]) -> tuple[pa.StructArray
 
 
 def run_readers(seeds: range, mixed: float) -> Counter[str]:
-    """Random writers and readers: how many rows are equal, how many name an error, how many are read by one side alone."""
+    """Check random writers and readers. Returns the numbers of equal rows, of errors, and of rows that only one side reads."""
     kinds: Counter[str] = Counter()
     for seed in seeds:
         chance = Random(seed)
@@ -101,7 +101,7 @@ def run_readers(seeds: range, mixed: float) -> Counter[str]:
 
 
 def is_empty_there(value: Any) -> bool:
-    """Whether an array or map without items is in a value: fastavro refuses these by the items' types, Java does not."""
+    """Whether a value contains an empty array or map: fastavro rejects some of these by their items' types, Java does not."""
     if isinstance(value, dict):
         return not value or any(map(is_empty_there, value.values()))
     return isinstance(value, list) and (not value or any(map(is_empty_there, value)))
@@ -118,7 +118,7 @@ def test_a_reader_of_another_version(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_pair_of_versions(part: int) -> None:
-    """Types of one family: few values cannot be kept."""
+    """The types are of one family, so few values are lost."""
     rows, bad = run_pairs(range(100 * part, 100 * part + 100), mixed=0.0)
     assert rows == 1600
     assert bad < 160

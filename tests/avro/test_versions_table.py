@@ -1,4 +1,4 @@
-"""The table of docs/avro.md that says how versions are combined, line by line."""
+"""Each line of the table in docs/avro.md about combining versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNITS = {"date": "int", "time-millis": "int"}
 
 
 def schema_of(text: str) -> Any:
-    """The Avro type of a cell, such as ``array(decimal(5,2))``."""
+    """The Avro type in a table cell, such as ``array(decimal(5,2))``."""
     name, _, inside = text.partition("(")
     inside = inside.removesuffix(")")
     if name in ("decimal", "fixed decimal"):
@@ -51,7 +51,7 @@ def schema_of(text: str) -> Any:
 
 
 def value_of(text: str, schema: Any) -> Any:
-    """The value of a cell, as fastavro writes it."""
+    """The value in a table cell, in the form that fastavro encodes."""
     if isinstance(schema, list):
         return next(value_of(text, branch) for branch in schema if branch == "string" or text.isdigit())
     if isinstance(schema, str):
@@ -78,7 +78,7 @@ def value_of(text: str, schema: Any) -> Any:
 
 
 def spelt(value: Any) -> str:
-    """A value of a column as the page has it."""
+    """A value of a column in the page's notation."""
     if isinstance(value, dict):
         members = [item for name, item in value.items() if name.startswith("member") and item is not None]
         if members:
@@ -108,7 +108,7 @@ def test_the_line(line: list[str]) -> None:
     datum = written(schemas[0], {"f": value_of(match[2], schemas[0]["fields"][0]["type"])})
     given = schemas_of(dict(enumerate(schemas)))
     readers = [typed_rows.reader(given)]
-    if "b: NULL" not in read:  # which the last version alone has not
+    if "b: NULL" not in read:  # the last version alone does not have this field
         readers.append(typed_rows.by_name(given)["R"])
     if read != "BAD_FIELD" or "`double`" in last:
         readers.append(typed_rows.reader(schemas_of({1: schemas[1], 0: schemas[0]})))

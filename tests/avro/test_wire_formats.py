@@ -1,4 +1,4 @@
-"""What stands around Avro data: as the registries' own code writes it, damaged, and taken for something else."""
+"""Wire formats around Avro data: as the registries' serializers write them, corrupt, and mistaken for others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEADERS = pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
 
 
 def golden() -> list[dict[str, Any]]:
-    """Messages that the registries' own serializers wrote."""
+    """Messages that the registries' serializers wrote."""
     return [json.loads(line) for line in lzma.decompress(FILE.read_bytes()).decode().splitlines()]
 
 
@@ -46,7 +46,7 @@ def taken_apart(
 
 
 def rows(name: str, result: payloads.Payloads, key: Any) -> tuple[list[Any], list[str | None]]:
-    """The records, and why there is none."""
+    """The records, and the errors."""
     schemas = WIRE_FORMATS[name].prepared(schemas_of({key: SCHEMA}))
     columns, errors = typed_rows.reader(schemas).rows(result)
     both = zip(*(column.to_pylist() for column in columns), strict=True)
@@ -54,7 +54,7 @@ def rows(name: str, result: payloads.Payloads, key: Any) -> tuple[list[Any], lis
 
 
 @pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])
-def test_as_their_own_serializers_wrote_them(name: str) -> None:
+def test_messages_of_the_registries_serializers(name: str) -> None:
     plain = [line for line in golden() if line["format"] == name and line["headers"] is None]
     assert len(plain) >= 6
     result = taken_apart(name, [bytes.fromhex(line["value"]) for line in plain])
@@ -90,7 +90,7 @@ GLOBAL_300, CONTENT_7 = (
 )
 
 
-def test_of_both_apicurios_headers_the_one_counts_that_the_format_names() -> None:
+def test_the_format_selects_one_of_apicurios_two_headers() -> None:
     headers = [[GLOBAL_300, CONTENT_7], [CONTENT_7, GLOBAL_300], [GLOBAL_300], [CONTENT_7], []]
     values = [b"\4\2x"] * 4 + [b"\0\0\0\0\x09\4\2x"]
     assert taken_apart("apicurio", values, headers).ids.to_pylist() == ["7", "7", "globalId 300", "7", "9"]
@@ -99,7 +99,7 @@ def test_of_both_apicurios_headers_the_one_counts_that_the_format_names() -> Non
 
 
 @pytest.mark.parametrize("name", ["apicurio", "apicurio_global_id"])
-def test_a_mapping_has_the_numbers_that_the_messages_have(name: str) -> None:
+def test_the_keys_of_a_mapping_are_the_ids_in_the_messages(name: str) -> None:
     reader = typed_rows.reader(Registry.of({300: SCHEMA}).schemas([]))
     columns, errors = reader.rows(taken_apart(name, [b"\4\2x", b"\4\2x"], [[GLOBAL_300], [CONTENT_7]]))
     assert columns[0].to_pylist() == [2, None]
@@ -128,7 +128,7 @@ EVERYTHING = {
 
 
 def everything(k: int) -> dict[str, Any]:
-    """Values as fastavro takes them."""
+    """Values that fastavro can encode."""
     day = datetime(2024, 5, 1, 12, 30, tzinfo=UTC) + timedelta(days=k, microseconds=k)
     note = (None, ("string", "ö" * k), ("shop.Note", {"t": "PAID"}))[k % 3]
     return {
@@ -138,8 +138,8 @@ def everything(k: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_data_in_json_are_those_in_binary() -> None:
-    """As fastavro writes both; the header says which."""
+def test_data_in_json_equal_those_in_binary() -> None:
+    """Fastavro writes both; the header contains the encoding."""
     schema = fastavro.parse_schema(EVERYTHING)
     binary, text = [], []
     for k in range(40):
@@ -161,7 +161,7 @@ def test_data_in_json_are_those_in_binary() -> None:
     assert reader.rows(prefixed)[0][0].to_pylist() == [True]
 
 
-def test_json_that_is_no_datum_says_so() -> None:
+def test_json_that_is_not_a_datum_is_an_error() -> None:
     texts = [
         b'{"id": 1, "note": "x"}',
         b'{"id": 1',
@@ -198,7 +198,7 @@ def test_the_first_header_of_a_name_counts() -> None:
 
 @pytest.mark.parametrize("name", ["confluent", "apicurio", "glue", "single_object"])
 def test_every_beginning_of_a_message(name: str) -> None:
-    """No beginning is an exception; one that cannot name a schema says so."""
+    """No prefix raises an exception. A prefix without a complete schema id has an error."""
     whole = (
         b"\0\0\0\0\x07\4\2x"
         if name == "confluent"
@@ -218,7 +218,7 @@ def glue(datum: bytes, packing: int = payloads.GLUE_ZLIB) -> bytes:
 
 
 def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No more of it is inflated than the bound, and one byte that tells."""
+    """It is decompressed only up to the limit, plus one byte that shows the excess."""
     inflated = []
 
     class Counting:
@@ -247,7 +247,7 @@ def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> No
     assert inflated == [1000, 1001, 1001, 1000]
 
 
-def test_damaged_zlib_of_glue() -> None:
+def test_corrupt_zlib_of_glue() -> None:
     packed = zlib.compress(b"\4\2x" * 50)
     flipped = packed[:5] + bytes([packed[5] ^ 1]) + packed[6:]
     values = [
@@ -265,7 +265,7 @@ def test_damaged_zlib_of_glue() -> None:
     assert [value is None for value in payloads.values.to_pylist()] == [error is not None for error in errors]
 
 
-def test_what_grows_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_payload_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payloads, "INT32_MAX", 1_000_000)
     bomb = glue(zlib.compress(bytes(900_000)))
     result = taken_apart("glue", [bomb, bomb, glue(zlib.compress(b"\4\2x"))])
@@ -273,7 +273,7 @@ def test_what_grows_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["apicurio", "glue", "single_object"])
-def test_a_column_of_another_format_says_which(name: str) -> None:
+def test_a_column_of_another_format_fails_with_its_name(name: str) -> None:
     messages = pa.array(
         [bytes.fromhex(line["value"]) for line in golden() if line["format"] == name and line["headers"] is None][::2],
         pa.binary(),
@@ -285,7 +285,7 @@ def test_a_column_of_another_format_says_which(name: str) -> None:
     check_fit("databus", messages, pa.nulls(len(messages), pa.string()))
 
 
-def test_a_column_of_no_format_says_so_once() -> None:
+def test_a_column_of_no_format_fails() -> None:
     values = pa.array([b"{}"] * 100, pa.binary())
     errors = pa.array(["BAD_MAGIC"] * 100)
     for name in WIRE_FORMATS:

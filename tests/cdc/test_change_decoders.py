@@ -1,4 +1,4 @@
-"""The decoders of a change table without Spark: histories as each system sends them, applied in order to a dictionary."""
+"""The decoders of change tables without Spark: histories in each system's form, applied in order to a dictionary."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ COLUMNS = {"one": {"id": "STRING", "v": "LONG"}, "two": {"a": "STRING", "b": "ST
 
 
 def in_order(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The valid changes, the oldest first; of two with one order that which leaves a row comes last."""
+    """The valid changes, the oldest first. Of two changes with the same order, the one that leaves a row comes last."""
     rows = [row for row in batch.to_pylist() if row["_error_"] is None]
     return sorted(rows, key=lambda row: ([part or 0 for part in row["_order_"].values()], row["_op_"] in LIVE))
 
 
 def test_databus() -> None:
-    """SCN regresses and windows twice; a DELETE without a payload has the key of its event."""
+    """With SCN regressions and repeated windows. A DELETE without a payload gets the key of its event."""
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     for seed in (4, 5):
         history = Members(seed)
@@ -55,8 +55,8 @@ def test_the_key_of_a_databus_schema() -> None:
     assert keys_in_schema('{"type":"record","name":"A","fields":[{"name":"id","type":"long"}]}') is None
 
 
-def test_a_delete_whose_key_is_not_told_is_an_error() -> None:
-    """A key of two columns is not in the key of the event."""
+def test_a_delete_with_an_unknown_key_is_an_error() -> None:
+    """The event's key does not contain a key of two columns."""
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     events = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
     changes = databus_changes(
@@ -84,7 +84,7 @@ def test_datahub(seed: int, name: str) -> None:
     assert {tuple(one) for one in primary_keys(blobs, table_of(name)).to_pylist() if one} == {tuple(KEYS[name])}
 
 
-def test_sequence_ids_are_numbers_of_any_length() -> None:
+def test_sequence_ids_may_have_any_length() -> None:
     texts = ["9", "010", "10", str(10**38 - 1), str(10**38), "x", "", None, "0"]
     result = numbers(pa.array(texts))
     assert result.type == NUMBER
@@ -112,7 +112,7 @@ HEADERS = [[], [], [("__debezium.newkey", b'{"id":2}')], [], [("x", b""), ("__de
 
 
 def test_debezium() -> None:
-    """Of the old row only the key is believed; a change of the key has the old key in ``_before_``."""
+    """Only the key of the old row is used. A change of the key has the old key in ``_before_``."""
     headers = pa.array(HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     how = DebeziumTable(
         table_of("s.t"),

@@ -1,4 +1,4 @@
-"""What people give for a column or a constant: a result, or one sentence."""
+"""Values for columns and constants: each gives a result or a clear error message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_UTF8 = b"\xff\xfe"
 
 
 def text(data: bytes, rows: int = 1) -> pa.Array:
-    """STRING that is not checked, as Spark hands it over."""
+    """STRING without validation, as Spark passes it."""
     return pa.array([data] * rows, pa.binary()).view(pa.string())
 
 
@@ -37,7 +37,7 @@ COLUMNS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
-def test_what_people_have_is_answered(column: Any) -> None:
+def test_columns_of_every_kind(column: Any) -> None:
     assert SEQUENCE.decode(column).to_pylist() == [77, None, 77]
 
 
@@ -75,7 +75,7 @@ REJECTED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("column", "sentence"), REJECTED.values(), ids=REJECTED)
-def test_what_is_no_column_is_one_sentence(column: Any, sentence: str) -> None:
+def test_a_value_that_is_not_a_column_gives_a_clear_error(column: Any, sentence: str) -> None:
     with pytest.raises(TypeError) as rejected:
         SEQUENCE.decode(column)
     assert str(rejected.value).startswith(sentence)
@@ -123,7 +123,7 @@ def test_integers_of_any_width_that_fit() -> None:
         ("to_kafka_records", ([[]], [0, 0], ["none"], [2])),
     ],
 )
-def test_columns_of_several_lengths_are_refused(function: str, columns: tuple[list[Any], ...]) -> None:
+def test_columns_of_different_lengths_are_rejected(function: str, columns: tuple[list[Any], ...]) -> None:
     types = [argument.type for argument in FUNCTIONS[function].arguments]
     arrays = [pa.array(column, type) for column, type in zip(columns, types, strict=False)]
     with pytest.raises(TypeError, match=rf"{function}\(\) expected columns of the same number of rows, got "):
@@ -147,13 +147,13 @@ def test_columns_of_several_lengths_are_refused(function: str, columns: tuple[li
         ("dbus_to_json", {"encoding": b"JSON"}, "dbus_to_json() expected encoding STRING, got a Python bytes"),
     ],
 )
-def test_constants_are_of_their_type(function: str, constant: dict[str, Any], sentence: str) -> None:
+def test_constants_must_have_their_type(function: str, constant: dict[str, Any], sentence: str) -> None:
     with pytest.raises(TypeError) as rejected:
         FUNCTIONS[function].decode(pa.array([b""], pa.binary()), **constant)
     assert str(rejected.value) == sentence
 
 
-def test_a_field_that_comes_twice_is_refused() -> None:
+def test_a_repeated_field_is_rejected() -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["sequence", "sequence"])
     with pytest.raises(TypeError, match=r"to_dbus_event\(\) expected event with each field once, got sequence twice"):
         FUNCTIONS["to_dbus_event"].decode(twice)

@@ -1,4 +1,4 @@
-"""One scan a batch: shared where the memory cannot change, never where it may. One table: a function and its comments."""
+"""Functions share one scan of each batch, if its memory cannot change. One table gives functions and their comments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sparkwire.core.builders import Column, Shared, columns_of, rows_function
 
 
 def batch(rows: list[bytes]) -> pa.Array:
-    """A column as Spark hands it over: around immutable buffers."""
+    """A column with immutable buffers, as Spark passes it."""
     array = pa.array(rows, pa.binary())
     buffers = [None if buffer is None else pa.py_buffer(buffer.to_pybytes()) for buffer in array.buffers()]
     return pa.Array.from_buffers(pa.binary(), len(array), buffers)
 
 
 def again(array: pa.Array) -> pa.Array:
-    """Another Python object over the same memory."""
+    """Another Python object with the same memory."""
     return pa.Array.from_buffers(array.type, len(array), array.buffers(), offset=array.offset)
 
 
@@ -42,7 +42,7 @@ def test_the_same_batch_is_scanned_once() -> None:
     assert scanned == [[b"a", b"b"], [b"b"], [b"a", b"b"]]
 
 
-def test_memory_that_may_change_is_scanned_anew() -> None:
+def test_mutable_memory_is_scanned_again() -> None:
     memory = bytearray(b"ab")
     offsets = pa.py_buffer(b"\0\0\0\0\2\0\0\0")
     column = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(memory)])
@@ -53,7 +53,7 @@ def test_memory_that_may_change_is_scanned_anew() -> None:
 
 
 class Letters:
-    """Rows of single bytes, and which columns of them were made."""
+    """Rows of single bytes; records which columns were computed."""
 
     def __init__(self, column: pa.Array, upper: bool) -> None:
         self.texts = [text.decode() for text in column.to_pylist()]
@@ -93,7 +93,7 @@ def test_a_table_is_a_function() -> None:
     ]
 
 
-def test_columns_not_asked_for_are_not_made() -> None:
+def test_columns_that_are_not_selected_are_not_computed() -> None:
     letters = Letters(pa.array([b"ab"]), False)
     assert columns_of(letters, LETTERS[1:])["place"].to_pylist() == [0, 1]
     assert letters.made == ["place"]
@@ -105,8 +105,8 @@ def test_fields_of_a_struct_are_documented_by_its_functions() -> None:
     assert struct.field_docs["key"] == FUNCTIONS["kafka_key"].doc
 
 
-def test_a_thread_that_comes_between_keeps_its_batch_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks between the look and the result gets its own, and so does the one that was first."""
+def test_a_thread_in_between_uses_its_own_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call between the check and the result gets the result of its own batch, and so does the first call."""
     first, second = batch([b"a"]), batch([b"b"])
     scan_of = Shared(lambda column: column.to_pylist())
     assert scan_of(first) == [b"a"]
@@ -127,8 +127,8 @@ def test_a_thread_that_comes_between_keeps_its_batch_to_itself(monkeypatch: pyte
     assert scan_of(first) == [b"a"]
 
 
-def test_threads_answer_for_their_own_batches() -> None:
-    """Databus, Kafka and DataHub in four threads, each with separate batches, switched as often as can be."""
+def test_threads_return_results_of_their_own_batches() -> None:
+    """Databus, Kafka and DataHub in four threads with separate batches, and the shortest switch interval."""
     columns = {"dbus_sequence": "event", "kafka_value": "message", "datahub_table": "blob"}
     batches = [(name, batch([SAMPLES[sample]] * n)) for name, sample in columns.items() for n in range(1, 9)]
     expected = [FUNCTIONS[name].decode(column).to_pylist() for name, column in batches]
@@ -143,7 +143,7 @@ def test_threads_answer_for_their_own_batches() -> None:
     assert got == expected * 40
 
 
-def test_what_is_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_batches_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[pa.Array] = []
     scan_of = Shared(lambda column: scans.append(column))
     for most, scanned in ((1 << 20, 1), (10, 3)):

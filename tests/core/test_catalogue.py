@@ -1,4 +1,4 @@
-"""The catalogue against the contract, and what is generated from it against the catalogue."""
+"""Compare the catalogue with the contract, and generated files with the catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import ROOT, databus_cases
 from tests.support.arrow import ask
 from tools.reference import GENERATED
 
-# Each function that analysts were promised and what it returns; a bare STRUCT stands for its format's fields.
+# The promised functions with their result types; a bare STRUCT means the fields of its format.
 CONTRACT = dict(line.split("\t") for line in (ROOT / "tests" / "data" / "contract.tsv").read_text("utf-8").splitlines())
 
 
@@ -33,7 +33,7 @@ def test_returns(name: str) -> None:
 
 @pytest.mark.parametrize("name", [format.name for format in FORMATS if format.struct])
 def test_structs_have_every_field(name: str) -> None:
-    """The struct function of a format has a field for each function above it."""
+    """The struct function of a format has a field for each function before it."""
     [format] = [format for format in FORMATS if format.name == name]
     types = {function.name: function.return_type for function in format.functions}
     above = format.functions[: list(types).index(format.struct)]
@@ -53,7 +53,7 @@ def test_sql_types_have_names(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", ["", "BLOB", "ARRAY<INT", "STRUCT<a>", "INT INT", "ARRAY(INT)"])
-def test_what_is_no_sql_type(sql: str) -> None:
+def test_invalid_sql_types(sql: str) -> None:
     with pytest.raises(ValueError, match="type"):
         arrow_type(sql)
 

@@ -1,4 +1,4 @@
-"""What a function takes for arguments that are nested or may be left out."""
+"""Nested and optional arguments of functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DECLARED = "STRUCT<id BIGINT, names ARRAY<STRUCT<name STRING, data BINARY>>, tex
 
 
 def seen_by(declared: str, array: pa.Array) -> Any:
-    """What the decoder gets for ``array``."""
+    """The column that the decoder gets for ``array``."""
     got = []
 
     def decoder(column: pa.Array) -> pa.Array:
@@ -54,13 +54,13 @@ def test_slices_at_every_level() -> None:
         (pa.array([{"names": [{"name": 1}]}]), "f() expected x.names.name STRING, got BIGINT"),
     ],
 )
-def test_other_fields_are_refused(array: pa.Array, sentence: str) -> None:
+def test_other_fields_are_rejected(array: pa.Array, sentence: str) -> None:
     with pytest.raises(TypeError) as rejected:
         seen_by(DECLARED, array)
     assert str(rejected.value) == sentence
 
 
-def test_another_kind_is_refused() -> None:
+def test_another_kind_is_rejected() -> None:
     with pytest.raises(TypeError, match=r"f\(\) expected \(x ARRAY<INT>\), got \(BIGINT\)"):
         seen_by("ARRAY<INT>", pa.array([1]))
     with pytest.raises(TypeError, match=r"f\(\) expected \(x STRUCT\), got \(BIGINT\)"):

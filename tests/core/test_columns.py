@@ -1,4 +1,4 @@
-"""Column functions as people call them from Python: plain values, real signatures, one sentence where it is wrong."""
+"""Column functions in Python: plain values, real signatures, and clear error messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_constant_by_name(spark: SparkSession, given: Callable[[bool], Any]) -
 
 
 def test_help_explains_fields() -> None:
-    """What the fields of a STRUCT mean is in the docstring: Spark takes no comments in a function's type."""
+    """The docstring explains the fields of a STRUCT, because Spark does not allow comments in a function's type."""
     for name, function in FUNCTIONS.items():
         doc = inspect.getdoc(getattr(W, name)) or ""
         for field, meaning in function.field_docs.items():
@@ -62,7 +62,7 @@ def test_help_explains_fields() -> None:
 
 
 def test_help_explains_arguments() -> None:
-    """Each with its type; what one is, the format says once for all its functions."""
+    """Each argument has its type. The format describes arguments once for all its functions."""
     for format in FORMATS:
         used = set[str]()
         for function in format.functions:
@@ -78,7 +78,7 @@ def test_help_explains_arguments() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_help_has_an_example(name: str) -> None:
-    """A call that the function takes."""
+    """The example is a valid call of the function."""
     [line] = re.findall(r"^>>> df\.select\((W\..*)\)$", inspect.getdoc(getattr(W, name)) or "", re.MULTILINE)
     call = ast.parse(line, mode="eval").body
     assert isinstance(call, ast.Call)
@@ -90,7 +90,7 @@ def test_help_has_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature_is_that_of_the_function(name: str) -> None:
-    """What ``help()`` and editors show."""
+    """``help()`` and editors show it."""
     parameters = inspect.signature(getattr(W, name)).parameters
     arguments = FUNCTIONS[name].arguments
     assert list(parameters) == [argument.name for argument in arguments]
@@ -100,7 +100,7 @@ def test_signature_is_that_of_the_function(name: str) -> None:
 
 
 def test_they_are_functions_of_their_module() -> None:
-    """Which an editor finds, and a pickle names."""
+    """Editors find them, and pickles refer to them."""
     for name in FUNCTIONS:
         function = getattr(W, name)
         assert function.__module__ == "sparkwire.sql_functions"

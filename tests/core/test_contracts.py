@@ -1,4 +1,4 @@
-"""What holds for every function of the catalogue, whatever it decodes or encodes."""
+"""Contracts of every function in the catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.arrow import enlarged
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
 
-ROWS = 40  # of a function that takes no bytes
+ROWS = 40  # number of rows for functions without BINARY arguments
 RECORDS: Final = [
     [{"key": b"k", "value": bytes(n), "timestamp_ms": n, "headers": [{"key": "h", "value": None}], "offset": offset}]
     for n, offset in ((0, 0), (1, 7), (200, 1 << 40))
@@ -29,7 +29,7 @@ TAKEN: Final[dict[str, list[Any]]] = {
     "timestamp_type": ["CreateTime", "LogAppendTime"],
     "compression": ["none", "gzip", "snappy", "lz4", "zstd", "LZ4"],
 }
-"""by argument, or function and argument: values where a function does not take every one of the type"""
+"""values for arguments that do not accept every value of their type, by argument, or by function and argument"""
 VALUES: Final[dict[pa.DataType, list[Any]]] = {
     pa.string(): ["", "a", 'é"\\\n\U0001f600', "[]", '{"a": {"b": [1, null]}}', "1600000000000"],
     pa.binary(): [b"", b"\x00", bytes(range(256)), b"value"],
@@ -41,11 +41,11 @@ VALUES: Final[dict[pa.DataType, list[Any]]] = {
 CONSTANTS: Final = {
     "schema": '{"type":"record","name":"R","fields":[{"name":"a","type":"long"},{"name":"b","type":["null","string"]}]}'
 }
-"""by argument: what a constant is that has no default"""
+"""values for constants without a default, by argument"""
 
 
 def rows_of_bytes(name: str) -> list[bytes]:
-    """Bytes that the functions can read, cut at every place and flipped, and bytes that nobody wrote."""
+    """Valid bytes, these truncated at every position and with flipped bits, and random bytes."""
     chance = random.Random(name)
     rows = [b""]
     for sample in SAMPLES.values():
@@ -82,7 +82,7 @@ def column_for(function: Function, k: int, rows: int) -> pa.Array:
 
 
 def what_is_read_from(function: Function, type: pa.DataType, rows: int) -> pa.Array:
-    """What a writer takes: what the struct function of its format reads from the samples."""
+    """The argument of an encoder: the result of its format's struct function on the samples."""
     [format] = [format for format in FORMATS if function in format.functions]
     read = FUNCTIONS[format.struct].decode(pa.array(list(format.samples.values()), pa.binary()))
     intact = [row for row in read.to_pylist() if row["is_valid"]]
@@ -115,7 +115,7 @@ def whole_answers(name: str) -> pa.Array:
 
 
 def with_nulls(column: pa.Array, rows: list[int]) -> pa.Array:
-    """The column with NULL in these rows."""
+    """The column, with NULL in these rows."""
     return column.take(pa.array([None if i in rows else i for i in range(len(column))], pa.int64()))
 
 
@@ -143,7 +143,7 @@ def test_large_columns_are_columns(function: Function) -> None:
 
 @every_function
 def test_null_gives_null(function: Function) -> None:
-    """In any column that a call must give, unless the function handles NULLs itself. In an optional one NULL is its default."""
+    """NULL in a required column gives NULL, unless the function handles NULLs. In an optional column, NULL is the default."""
     columns = columns_for(function.name)
     whole = whole_answers(function.name)
     rows = [0, 3, len(whole) - 1]
@@ -168,10 +168,10 @@ TEXTS = [name for name, f in FUNCTIONS.items() if any("STRING" in a.sql for a in
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_that_is_not_utf8(name: str) -> None:
-    """A result, or one sentence."""
+    """The function returns a result or raises a clear error message."""
     columns = [spoilt(column) for column in columns_for(name)]
     try:
-        FUNCTIONS[name].decode(*columns).validate()  # what is passed on stays as it is
+        FUNCTIONS[name].decode(*columns).validate()  # such texts may be in the result
         said = f"{name}() expected it"
     except ValueError as rejected:
         said = str(rejected)
@@ -180,7 +180,7 @@ def test_text_that_is_not_utf8(name: str) -> None:
 
 
 def spoilt(array: pa.Array) -> pa.Array:
-    """The column with no text that is UTF-8."""
+    """The column with all its texts replaced by invalid UTF-8."""
     type = array.type
     if pa.types.is_string(type):
         odd = [None if text is None else text.encode() + b"\xff" for text in array.to_pylist()]
@@ -196,7 +196,7 @@ def spoilt(array: pa.Array) -> pa.Array:
 
 
 @every_function
-def test_wrong_arguments_are_one_sentence(function: Function) -> None:
+def test_wrong_arguments_give_a_clear_error(function: Function) -> None:
     wrong: list[list[pa.Array]] = [[], [pa.array([1.5])], [pa.array([True])] * 9]
     for arguments in wrong:
         with pytest.raises(TypeError) as rejected:
@@ -208,7 +208,7 @@ def test_wrong_arguments_are_one_sentence(function: Function) -> None:
 
 
 @every_function
-def test_an_unknown_name_is_refused(function: Function) -> None:
+def test_an_unknown_name_is_rejected(function: Function) -> None:
     given = [pa.array([b""], pa.binary())] * sum(a.required for a in function.arguments)
     with pytest.raises(TypeError, match=r"no_such_argument => 'x'"):
         function.decode(*given, no_such_argument="x")

@@ -1,4 +1,4 @@
-"""Exceptions: those that a program can meet are in one module, with one base."""
+"""All exceptions that a program can catch are in one module and have one base class."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CAUGHT = {
     "_NoResponse",
     "_Stop",
 }
-"""exceptions that end inside the package"""
+"""exceptions that the package catches itself"""
 
 
 def declared() -> list[tuple[str, str]]:
-    """Module and name of each class whose base is an exception of Python, or of `sparkwire.errors`."""
+    """The module and name of each class that is derived from an exception of Python or of `sparkwire.errors`."""
     result = []
     for path in PACKAGE.rglob("*.py"):
         module = ".".join(["sparkwire", *path.relative_to(PACKAGE).with_suffix("").parts])
@@ -44,13 +44,13 @@ def declared() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", errors.__all__)
-def test_each_has_the_base_and_says_what_it_is(name: str) -> None:
+def test_each_has_the_base_and_a_docstring(name: str) -> None:
     error_class = getattr(errors, name)
     assert issubclass(error_class, SparkwireError)
     assert error_class.__doc__ != SparkwireError.__doc__ or error_class is SparkwireError
 
 
-def test_no_other_leaves_the_package() -> None:
+def test_no_other_exception_leaves_the_package() -> None:
     others = [(module, name) for module, name in declared() if module != "sparkwire.errors"]
     assert {name for _, name in others} >= CAUGHT
     for module, name in others:
@@ -60,5 +60,5 @@ def test_no_other_leaves_the_package() -> None:
         )
 
 
-def test_the_module_lists_all_of_its_own() -> None:
+def test_the_module_lists_all_its_exceptions() -> None:
     assert sorted(name for module, name in declared() if module == "sparkwire.errors") == sorted(errors.__all__)

@@ -1,4 +1,4 @@
-"""Files as Arrow tables without Spark, and the command that prints them."""
+"""Reading files as Arrow tables without Spark, and the command ``dump``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rejected(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def by_another_reader(segment: Path) -> list[tuple[int, bytes | None, bytes | None]]:
-    """The records of a segment as kafka-python reads them, control records left out."""
+    """The records of a segment, read by kafka-python, without control records."""
     batches, result = MemoryRecords(segment.read_bytes()), []
     while (batch := batches.next_batch()) is not None:
         if not getattr(batch, "is_control_batch", False):
@@ -76,7 +76,7 @@ def test_the_bytes_decide_the_format(path: str, format: str) -> None:
     assert rows.read_all() == named.read_all()
 
 
-def test_a_first_batch_beyond_the_bytes_that_are_looked_at(tmp_path: Path) -> None:
+def test_a_first_batch_larger_than_the_bytes_that_are_checked(tmp_path: Path) -> None:
     value = b"v" * 10_000
     row = {"key": b"k", "value": value, "timestamp_ms": 1, "headers": []}
     writer = sparkwire.FUNCTIONS["to_kafka_records"]
@@ -87,7 +87,7 @@ def test_a_first_batch_beyond_the_bytes_that_are_looked_at(tmp_path: Path) -> No
     assert sparkwire.read(tmp_path / "export").read_all().column("value").to_pylist() == [value]
 
 
-def test_what_is_no_format_is_one_sentence() -> None:
+def test_an_unknown_format_gives_a_clear_error() -> None:
     with pytest.raises(ValueError, match="holds neither Kafka segments nor Databus events"):
         sparkwire.read(SAMPLES / "kafka" / "README.md")
     with pytest.raises(FileNotFoundError, match="does not exist"):
@@ -121,7 +121,7 @@ def test_dump_starts_at_an_offset_or_a_time(capsys: pytest.CaptureFixture[str]) 
     assert offsets("2020-09-13T12:00:00Z") == [0, 1]
 
 
-def test_dump_shows_corrupt_rows_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_shows_only_corrupt_rows(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         json.loads(line) for line in dumped(capsys, str(SAMPLES / "databus" / "damaged_v1.bin"), "--corrupt", "--json")
     ]
@@ -130,7 +130,7 @@ def test_dump_shows_corrupt_rows_alone(capsys: pytest.CaptureFixture[str]) -> No
     ]  # fmt: skip
 
 
-def test_dump_reads_what_else_a_broker_keeps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_reads_the_other_files_of_a_broker(capsys: pytest.CaptureFixture[str]) -> None:
     payments = SAMPLES / "cluster" / "disk" / "payments-0"
     assert dumped(capsys, str(payments / "leader-epoch-checkpoint"))[1:] == ["0      0", "2      574"]
     index = min(payments.glob("*.index"))
@@ -175,14 +175,14 @@ def test_dump_writes_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, s
         ),
     ],
 )
-def test_a_wrong_call_is_one_sentence(
+def test_a_wrong_call_gives_a_clear_error(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
     assert sentence in rejected(capsys, *words)
 
 
 @pytest.mark.process
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_reader_that_stops_early_is_no_error() -> None:
     command = [sys.executable, "-m", "sparkwire", "dump", str(ORDERS), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dump:
         assert dump.stdout is not None
@@ -193,7 +193,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         assert dump.wait() == 0
 
 
-def test_the_page_about_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_code_of_its_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/without-spark.md").read_text("utf-8"), re.DOTALL)
     names: dict[str, object] = {}
     for block in blocks:
@@ -202,7 +202,7 @@ def test_the_page_about_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(blocks) == 2
 
 
-def test_dump_tells_debezium_from_datahub(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_distinguishes_debezium_from_datahub(capsys: pytest.CaptureFixture[str]) -> None:
     [messages] = (SAMPLES / "debezium").glob("*.jsonl")
     head, *changes = dumped(capsys, str(messages))
     assert head.split()[:2] == ["operation", "table"]

@@ -1,4 +1,4 @@
-"""Directories and files that are replaced between a query's listing, its plan and its tasks: rows are of one version, or none."""
+"""Files that are replaced between a query's listing, its plan and its tasks: all rows are of one version, or the query fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_SOURCES = pytest.mark.parametrize("source", [kafka_log, databus_table], ids=[
 
 
 def written(source: Any, folder: Path, version: int = 0, parts: int = 3, size: int = 1) -> list[Path]:
-    """Files of a version; those of all versions have the same names, and where ``size`` is the same the same sizes."""
+    """Write the files of a version. All versions have the same names, and with the same ``size`` the same sizes."""
     folder.mkdir(parents=True, exist_ok=True)
     if source is kafka_log:
         bases = range(0, 20 * parts, 20)
@@ -38,7 +38,7 @@ def written(source: Any, folder: Path, version: int = 0, parts: int = 3, size: i
 
 
 def exchanged(old: Path, new: Path) -> None:
-    """One directory takes another's place."""
+    """Replace a directory by another one."""
     put_aside = old.with_name("put-aside")
     old.rename(put_aside)
     new.rename(old)
@@ -67,7 +67,7 @@ def test_a_directory_that_is_replaced_after_the_plan(source: Any, size: int, tmp
 
 @OF_SOURCES
 def test_a_file_that_is_written_again_in_its_place(source: Any, tmp_path: Path) -> None:
-    """With as many bytes, as a copy does: it stays the same file for the system."""
+    """With the same number of bytes, like a copy over the file: the inode stays the same."""
     [path] = written(source, tmp_path / "orders-0", parts=1)
     query = source.query({"path": str(path)})
     tasks = source.plan(query)
@@ -79,8 +79,8 @@ def test_a_file_that_is_written_again_in_its_place(source: Any, tmp_path: Path) 
 
 
 @OF_SOURCES
-def test_what_is_appended_after_the_plan(source: Any, tmp_path: Path) -> None:
-    """A version of links to the same files, one of which is longer, and one more: what was planned is read."""
+def test_data_appended_after_the_plan(source: Any, tmp_path: Path) -> None:
+    """The new version links to the same files; one is longer, and one is new. Only the planned data are read."""
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     *_, last = written(source, folder)
     query = source.query({"path": str(folder)})
@@ -95,7 +95,7 @@ def test_what_is_appended_after_the_plan(source: Any, tmp_path: Path) -> None:
 
 
 def test_a_segment_that_a_broker_fills(tmp_path: Path) -> None:
-    """One that was made in advance has its length before it has its records."""
+    """A preallocated segment has its length before it has its records."""
     path = segment(tmp_path / "orders-0", 0, entries(0, 20))
     os.truncate(path, 1 << 20)
     query = kafka_log.query({"path": str(path)})
@@ -108,7 +108,7 @@ def test_a_segment_that_a_broker_fills(tmp_path: Path) -> None:
 
 @OF_SOURCES
 def test_a_copy_with_the_same_times_is_the_same(source: Any, tmp_path: Path) -> None:
-    """Machines that share a filesystem may number its files otherwise."""
+    """Machines that share a filesystem may number its files differently."""
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     written(source, folder)
     query = source.query({"path": str(folder)})
@@ -120,10 +120,10 @@ def test_a_copy_with_the_same_times_is_the_same(source: Any, tmp_path: Path) -> 
 
 
 @OF_SOURCES
-def test_a_job_that_ends_between_the_listing_and_the_look_for_jobs(
+def test_a_job_that_ends_between_the_listing_and_the_check_for_jobs(
     source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new version has more files, and others: all of them are read."""
+    """The new version has more and different files; all of them are read."""
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     written(source, folder)
     written(source, new, version=1, parts=5)
@@ -143,7 +143,7 @@ def test_a_job_that_ends_between_the_listing_and_the_look_for_jobs(
 def test_a_directory_that_is_replaced_while_it_is_planned(
     source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is made again, of what is there then."""
+    """The plan is computed again, from the new files."""
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     written(source, folder)
     written(source, new, version=1, parts=5, size=2)
@@ -166,7 +166,7 @@ def streamed(source: Any, folder: Path) -> Stream:
 
 
 @OF_SOURCES
-def test_a_stream_whose_batch_was_planned_before_the_same_came_as_other_files(source: Any, tmp_path: Path) -> None:
+def test_a_planned_batch_of_a_stream_reads_copies_of_its_files(source: Any, tmp_path: Path) -> None:
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     written(source, folder)
     stream = streamed(source, folder)
@@ -184,10 +184,8 @@ def test_a_stream_whose_batch_was_planned_before_the_same_came_as_other_files(so
 
 @OF_SOURCES
 @pytest.mark.parametrize("changed", [0, 1, 2])
-def test_a_stream_whose_batch_was_planned_before_another_version_came(
-    source: Any, changed: int, tmp_path: Path
-) -> None:
-    """One of three files is another one: the batch fails in a sentence, each time it is tried."""
+def test_a_planned_batch_of_a_stream_fails_on_another_version(source: Any, changed: int, tmp_path: Path) -> None:
+    """One of three files is replaced: each attempt of the batch fails with a clear error message."""
     folder, new = tmp_path / "orders-0", tmp_path / "new"
     written(source, folder)
     stream = streamed(source, folder)

@@ -1,4 +1,4 @@
-"""What may happen to files: you may not read them, they shrink, they are gone, storage fails. The error names the file."""
+"""Failures of files: missing permission, truncation, deletion, storage errors. The error names the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.databus_cases import golden_bytes
 
 NAME = "00000000000000000100.log"
 SEGMENT = golden.archive("segments_v2")[f"v2_multi_segment/{NAME}"]
-# Whom no permission stops becomes nobody, in a separate process.
+# Root ignores permissions, so the test runs as `nobody` in a separate process.
 CHILD = """
 import os, sys
 from sparkwire.databus.files import databus_table
@@ -40,7 +40,7 @@ for source in (kafka_log, databus_table):
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A directory below which nobody, too, may look."""
+    """A directory that `nobody` may also list."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -104,7 +104,7 @@ SOURCES = [(kafka_log, SEGMENT), (databus_table, golden_bytes("window_stream"))]
 
 @pytest.fixture(params=SOURCES, ids=lambda source: str(source[0].NAME))
 def planned(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A file, its source, and a plan that was made while it was whole; chunks are small."""
+    """A file, its source, and a plan from the time when the file was complete; chunks are small."""
     monkeypatch.setattr(log, "CHUNK", 700)
     monkeypatch.setattr(events, "CHUNK", 700)
     monkeypatch.setattr(events, "AHEAD", 300)
@@ -119,7 +119,7 @@ def everything(source: Any, asked: Any, tasks: Any) -> int:
     return sum(batch.num_rows for task in tasks for batch in source.read(asked, task))
 
 
-def test_a_file_that_is_gone(planned: Any) -> None:
+def test_a_deleted_file(planned: Any) -> None:
     path, source, asked, tasks = planned
     path.unlink()
     with pytest.raises(FileNotFoundError, match=f"{path} is gone since it was listed: read the path again"):
@@ -135,8 +135,8 @@ def test_a_file_that_has_become_shorter(planned: Any) -> None:
         everything(source, asked, tasks)
 
 
-def test_a_file_that_shrinks_under_the_reader(planned: Any) -> None:
-    """What came before has been read; then the error says where it was cut."""
+def test_a_file_that_shrinks_while_it_is_read(planned: Any) -> None:
+    """The earlier data are returned; then the error contains the position of the cut."""
     path, source, asked, [task] = planned
     batches = source.read(asked, task)
     assert next(batches).num_rows
@@ -146,8 +146,8 @@ def test_a_file_that_shrinks_under_the_reader(planned: Any) -> None:
         list(batches)
 
 
-def test_an_index_that_shrinks_under_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a broker cuts that of an active segment when it rolls: the headers do."""
+def test_an_index_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker truncates the index of an active segment when it rolls. The reader then uses the batch headers."""
     path = tmp_path / NAME
     path.write_bytes(SEGMENT)
     asked = kafka_log.query({"path": str(path), "startingOffset": "150"})
@@ -167,8 +167,8 @@ def test_an_index_that_shrinks_under_the_reader(tmp_path: Path, monkeypatch: pyt
     assert 5000 in cut
 
 
-def test_a_file_that_is_gone_under_the_reader(planned: Any) -> None:
-    """Who has it open reads it to its end."""
+def test_a_file_that_is_deleted_while_it_is_read(planned: Any) -> None:
+    """A reader with an open file reads it to its end."""
     path, source, asked, [task] = planned
     want = everything(source, asked, [task])
     batches = source.read(asked, task)
@@ -188,7 +188,7 @@ def test_storage_that_fails(tmp_path: Path) -> None:
 
 
 class _Failing:
-    """A disk that is about to give up."""
+    """A disk that fails."""
 
     def seek(self, position: int) -> None: ...
 

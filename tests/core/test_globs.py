@@ -1,4 +1,4 @@
-"""What a name in a glob matches, and that no glob takes forever."""
+"""Matching of names with globs, in bounded time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sparkwire.core.sources.globs import Glob
         ("x[", ["x["], ["x"]),
     ],
 )
-def test_what_matches(pattern: str, names: list[str], others: list[str]) -> None:
+def test_matches(pattern: str, names: list[str], others: list[str]) -> None:
     glob = Glob(pattern)
     assert [name for name in names if not glob.matches(name)] == []
     assert [name for name in others if glob.matches(name)] == []
@@ -41,6 +41,6 @@ def test_as_pythons_own_without_braces() -> None:
 
 
 def test_sixty_stars() -> None:
-    """A regular expression of them does not come to its end."""
+    """An equivalent regular expression would take practically forever."""
     assert not Glob("*a" * 60 + "*b").matches("a" * 250)
     assert Glob("{*a,*b}" * 60).matches("ab" * 100)

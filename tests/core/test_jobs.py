@@ -1,4 +1,4 @@
-"""Each partition is all of the old or all of the new: each change of the file system is, in turn, the last one or rejected."""
+"""Atomicity of jobs: every operation of the file system is, in turn, the last one or fails. Each partition stays complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.faults import EXIT, Fault, Gone, faulty, in_child, quick_path
 __all__ = ["quick_path"]
 
 Files = dict[str, bytes]
-"""what a reader sees of a partition"""
+"""the content of a partition for a reader"""
 
 
 def job(
@@ -33,7 +33,7 @@ def job(
     once: tuple[str, int] | None = None,
     owner: process.Process | None = None,
 ) -> None:
-    """Write files to partitions, and commit, as a sink does."""
+    """Write files to partitions and commit them, like a sink."""
     folder = Folder(str(top))
     jobs.begin(folder, name, "", overwrite, owner)
     try:
@@ -60,7 +60,7 @@ def job(
 
 
 def place(top: Path, parts: Mapping[str, Files]) -> None:
-    """Partitions as they were before any job."""
+    """Create partitions, before any job."""
     for part, files in parts.items():
         (top / part).mkdir(parents=True, exist_ok=True)
         for file, data in files.items():
@@ -73,7 +73,7 @@ def seen(top: Path, part: str) -> Files:
 
 
 DEAD = process.this_process()._replace(born="before")
-"""a process that has ended, and whose number is this one's"""
+"""a process that has ended, with the pid of this process"""
 OLD: Mapping[str, Files] = {"a": {"1": b"old a", "2": b"old"}, "b": {"1": b"old b"}}
 OVERWRITE: Mapping[str, Files] = {"a": {"1": b"new a"}, "b": {"1": b"new b", "3": b"new"}, "c": {"1": b"new c"}}
 APPEND: Mapping[str, Files] = {"a": {"3": b"more a"}, "b": {"2": b"more b", "3": b"more"}, "c": {"1": b"new c"}}
@@ -94,7 +94,7 @@ def after(old: Mapping[str, Files], new: Mapping[str, Files], overwrite: bool) -
 
 
 def check_one_version(top: Path, old: Mapping[str, Files], whole: Mapping[str, Files], step: int) -> bool:
-    """Whether all of it is the new one; a partition that is replaced in one step is always of one version."""
+    """Whether all partitions have the new version. Checks that a partition that is replaced in one step has only one version."""
     is_new = {part: seen(top, part) == files for part, files in whole.items()}
     for part in whole:
         if part:
@@ -103,7 +103,7 @@ def check_one_version(top: Path, old: Mapping[str, Files], whole: Mapping[str, F
 
 
 def rejection(top: Path) -> str:
-    """What a reader is told, nothing where it may read."""
+    """The error of a reader; empty if it can read."""
     try:
         jobs.check_unfinished(Folder(str(top)))
     except ValueError as rejected:
@@ -134,14 +134,14 @@ def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool)
             assert "job second (since 20" in rejected
             assert "was interrupted while it replaced" in rejected
             assert rejected.endswith(f"Run: python -m sparkwire recover {top}")
-        else:  # all of one version
+        else:  # all partitions have one version
             assert check_one_version(top, old, whole, step) or {part: seen(top, part) for part in old} == old, step
         if step % 2:
             recover_and_die(top, step // 2)
             jobs.recover(str(top))
             all_new = check_one_version(top, old, whole, step)
             assert all_new or {part: seen(top, part) for part in old} == old, step
-        # It is tried again, as another job of the same id.
+        # Run it again, as another job with the same id.
         job(top, "third", new, overwrite, ("id", 1))
         assert {part: seen(top, part) for part in whole} == whole, step
         left = {str(file.relative_to(top)) for file in top.rglob("*") if file.name.startswith(".") or SIDE in str(file)}
@@ -152,7 +152,7 @@ def test_each_step_is_the_last_one(quick_path: Path, case: str, exchanges: bool)
 
 
 def recover_and_die(top: Path, step: int) -> None:
-    """A recovery that is interrupted, too."""
+    """Run a recovery that is also interrupted."""
     with faulty(top, Fault("gone", step % 7, looks=False)), suppress(Gone, Unfinished):
         jobs.recover(str(top))
 
@@ -168,7 +168,7 @@ def recover_and_die(top: Path, step: int) -> None:
     ],
     ids=["EACCES", "EIO after its effect", "ENOSPC from there on", "full"],
 )
-def test_each_step_is_refused(quick_path: Path, case: str, fault: Fault) -> None:
+def test_each_step_fails(quick_path: Path, case: str, fault: Fault) -> None:
     old, new, overwrite = CASES[case]
     whole, step, stuck = after(old, new, overwrite), 0, 0
     while True:
@@ -191,14 +191,14 @@ def test_each_step_is_refused(quick_path: Path, case: str, fault: Fault) -> None
             all_new = check_one_version(top, old, whole, step)
             assert all_new or {part: seen(top, part) for part in old} == old
         elif failed is None:
-            assert all_new, step  # what is left to be cleared away is no failure
+            assert all_new, step  # leftover files are not a failure
             assert rejection(top) == "", step
         else:
             assert {part: seen(top, part) for part in old} == old, step
             assert seen(top, "c") == {}
         if failed is None and len(done) <= step:
             break
-        jobs.recover(str(top), ["second"])  # whose process, this one, is there
+        jobs.recover(str(top), ["second"])  # its process, this one, is running
         assert not (top / SIDE).exists(), step
         if not all_new:
             job(top, "third", new, overwrite)
@@ -247,7 +247,7 @@ def test_a_lock_of_the_dead_is_void(tmp_path: Path) -> None:
 
 
 def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
-    """Nobody here can know whether its process is gone."""
+    """This machine cannot check whether its process has ended."""
     folder = Folder(str(tmp_path))
     elsewhere = process.this_process()._replace(host="elsewhere", pid=1)
     jobs.begin(folder, "one", "", False, elsewhere)
@@ -261,10 +261,10 @@ def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
     job(tmp_path, "two", OLD)
 
 
-def test_a_process_that_is_gone() -> None:
+def test_a_process_that_has_ended() -> None:
     here = process.this_process()
     assert not process.is_gone(here)
-    assert process.is_gone(here._replace(born="1"))  # its number has been given again
+    assert process.is_gone(here._replace(born="1"))  # its pid was reused
     assert process.is_gone(here._replace(pid=2**22 + 1))
     assert not process.is_gone(here._replace(pid=None))
     assert not process.is_gone(here._replace(machine="another"))
@@ -272,7 +272,7 @@ def test_a_process_that_is_gone() -> None:
 
 
 def test_a_partition_that_has_changed_since(tmp_path: Path) -> None:
-    """Since the job began, where it replaces what it may have read; since it took the partition, in any case."""
+    """It may not change after the lock. If the job replaces data that it may have read, it may not change after the begin."""
     job(tmp_path, "first", OLD)
     folder = Folder(str(tmp_path))
     jobs.begin(folder, "one", "", True)
@@ -290,8 +290,8 @@ def test_a_partition_that_has_changed_since(tmp_path: Path) -> None:
     assert not (tmp_path / SIDE).exists()
 
 
-def test_what_a_broker_has_written_meanwhile_stays(quick_path: Path) -> None:
-    """Between the kill and the recovery it appended to a partition that had not been replaced yet."""
+def test_records_that_a_broker_has_written_meanwhile_stay(quick_path: Path) -> None:
+    """Between the kill and the recovery, it appended to a partition that was not replaced yet."""
     top = quick_path / "top"
     job(quick_path / "trial", "first", OLD)
     job(top, "first", OLD)
@@ -334,7 +334,7 @@ def test_a_job_with_an_id_is_done_once(tmp_path: Path) -> None:
 
 
 def test_a_job_that_is_undone_is_not_noted_as_done(quick_path: Path) -> None:
-    """Whichever change fails: the job does it when it runs again."""
+    """After any failing operation, the job succeeds when it runs again."""
     job(quick_path / "trial", "first", OLD, once=("id", 0))
     with faulty(quick_path, Fault(looks=False)) as calls:
         job(quick_path / "trial", "second", OVERWRITE, True, ("id", 1))
@@ -361,7 +361,7 @@ def files_of(top: Path) -> dict[str, bytes]:
 
 
 def write_job_file(top: Path, **changed: Any) -> None:
-    """The file of a job that is dead and had decided."""
+    """Write the file of a dead job that had decided."""
     (top / SIDE / "evil" / "new" / "t-0").mkdir(parents=True)
     (top / SIDE / "evil" / "0-0.log").write_text("staged")
     said = {
@@ -395,7 +395,7 @@ def write_job_file(top: Path, **changed: Any) -> None:
         {"swaps": {"t-0": {"x": "y"}}},
     ],
 )  # fmt: skip
-def test_nothing_leads_outside(tmp_path: Path, plan: dict[str, Any]) -> None:
+def test_no_name_leads_outside(tmp_path: Path, plan: dict[str, Any]) -> None:
     top, victim = tmp_path / "top", tmp_path / "victim"
     for folder in (top / "t-0", victim):
         folder.mkdir(parents=True)
@@ -412,7 +412,7 @@ def test_nothing_leads_outside(tmp_path: Path, plan: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"job": "evil"}'])
-def test_a_damaged_job_file_is_a_sentence(tmp_path: Path, text: bytes) -> None:
+def test_a_corrupt_job_file_gives_a_clear_error(tmp_path: Path, text: bytes) -> None:
     write_job_file(tmp_path)
     (tmp_path / SIDE / "evil" / "job.json").write_bytes(text)
     for attempt in (

@@ -1,4 +1,4 @@
-"""Columns to JSON, against Python's own: whatever is missing, however columns are cut and typed."""
+"""Conversion of columns to JSON, compared with Python's ``json``: missing values, slices and all types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALUES = ("a", None, 'é€😀"\\\n', "")
 
 
 def objects(*columns: list[str | None]) -> list[Any]:
-    """As Python makes them: without the members that a row has not."""
+    """Objects from Python's ``json``, without the missing members of each row."""
     rows = zip(*columns, strict=True)
     return [{f"k{k}": value for k, value in enumerate(row) if value is not None} for row in rows]
 
@@ -36,7 +36,7 @@ def test_objects_of_every_combination(type: pa.DataType) -> None:
 
 
 @pytest.mark.parametrize("first", [None, "x"])
-def test_members_that_no_row_has_and_that_every_row_has(first: str | None) -> None:
+def test_members_of_no_row_and_of_every_row(first: str | None) -> None:
     arrays = {
         "k0": pa.array([first] * 2, pa.string()),
         "k1": pa.array(["1", None]),
@@ -82,7 +82,7 @@ def test_numbers(numbers: pa.Array) -> None:
     assert number_of(numbers[:0]).to_pylist() == []
 
 
-def test_numbers_that_json_has_not() -> None:
+def test_numbers_that_json_does_not_have() -> None:
     texts = number_of(pa.array([float("nan"), None, float("inf"), float("-inf"), 3.0]))
     assert texts.to_pylist() == ['"NaN"', None, '"Infinity"', '"-Infinity"', "3.0"]
 

@@ -1,4 +1,4 @@
-"""What completion shows, and what a name that is nearly right gets."""
+"""Completion of names, and errors for misspelled names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sparkwire import FUNCTIONS
     "name",
     ["sparkwire", *(f"sparkwire.{name}" for name in ("avro", "databus", "datahub", "debezium", "kafka", "registry"))],
 )
-def test_dir_is_what_there_is_for_users(name: str) -> None:
+def test_dir_lists_the_public_names(name: str) -> None:
     module = import_module(name)
     shown = set(dir(module)) - {"__version__"}
     assert shown == set(module.__all__)
@@ -31,7 +31,7 @@ def test_dir_is_what_there_is_for_users(name: str) -> None:
 
 @pytest.mark.process
 def test_a_module_hides_no_function() -> None:
-    """Whatever has been imported, a public name is what it was: no module of that name comes into its place."""
+    """After any import, a public name stays the same object; a module of that name does not replace it."""
     script = """
 import importlib, pkgutil, sparkwire
 for module in pkgutil.walk_packages(sparkwire.__path__, "sparkwire."):
@@ -46,7 +46,7 @@ for package in (sparkwire, *(getattr(sparkwire, name) for name in sorted(modules
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_name_that_is_nearly_one() -> None:
+def test_a_misspelled_name() -> None:
     with pytest.raises(KeyError, match="no function is named 'dbus_opcod': is 'dbus_opcode' meant\\?"):
         FUNCTIONS["dbus_opcod"]
     with pytest.raises(KeyError, match="no function is named 'x'"):
@@ -62,11 +62,11 @@ def test_there_is_no_other_attribute() -> None:
 
 
 SAME_IN_EVERY_WING = {"__init__", "api", "explain", "functions", "layout"}
-"""modules that a newcomer finds in each format's folder"""
+"""modules that each format's folder has"""
 
 
 def test_one_name_is_one_thing() -> None:
-    """Whoever looks for a module or a class finds one: by its name alone, in the whole package."""
+    """The name of a module or class is unique in the whole package."""
     package = Path(sparkwire.__path__[0])
     modules = [path for path in package.rglob("*.py") if path.stem not in SAME_IN_EVERY_WING]
     classes = [
@@ -80,7 +80,7 @@ def test_one_name_is_one_thing() -> None:
 
 
 def public_functions() -> dict[str, Any]:
-    """What users call, by its name."""
+    """The public functions by their names."""
     modules = [
         import_module(f"sparkwire{name}")
         for name in ("", ".avro", ".databus", ".datahub", ".debezium", ".kafka", ".registry")
@@ -102,7 +102,7 @@ def test_every_public_function_has_an_example() -> None:
 
 
 def test_a_parameter_has_one_default() -> None:
-    """Whichever functions take it."""
+    """A parameter has the same default in all functions."""
     defaults: dict[str, set[Any]] = {}
     for function in public_functions().values():
         for name, parameter in inspect.signature(function).parameters.items():
@@ -113,7 +113,7 @@ def test_a_parameter_has_one_default() -> None:
 
 
 def test_options_and_arguments_are_spelt_apart() -> None:
-    """Options in Spark's spelling, arguments in Python's; where a function takes both, its arguments are of one word."""
+    """Options have Spark's spelling, arguments Python's. If a function has both, its arguments have one word."""
     with_options = 0
     for name, function in public_functions().items():
         given = inspect.signature(function).parameters.values()
@@ -126,7 +126,7 @@ def test_options_and_arguments_are_spelt_apart() -> None:
 
 
 BYTES = {"event", "stream", "message", "log", "file", "blob", "value", "key"}
-"""what the bytes are that functions take: one name for each kind"""
+"""the argument names for bytes: one name for each kind"""
 
 
 def test_the_bytes_of_a_kind_have_one_name() -> None:

@@ -1,4 +1,4 @@
-"""Directories whose names are patterns of names: what is written to one is found again, and nothing else."""
+"""Directories whose names look like globs: a query reads only the files in the directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ["w[1]", "[ab]", "[", "{a,b}", "{", "}a{", "*", "a*b", "?", "a?b=c", "[!
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_log(name: str, tmp_path: Path) -> None:
-    for other in ("w1", "a", "b", "ab", "xb", "axb"):  # what the patterns fit
+    for other in ("w1", "a", "b", "ab", "xb", "axb"):  # names that the patterns match
         log.write(tmp_path / other, log.rows_of(3))
     path = tmp_path / name
     log.write(path, log.rows_of(5))

@@ -1,4 +1,4 @@
-"""Paths as people have them: any character in a key, Hadoop's spellings, brackets in a name, directories of a volume's own."""
+"""Unusual paths: any character in a key, Hadoop's schemes, brackets in a name, system directories of volumes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def bucket(server: Server) -> str:
-    """A partition under every odd prefix, and under one of each printable character."""
+    """A bucket with a partition under every odd prefix, and under each printable character."""
     store = server.bucket("odd")
     for prefix in (*ODD, "".join(PRINTABLE), *(f"char {ord(c)}: {c}" for c in PRINTABLE)):
         with store.open_output_stream(f"odd/{prefix}/orders-0/{NAME}") as out:
@@ -57,12 +57,12 @@ def test_every_printable_character_and_a_glob_over_all(server: Server, bucket: s
         assert [again.path for again in listed(f"s3://odd{file.path}{server.query}").files] == [file.path]
 
 
-def test_an_encoded_path_is_read_where_nothing_has_its_very_name(server: Server, bucket: str) -> None:
+def test_an_encoded_path_is_decoded_if_nothing_has_its_name(server: Server, bucket: str) -> None:
     assert rows(f"{bucket}/my%20data{server.query}")[0]["file"] == f"{bucket}/my data/orders-0/{NAME}"
     assert rows(f"{bucket}/a%20b{server.query}")[0]["file"] == f"{bucket}/a%20b/orders-0/{NAME}"
 
 
-def test_a_key_that_pyarrow_cannot_open_is_passed_over_with_a_warning(
+def test_a_key_that_pyarrow_cannot_open_is_skipped_with_a_warning(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.bucket("slashes")
@@ -100,7 +100,7 @@ def test_places(path: str, place: PathParts) -> None:
     assert place_of(path) == place
 
 
-def test_options_that_pyarrow_does_not_take_in_a_uri(server: Server, bucket: str) -> None:
+def test_options_that_pyarrow_does_not_support_in_a_uri(server: Server, bucket: str) -> None:
     assert len(rows(f"{bucket}/my data{server.query}&scheme=http&force_virtual_addressing=false")) == 3
     with pytest.raises(ValueError, match=r"^path s3://odd/my data cannot be opened: .*colour"):
         rows(f"{bucket}/my data{server.query}&anonymous=false&colour=red")
@@ -148,7 +148,7 @@ except PermissionError as error:
 
 
 @pytest.mark.process
-def test_what_is_no_partition_may_be_closed() -> None:
+def test_directories_that_are_not_partitions_need_no_permission() -> None:
     with tempfile.TemporaryDirectory() as name:
         top = Path(name)
         top.chmod(0o755)
@@ -162,5 +162,5 @@ def test_what_is_no_partition_may_be_closed() -> None:
         assert f"{top}/orders-1" in said
 
 
-def test_databus_files_beside_what_a_volume_has_of_its_own() -> None:
+def test_databus_files_beside_system_directories() -> None:
     assert [storage._is_user_file(name) for name in ("lost+found", ".Trash-0", "events")] == [False, False, True]

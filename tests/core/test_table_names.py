@@ -1,4 +1,4 @@
-"""Names of tables, written and read, and the error for one that is not there."""
+"""Names of tables: formatting, parsing, and the error for an unknown table."""
 
 from __future__ import annotations
 

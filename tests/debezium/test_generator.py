@@ -1,4 +1,4 @@
-"""How `make golden` compares: it finds what differs, and only that."""
+"""The comparison of `make golden` finds all real differences, and no others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.data.generators.debezium.comparison import differences
 from tests.support import debezium_golden as golden
 
 
-def test_what_differs_is_found_and_what_time_enters_is_not() -> None:
+def test_differences_are_found_except_those_of_time() -> None:
     stored = golden.files("postgres")
     made = dict(stored)
     change(made, "json", lambda value: value | {"ts_ms": 1})
@@ -26,7 +26,7 @@ def test_what_differs_is_found_and_what_time_enters_is_not() -> None:
 
 
 def change(files: dict[str, bytes], variant: str, changed: Any) -> None:
-    """The first message of a variant."""
+    """Change the first message of a variant."""
     name = f"messages.{variant}.jsonl"
     first, _, rest = files[name].partition(b"\n")
     line = json.loads(first)
@@ -36,7 +36,7 @@ def change(files: dict[str, bytes], variant: str, changed: Any) -> None:
 
 
 def cut(lines: bytes) -> bytes:
-    """Without the last message of a table."""
+    """Remove the last message of a table."""
     kept = lines.splitlines(keepends=True)
     last = max(k for k, line in enumerate(kept) if b'"shop.app.customers"' in line)
     return b"".join(kept[:last] + kept[last + 1 :])

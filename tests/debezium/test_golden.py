@@ -1,4 +1,4 @@
-"""Typed values against the databases: every value of every table, at every point of the scenario, in every variant."""
+"""Compare typed values with the databases: every value of every table, at every point of the scenario, in every variant."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> t
 
 
 class Replay:
-    """A table that changes are applied to, one after the other."""
+    """A table to which changes are applied one after the other."""
 
     def __init__(self) -> None:
         self.rows, self.bag = dict[Any, dict[str, Any]](), list[dict[str, Any]]()
@@ -96,7 +96,7 @@ def topics(database: str) -> list[str]:
 
 
 def replays(database: str, variant: str, topic: str) -> Iterator[tuple[int, Any, list[dict[str, Any]]]]:
-    """The number of each point, the truth of the table, and what the changes up to then come to."""
+    """For each point: its number, the true table, and the result of the changes up to the point."""
     types = columns(database, variant, topic)
     result, messages = changes(database, variant, topic, types)
     rows = result.batch.to_pylist()
@@ -115,7 +115,7 @@ def replays(database: str, variant: str, topic: str) -> Iterator[tuple[int, Any,
 
 @pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize("variant", WITH_SCHEMAS)
-def test_typed_values_are_what_the_database_holds(database: str, variant: str) -> None:
+def test_typed_values_equal_those_of_the_database(database: str, variant: str) -> None:
     losses, compared = golden.known_losses(database), 0
     flat = variant.startswith("flat")
     for topic in topics(database):
@@ -124,7 +124,7 @@ def test_typed_values_are_what_the_database_holds(database: str, variant: str) -
         for _, truth, rows in replays(database, variant, topic):
             truncated |= flat and len(rows) > len(truth.rows) and bool(truth.key)
             if truncated or (flat and not truth.key):
-                continue  # flattened messages tell neither truncates nor which row without a key has changed
+                continue  # flattened messages contain no truncates, and do not identify changed rows without a key
             assert len(rows) == len(truth.rows), (topic, truth)
             left = list(rows)
             for expected in truth.rows:
@@ -156,13 +156,13 @@ def differences(
 
 
 def why(left: Any, expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> str:
-    """The row that differs least, and in what."""
+    """The row with the fewest differences, and these differences."""
     nearest = min((differences(row, expected, truth, types, losses, variant) for row in left), key=len, default=None)
     return f"{truth.name} {[expected[name] for name in truth.key]}: {nearest}"
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_a_registry_says_what_embedded_schemas_do(database: str) -> None:
+def test_a_registry_gives_the_same_columns_as_embedded_schemas(database: str) -> None:
     texts = [text for _, text in sorted(golden.schemas(database).items())]
     for topic in topics(database):
         types = columns(database, "json-schemas", topic)
@@ -171,14 +171,14 @@ def test_a_registry_says_what_embedded_schemas_do(database: str) -> None:
 
 @pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize("variant", TWINS)
-def test_given_types_read_what_embedded_schemas_do(database: str, variant: str) -> None:
+def test_given_types_read_the_same_values_as_embedded_schemas(database: str, variant: str) -> None:
     for topic in topics(database):
         if topic.endswith(".evolving") and not variant.endswith("avro"):
-            continue  # whose messages need the schemas of their time
+            continue  # its messages need the schemas of their time
         types = columns(database, TWINS[variant], topic)
         bare, _ = changes(database, variant, topic, types)
         full, _ = changes(database, TWINS[variant], topic, types)
         assert np.array_equal(bare.rows, full.rows)
         for name in bare.batch.schema.names:
-            # As texts: not-a-number is no number's equal.
+            # Compare texts, because NaN does not equal NaN.
             assert str(bare.batch.column(name).to_pylist()) == str(full.batch.column(name).to_pylist()), (topic, name)

@@ -1,4 +1,4 @@
-"""Debezium's functions against Python's own ``json``: the golden messages, and the same with bytes cut off or changed."""
+"""Compare Debezium's functions with Python's ``json``, on the golden messages, and on truncated and mutated ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEP = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class Twice(ValueError):
-    """A member comes twice, of which ``json`` keeps the last one."""
+    """A repeated member; ``json`` keeps the last one."""
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -36,13 +36,13 @@ def reject(name: str) -> None:
 
 
 def document(value: bytes) -> Any:
-    """What a message says; ValueError where it is no JSON."""
+    """The JSON value of a message. Raises ValueError if it is not JSON."""
     result = json.loads(value.decode("utf-8"), object_pairs_hook=unique, parse_constant=reject, parse_float=str)
     return without_halves(result)
 
 
 def without_halves(value: Any) -> Any:
-    """With U+FFFD for half a pair, which no text in UTF-8 can hold."""
+    """The value with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode."""
     if isinstance(value, str):
         return re.sub("[\ud800-\udfff]", "\ufffd", value)
     if isinstance(value, dict):
@@ -56,13 +56,13 @@ def time_ms(holder: dict[str, Any]) -> int | None:
 
 
 def text(holder: dict[str, Any], *names: str) -> Any:
-    """The first of these members that says something; anything, where it is no string, which only corruption makes of it."""
+    """The first of these members that exists. If it is not a string, which only corruption causes, any result is accepted."""
     value = next((holder[name] for name in names if holder.get(name) is not None), None)
     return value if value is None or isinstance(value, str) else ANY
 
 
 def expected(whole: dict[str, Any]) -> dict[str, Any]:
-    """The results for an envelope."""
+    """The expected results for an envelope."""
     envelope = whole["payload"] if set(whole) == {"schema", "payload"} else whole
     source, transaction = envelope["source"], envelope.get("transaction")
     transaction = transaction if isinstance(transaction, dict) else {}
@@ -95,7 +95,7 @@ def answers(values: list[bytes]) -> list[dict[str, Any]]:
 
 
 def compared(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Of a result the fields that are known, their JSON as what it says."""
+    """The known fields of a result, with parsed JSON."""
     documents = {name: row[name] and document(row[name].encode()) for name in ("before", "after", "source")}
     return {name: (row | documents)[name] for name in wanted}
 
@@ -109,7 +109,7 @@ def test_every_field(database: str, variant: str) -> None:
         whole = document(value)
         payload = whole.get("payload", whole)
         if not {"op", "source"} <= payload.keys():
-            continue  # about a transaction, a schema or that the connector lives
+            continue  # a message about a transaction or a schema, or a heartbeat
         wanted = expected(whole)
         assert compared(row, wanted) == wanted
         seen += 1
@@ -126,7 +126,7 @@ def damaged(value: bytes, random: Random) -> bytes:
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_damaged(database: str) -> None:
-    """What is no JSON any more says so; of what still is one, every field is that of the text."""
+    """A message that is no longer JSON has an error. If it is still JSON, every field equals that of the text."""
     random = Random(database)
     sound = [m.value for m in golden.messages(database, "json") if m.value and b'"op"' in m.value]
     values = [damaged(value, random) for value in sound for _ in range(4)]

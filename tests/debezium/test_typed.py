@@ -1,4 +1,4 @@
-"""Typed rows of messages that the golden data have not: odd values, changed schemas, placeholders, other connectors."""
+"""Typed rows of messages that are not in the golden data: odd values, changed schemas, placeholders, other connectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNAVAILABLE = "__debezium_unavailable_value"
 
 
 def insert(row: Any, fields: list[dict[str, Any]] | None = None, /, **source: Any) -> bytes:
-    """An insert of a row, with its schema if fields are given."""
+    """A message that inserts a row, with a schema if fields are given."""
     payload = {"before": None, "after": row, "source": SOURCE | source, "op": "c", "ts_ms": 5}
     if fields is None:
         return json.dumps(payload).encode()
@@ -41,7 +41,7 @@ def changed(messages: list[bytes | None], columns: dict[str, str], **given: Any)
 
 
 def typed(type: str, *values: Any) -> list[Any]:
-    """What values of a type become; ``[text]`` where one is unexpected."""
+    """The typed values; ``[text]`` for an unexpected value."""
     rows = changed([insert({"x": value}) for value in values], {"x": type}).batch.to_pylist()
     return [row["after"]["x"] if row["unexpected"] is None else [dict(row["unexpected"])["x"]] for row in rows]
 
@@ -180,7 +180,7 @@ def test_words_of_sql_are_types_in_any_case(text: str, same: str) -> None:
         ("", "'' is no type of a column: a name is missing"),
     ],
 )
-def test_what_is_no_type_is_one_sentence(text: str, sentence: str) -> None:
+def test_an_invalid_type_gives_a_clear_error(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=r"no type|does not say") as rejected:
         type_of(text)
     assert str(rejected.value).startswith(sentence)
@@ -237,13 +237,13 @@ def test_each_value_is_read_by_its_own_schema() -> None:
     ]
 
 
-def test_what_has_no_column_is_unexpected() -> None:
+def test_values_without_a_column_are_unexpected() -> None:
     [row] = changed([insert({"id": 1, "more": {"a": 1}, "none": None})], {"id": "int32"}).batch.to_pylist()
     assert row["after"] == {"id": 1}
     assert row["unexpected"] == [("more", '{"a": 1}'), ("none", None)]
 
 
-def test_the_before_image_is_told_apart() -> None:
+def test_unexpected_values_of_both_images_are_distinguished() -> None:
     update = json.dumps({"before": {"id": "x"}, "after": {"id": "y"}, "source": SOURCE, "op": "u"}).encode()
     [row] = changed([update], {"id": "int32"}).batch.to_pylist()
     assert dict(row["unexpected"]) == {"id": "y", "before.id": "x"}

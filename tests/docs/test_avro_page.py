@@ -1,4 +1,4 @@
-"""The page on Avro is followed, over an example topic, with a registry that serves its schemas."""
+"""Run the page on Avro over an example topic, with a registry that has its schemas."""
 
 from __future__ import annotations
 

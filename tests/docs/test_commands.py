@@ -1,4 +1,4 @@
-"""Commands that the pages show are commands: make has the targets, and the command line takes the arguments."""
+"""Check the commands on the pages: make has the targets, and the command line accepts the arguments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def shown(pattern: str) -> list[str]:
 
 @pytest.mark.parametrize("command", shown(r"python -m sparkwire ([a-z][^`\n|;>]*)"))
 def test_the_command_line_takes_it(command: str) -> None:
-    # What follows the command in the sentence is none of it: arguments are names, paths and options.
+    # The rest of the sentence does not belong to the command: arguments are names, paths and options.
     words = [word for word in shlex.split(command, comments=True) if re.fullmatch(r"[\w./…-]+", word)]
     if words == ["dump"]:
-        words.append("PATH")  # which a sentence about the command leaves out
+        words.append("PATH")  # sentences about the command leave it out
     assert arguments().parse_args(words).command == words[0]
 
 

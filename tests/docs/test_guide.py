@@ -1,4 +1,4 @@
-"""The queries of the guide run, over the example files."""
+"""Run the queries of the guide over the example files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ QUERIES = [
     if query.strip()
 ]
 PATHS = {"/var/kafka": "kafka/orders-0", "s3://bucket/relay/*": "databus/*.bin"}
-"""where the examples have what a page speaks of"""
+"""the example files for the paths on a page"""
 
 
 @pytest.fixture(scope="module")
 def views(spark: SparkSession) -> Iterator[None]:
-    """What the guide's queries read: values of files, and columns of values taken from them."""
+    """The views that the guide's queries read: files as values, and columns extracted from them."""
     for name, pattern in (("stream", "databus/*.bin"), ("segments", "kafka/*.log")):
         files = spark.read.format("binaryFile").load(f"{sparkwire.samples()}/{pattern}").select("path", "content")
         files.createOrReplaceTempView(name)
@@ -46,14 +46,14 @@ def views(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("views")
-def test_queries_answer(spark: SparkSession) -> None:
+def test_queries_return_rows(spark: SparkSession) -> None:
     assert len(QUERIES) >= 6
     for page, query in QUERIES:
         for written, example in PATHS.items():
             query = query.replace(f"'{written}'", f"'{sparkwire.samples()}/{example}'")
         created = re.match(r"CREATE TEMPORARY VIEW (\w+)", query)
         if created:
-            spark.catalog.dropTempView(created[1])  # of the same name, from another test of this session
+            spark.catalog.dropTempView(created[1])  # a view with the same name, from another test of this session
         answer = spark.sql(query)
         assert created or answer.take(1), f"{page}: {query}"
 
@@ -63,7 +63,7 @@ def python_of(page: str) -> list[str]:
 
 
 def test_the_recipe_for_corrupt_events(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints what the page shows, and each of these rows is a corrupt event."""
+    """It prints the output on the page, and each row is a corrupt event."""
     [recipe] = [block for block in blocks_of(DOCS / "guide" / "recipes.md") if block.language == "python"]
     exec(recipe.code, {"spark": spark, "sparkwire": sparkwire})
     assert lines_of(capsys.readouterr().out) == lines_of(recipe.printed)
@@ -71,7 +71,7 @@ def test_the_recipe_for_corrupt_events(spark: SparkSession, capsys: pytest.Captu
 
 
 def test_the_page_on_tests(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it says of bytes holds; its fixture is one of pytest."""
+    """Its examples are correct, and its fixture works in pytest."""
     fixture, *others = python_of("testing.md")
     names = {"spark": spark}
     for block in others:
@@ -82,7 +82,7 @@ def test_the_page_on_tests(spark: SparkSession, capsys: pytest.CaptureFixture[st
 
 
 def test_the_page_on_tiered_storage(spark: SparkSession, tmp_path: Path) -> None:
-    """Its queries over golden buckets give what consumers got; what it computes is a sum."""
+    """Its queries over golden buckets return the records that consumers got, and its computation is correct."""
     for run in ("enc", "zstd"):
         tiered.extract(run, tmp_path / run)
     bucket, together, encrypted, cost = python_of("tiered-storage.md")
@@ -112,7 +112,7 @@ def test_the_page_on_tiered_storage(spark: SparkSession, tmp_path: Path) -> None
 def test_questions_to_a_clusters_disk(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two replicas of which one has lost a segment and has a bit turned; the results are those of the files."""
+    """Two replicas; one lacks a segment and has a flipped bit. The results match the files."""
     sample = sparkwire.samples() / "cluster"
     disk, other = tmp_path / "disk", tmp_path / "other"
     for copy in (disk, other):
@@ -120,7 +120,7 @@ def test_questions_to_a_clusters_disk(
     (disk / "payments-0/00000000000000000868.log").unlink()
     segment = other / "payments-0/00000000000000000652.log"
     data = bytearray(segment.read_bytes())
-    data[20] ^= 1  # of the first batch's checksum
+    data[20] ^= 1  # in the first batch's checksum
     segment.write_bytes(data)
     places = {
         "/var/kafka": disk,
@@ -151,10 +151,10 @@ def test_questions_to_a_clusters_disk(
     assert "payments-0: 2 segments" in capsys.readouterr().out
 
 
-def test_a_scheduled_consumer_goes_on_where_it_stood(
+def test_a_scheduled_consumer_continues_at_its_checkpoint(
     spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The page's program, three times: all there is, nothing, and the file that has come."""
+    """The page's program, three times: with all files, without new ones, and with a new file."""
     [program] = python_of("scheduled-consumer.md")
     for there, here in (("/archive/relay", tmp_path / "archive"), ("/checkpoints/orders", tmp_path / "checkpoint")):
         assert there in program
@@ -172,7 +172,7 @@ def test_a_scheduled_consumer_goes_on_where_it_stood(
 
 
 def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:
-    """As the page on input says; the data source reads what it finds."""
+    """Spark ignores certain names, as the page on input explains; the data source reads them."""
     segment = sparkwire.samples() / "kafka" / "orders-0" / "00000000000000000000.log"
     for name in ("__consumer_offsets-0", "orders-0"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom and gives the results that it was saved with."""
+"""Run every notebook from top to bottom; the results must equal the saved ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[KernelManager]:
-    """One for all, as a session of Spark takes longer to start than a notebook to run: each forgets what the one before had."""
+    """One kernel for all notebooks, because a Spark session is slow to start. Its state is reset before each notebook."""
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=ROOT / "notebooks", env=os.environ | {"PYTHONPATH": str(ROOT / "udfs")})
     yield manager
@@ -40,7 +40,7 @@ def test_notebook(path: Path, kernel: KernelManager) -> None:
 
 
 def answers(notebook: Any) -> list[list[str]]:
-    """What each code cell shows as text; a picture by its mere presence, and no log lines."""
+    """The text output of each code cell, without log lines; for a picture, only that it exists."""
     return [
         [output["data"]["text/plain"] for output in cell["outputs"] if "data" in output]
         for cell in notebook["cells"]
@@ -50,7 +50,7 @@ def answers(notebook: Any) -> list[list[str]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_opens_on_databricks(path: Path) -> None:
-    """It installs the package first, takes the session that is there, and needs nothing that is only there."""
+    """It first installs the package, uses the existing session, and needs nothing that only Databricks has."""
     cells = nbformat.read(path, as_version=4)["cells"]
     sources = "\n".join(cell["source"] for cell in cells)
     [first, *_] = [cell["source"] for cell in cells if cell["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""The pages of the documentation: complete, readable, and what they show is what Spark returns."""
+"""The pages of the documentation are complete and readable, and Spark returns the results that they show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES_AND_TYPES = ("datahub_columns", "debezium_columns")
 
 
 def test_every_error_code_has_a_page_with_its_example(spark: SparkSession) -> None:
-    """The query of each page returns the code that the page is about."""
+    """The query of each page returns the error code of the page."""
     files = {path.stem: path.read_text("utf-8") for path in (DOCS / "errors").glob("*.md")}
     index = files.pop("index")
     assert set(files) == set(ERRORS)
@@ -59,7 +59,7 @@ def test_structs_are_explained_field_by_field(format: Format) -> None:
 
 
 def test_one_to_many_functions_explain_their_fields() -> None:
-    """`inline()` makes columns of these fields: each has its meaning."""
+    """`inline()` turns these fields into columns, so each needs a description."""
     for function in FUNCTIONS.values():
         answer = function.return_type
         struct = answer.value_type if pa.types.is_list(answer) else answer

@@ -1,4 +1,4 @@
-"""What README and the first page of the site can run runs, from any directory, and prints what is below it."""
+"""The code of README and of the site's first page runs in any directory, and prints the output below it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_blocks(
     page: str,
     blocks: int,
 ) -> None:
-    """One after the other, in one session, as somebody pastes them into a notebook."""
+    """Run the blocks in order in one session, as in a notebook."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"spark": spark, "sparkwire": sparkwire}
     ran = 0

@@ -1,6 +1,7 @@
-"""The examples that leave out or change records, over a log with all that a broker may have in one; what each leaves.
+"""Check the results of the examples that remove or change records, over logs with everything that a broker may write.
 
-NULL keys, NULL values, a committed, an aborted and an open transaction, a partition that is wholly hers, one without records.
+The logs have NULL keys, NULL values, a committed, an aborted and an open transaction, a partition with only records to delete,
+and one without records.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def entry(base: int, records: Sequence[Pair], producer: int = -1, attributes: in
 
 
 def partitions(person: bytes) -> dict[int, bytes]:
-    """A log each; 3 has a transaction that is open."""
+    """The log of each partition; partition 3 has an open transaction."""
 
     def transaction(base: int, producer: int, ending: bytes | None) -> bytes:
         data = entry(base, [(b"user-2", OTHER), (None, OTHER)], producer, TRANSACTIONAL)
@@ -83,7 +84,7 @@ COMMITTED: Records = [(5, b"user-2", OTHER), (6, None, OTHER)]
 
 
 def kept(person: bytes) -> Left:
-    """What `read_committed` reads: of partition 3, what comes before the open transaction."""
+    """The records for `read_committed`: in partition 3, those before the open transaction."""
     hers: Records = [(4, person, MAIL)]
     return {
         0: FIRST + hers + COMMITTED,
@@ -109,7 +110,7 @@ def make(top: Path, person: str = PERSON, has_open: bool = True, topic: str = "o
 
 
 def left(spark: SparkSession, top: Path, topic: str = "orders") -> Left:
-    """Of each partition its records, by `read_uncommitted`."""
+    """The records of each partition with `read_uncommitted`."""
     by_name: Left = {}
     rows = spark.read.format("kafka_log").load(str(top)).where(f"topic = '{topic}'").orderBy("partition", "offset")
     for row in rows.collect():
@@ -129,7 +130,7 @@ def ends(top: Path, topic: str = "orders") -> dict[int, int]:
 
 @pytest.fixture
 def disk(spark: SparkSession, tmp_path: Path) -> Path:
-    """The directories that the page names."""
+    """The directories on the page."""
     top = tmp_path / "disk"
     make(top / "kafka")
     make(top / "old")
@@ -143,8 +144,8 @@ def read_committed(spark: SparkSession, top: Path) -> DataFrame:
 
 
 @pytest.mark.parametrize("block", [COPY, RESTORE, CLONE])
-def test_what_is_written_again(spark: SparkSession, disk: Path, tmp_path: Path, block: int) -> None:
-    """All that is committed; the log ends where it did. Without its source, a partition that has no rows is not written."""
+def test_all_committed_records_are_rewritten(spark: SparkSession, disk: Path, tmp_path: Path, block: int) -> None:
+    """The log keeps its end offset. Without ``source``, a partition without rows is not written."""
     guide.run(spark, disk, tmp_path / "restored", block)
     assert left(spark, tmp_path / "restored") == kept(PERSON.encode())
     assert ends(tmp_path / "restored") == (ENDS if block != RESTORE else {p: ENDS[p] for p in (0, 1, 3)})
@@ -182,7 +183,7 @@ def test_the_example_of_write(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_the_cell_of_the_notebook(spark: SparkSession, tmp_path: Path) -> None:
-    """It erases by the value: a record without one stays, whatever its key."""
+    """It erases by the value, so a record without a value stays."""
     make(tmp_path / "backup")
     cells = json.loads((ROOT / "notebooks" / "06_erasure.ipynb").read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -216,15 +217,15 @@ def test_in_place(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [COPY, ERASE, THIN])
 def test_in_place_over_an_open_transaction(spark: SparkSession, disk: Path, block: int) -> None:
-    """What comes after it is not read, and would be lost: nothing is written, in no partition."""
+    """Later records are not read and would be lost, so no partition is written."""
     before = {path: path.read_bytes() for path in sorted((disk / "kafka").rglob("*.*"))}
     with pytest.raises(Exception, match=r"orders-3 with what was read of it: a transaction is open from offset 5 "):
         guide.run(spark, disk, disk / "kafka", block, overwrites=True)
     assert {path: path.read_bytes() for path in sorted((disk / "kafka").rglob("*.*"))} == before
 
 
-def test_in_place_without_what_is_hidden(spark: SparkSession, disk: Path) -> None:
-    """The column `hidden` marks all that comes after an open transaction."""
+def test_in_place_without_hidden_records(spark: SparkSession, disk: Path) -> None:
+    """The column `hidden` marks all records after an open transaction."""
     source = f"{disk}/kafka/orders-*"
     log = spark.read.format("kafka_log").load(source)
     columns = ", ".join([*log.columns, "hidden"])

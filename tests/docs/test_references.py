@@ -1,4 +1,4 @@
-"""What documentation and docstrings name is there: files, modules, loggers; and code spans are not inside out."""
+"""Files, modules and loggers named in documentation and docstrings exist, and code spans are well-formed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDERS = ("udfs", "tools", "benchmarks", "tests", "docs", "sql", "notebooks")
 FILES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*")}
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 NONE = {"utils.py"}
-"""files that there shall not be"""
+"""names of files that need not exist"""
 
 
 def docstrings(path: Path) -> Iterator[str]:
@@ -37,7 +37,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def resolves(name: str) -> bool:
-    """Whether a dotted name is a module of the package, or something in one."""
+    """Whether a dotted name is a module of the package, or an object in one."""
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -52,7 +52,7 @@ def resolves(name: str) -> bool:
     return False
 
 
-def test_files_are_there() -> None:
+def test_files_exist() -> None:
     missing = set()
     for where, text in texts():
         for span in SPAN.findall(text):
@@ -66,7 +66,7 @@ def test_files_are_there() -> None:
     assert missing == set()
 
 
-def test_names_of_the_package_are_there() -> None:
+def test_names_of_the_package_exist() -> None:
     missing = set()
     for where, text in texts():
         for name in re.findall(r"`(sparkwire(?:\.[A-Za-z_]\w*)+)", text):
@@ -75,8 +75,8 @@ def test_names_of_the_package_are_there() -> None:
     assert missing == set()
 
 
-def test_loggers_are_there() -> None:
-    """A page that tells somebody to set a logger names one that the package has."""
+def test_loggers_exist() -> None:
+    """If a page names a logger, the package has it."""
     named = {
         (where, name) for where, text in texts() for name in re.findall(r"[Ll]ogger\w*[ (\"'`]+(sparkwire[\w.]*)", text)
     }
@@ -84,7 +84,7 @@ def test_loggers_are_there() -> None:
 
 
 def inside_out(text: str) -> list[str]:
-    """What a reader sees as code, and is none: closing marks that open."""
+    """Texts between code spans that are rendered as code, because a closing mark opens a span."""
     parts = text.split("``")
     if len(parts) % 2 == 0:
         return ["a mark without another"]
@@ -97,13 +97,13 @@ def test_code_spans_are_not_inside_out() -> None:
     ] == []
 
 
-def test_an_inside_out_span_is_seen() -> None:
+def test_an_inside_out_span_is_detected() -> None:
     assert inside_out("``rollbacks INT`` (since the window before)``, retries INT`` (of these)") == [", retries INT"]
     assert inside_out("``a`` and ``b") != []
 
 
-def test_modules_that_a_wing_names_are_there() -> None:
-    """In the docstring of a wing, which its format's page shows, one word in single marks is a module, or a name in one."""
+def test_modules_named_by_a_format_package_exist() -> None:
+    """In the docstring of a format's package, a word in single back quotes is a module of the package, or a name in one."""
     missing = set()
     for wing in sorted(path.parent for path in PACKAGE.glob("*/__init__.py")):
         modules = {path.stem for path in wing.rglob("*.py")} | {path.name for path in wing.iterdir()}

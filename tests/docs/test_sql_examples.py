@@ -1,4 +1,4 @@
-"""The example queries of `sql/examples` run and return rows, and their input is what its README says."""
+"""The example queries of `sql/examples` run and return rows, and their input matches its README."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INPUT = sparkwire.samples() / "databus"
 
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
-    """`sql/demo.py`, which is a script and no package's module."""
+    """The script `sql/demo.py` as a module."""
     spec = importlib.util.spec_from_file_location("demo", SQL / "demo.py")
     assert spec is not None
     assert spec.loader is not None
@@ -33,8 +33,8 @@ def demo() -> ModuleType:
     return module
 
 
-def test_every_query_answers(spark: SparkSession, demo: ModuleType) -> None:
-    """Titled, and at least a row, for every query of every example."""
+def test_every_query_returns_rows(spark: SparkSession, demo: ModuleType) -> None:
+    """Every query of every example has a title and returns at least one row."""
     for example in demo.EXAMPLE_FILES:
         example.frame(spark).createOrReplaceTempView(example.view)
         for statement in example.statements:
@@ -44,7 +44,7 @@ def test_every_query_answers(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def test_index_and_tour(demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    """The index numbers every question; the tour has some of each format, and the views that they read come first."""
+    """The index numbers every question. The tour has queries of each format, after the views that they read."""
     demo.show_index()
     index = capsys.readouterr().out
     for example in demo.EXAMPLE_FILES:
@@ -53,8 +53,10 @@ def test_index_and_tour(demo: ModuleType, capsys: pytest.CaptureFixture[str]) ->
         assert 2 <= len(tour) <= 6
 
 
-def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    """Views are made even where they are not shown."""
+def test_demo_runs_the_selected_queries(
+    spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Views are created even if they are not shown."""
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView(example.view)
     spark.sql("CREATE OR REPLACE TEMPORARY VIEW batches AS SELECT 1")
@@ -69,7 +71,7 @@ def test_demo_runs_what_is_asked_for(spark: SparkSession, demo: ModuleType, caps
 
 
 def test_a_consumer_at_work(spark: SparkSession, demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    """It fails once, in the window with its tenth change, and gets that again."""
+    """It fails once, in the window with its tenth change, and gets that window again."""
     register_pickle_by_value(demo)  # a worker cannot import a script
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
     example.frame(spark).createOrReplaceTempView(example.view)
@@ -80,7 +82,7 @@ def test_a_consumer_at_work(spark: SparkSession, demo: ModuleType, capsys: pytes
 
 
 def test_committed_records(spark: SparkSession, demo: ModuleType) -> None:
-    """What the view in SQL has is what the log's own index of aborted transactions leaves."""
+    """The SQL view has the records that remain according to the log's index of aborted transactions."""
     example = demo.EXAMPLE_FILES[0]
     example.frame(spark).createOrReplaceTempView(example.view)
     for query in example.statements:
@@ -95,7 +97,7 @@ def test_committed_records(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
-    """Of the two files that hold offset 300 each batch does; the file that begins after it is told apart."""
+    """Two files contain offset 300, and both batches are found. The file that begins after it is not."""
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView(example.view)
     for query in example.statements:
@@ -109,7 +111,7 @@ def test_where_a_consumer_starts(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def test_topic_and_partition(spark: SparkSession, demo: ModuleType) -> None:
-    """Out of the paths of a partition's directory."""
+    """Both are parsed from the path of a partition's directory."""
     folder = sparkwire.samples() / "kafka" / "orders-0"
     files = spark.read.format("binaryFile").load(str(folder / "*.log")).select("path", "content")
     files.createOrReplaceTempView("segments")
@@ -122,7 +124,7 @@ def test_topic_and_partition(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
-    """Against all records: the first in the file's order."""
+    """Compared with all records: the first one in the file's order."""
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView("segments")
     [query] = demo.split((SQL / "recipes" / "kafka_find_by_timestamp.sql").read_text("utf-8"))
@@ -136,7 +138,7 @@ def test_first_record_not_older(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def committed(group: str, topic: str, partition: int, offset: int | None) -> tuple[bytes, bytes | None]:
-    """A commit as brokers since 2.1 write it, after Kafka's OffsetCommitKey and OffsetCommitValue; None for a tombstone."""
+    """A commit as brokers since 2.1 write it, by Kafka's OffsetCommitKey and OffsetCommitValue; None gives a tombstone."""
     names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in (group, topic))
     key = struct.pack(">h", 1) + names + struct.pack(">i", partition)
     return key, None if offset is None else struct.pack(">hqihq", 3, offset, -1, 0, 1_600_000_000_000)
@@ -170,7 +172,7 @@ def test_every_example_is_shown(demo: ModuleType) -> None:
 
 
 def test_databus_damage_in_sql(spark: SparkSession, demo: ModuleType) -> None:
-    """The demo's list of corruption, against the oracle's."""
+    """The demo's list of corruption equals the oracle's."""
     answer = statement(spark, demo, "Corrupt bytes").collect()
     expected = [
         ("damaged_v1.bin", row["position"], len(row["event"]), row["status"], row["error"])
@@ -182,7 +184,7 @@ def test_databus_damage_in_sql(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def test_databus_windows_in_sql(spark: SparkSession, demo: ModuleType) -> None:
-    """The windows as Java's own record of the stream has them: each ends with a control event."""
+    """The windows equal those in Java's record of the stream: each ends with a control event."""
     deliveries: list[list[dict[str, Any]]] = [[]]
     for java, _ in golden_events("window_stream"):
         deliveries[-1].append(java)
@@ -197,7 +199,7 @@ def test_databus_windows_in_sql(spark: SparkSession, demo: ModuleType) -> None:
 
 
 def statement(spark: SparkSession, demo: ModuleType, title: str) -> Any:
-    """The result to the one Databus query whose title begins so."""
+    """The result of the Databus query whose title begins so."""
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "databus"]
     example.frame(spark).createOrReplaceTempView(example.view)
     view, *queries = example.statements
@@ -217,8 +219,8 @@ def in_espresso(i: int) -> bool:
     return i <= 35 or 219 <= i <= 252 or i >= 352
 
 
-def test_databus_damage_is_as_told() -> None:
-    """The corrupt file is the relay's stream after the steps that its README names."""
+def test_databus_corruption_matches_its_readme() -> None:
+    """The corrupt file is the relay's stream after the steps in its README."""
     at = {java["i"]: java["position"] for java, _ in golden_events("window_stream")}
     stream = bytearray(golden_bytes("window_stream"))
     stream[at[2] + 70] ^= 1 << 3

@@ -1,4 +1,4 @@
-"""The page on the way back is followed, over a topic that was written for it."""
+"""Run the page on restoring topics over a topic that was written for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKS = re.findall("```python\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.fixture(scope="module")
 def disk(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A broker's directory, another one's, and a backup of the first as a table."""
+    """The directories of two brokers, and a backup of the first as a table."""
     top = tmp_path_factory.mktemp("disk")
     rows = spark.range(600).selectExpr(
         "'orders' topic", "CAST(id % 2 AS INT) partition", "id * 2 offset", "1600000000000 + id timestamp_ms",
@@ -45,7 +45,7 @@ def test_a_block_runs(
 
 
 def test_a_person_is_erased(spark: SparkSession, disk: Path, tmp_path: Path) -> None:
-    """The two blocks of it, one after the other; the second one proves the first."""
+    """Its two blocks in order; the second one checks the first."""
     assert "after = " in BLOCKS[4]
     names = run(spark, disk, tmp_path, 3)
     run(spark, disk, tmp_path, 4, names)
@@ -61,9 +61,9 @@ def run(
     names: dict[str, Any] | None = None,
     overwrites: bool = False,
 ) -> dict[str, Any]:
-    """Run a block with ``disk`` in place of the directories that it reads, and ``tmp_path`` in place of what it writes to.
+    """Run a block. ``disk`` replaces the directories that it reads, ``tmp_path`` those that it writes.
 
-    ``overwrites``: in the mode `overwrite`, whether the block names it or not.
+    ``overwrites``: use the mode `overwrite`, even if the block does not name it.
     """
     places = {"/var/kafka": disk / "kafka", "/old": disk / "old", "/backup": disk / "backup", "/restored": tmp_path}
     code = BLOCKS[number].replace("1_000_000", "10_000")

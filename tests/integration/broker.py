@@ -1,4 +1,4 @@
-"""A real Kafka broker: formatted, started and stopped; KRaft, one node, on the loopback alone."""
+"""Format, start and stop a real Kafka broker: KRaft, one node, only on the loopback interface."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NEWEST = "org.apache.kafka:kafka_2.13:4.4.0"
 """without ZooKeeper, and with the new protocol of groups"""
 PROPERTIES = Path(__file__).parent / "server.properties"
 
-_CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in base64
+_CLUSTER = "c3Bhcmt3aXJlLXRlc3Rz"  # a cluster id is 16 bytes in Base64
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""options of a JVM that does not live long enough for C2 to pay"""
+"""options for a JVM that lives too briefly for the C2 compiler"""
 _FROM_SPARK = ("scala-library", "slf4j-api", "log4j-api", "log4j-core", "log4j-slf4j2-impl")
 _STARTS_WITHIN = 60  # [s]
 _TRIES = 50
@@ -42,9 +42,9 @@ class Broker(NamedTuple):
     directory: Path
     """its log directory: a folder for each partition"""
     output: Path
-    """what it prints"""
+    """the file with its output"""
     controller_port: int
-    """that of its cluster's controller"""
+    """the port of its cluster's controller"""
 
 
 @contextmanager
@@ -56,10 +56,11 @@ def running(
     joins: Broker | None = None,
     options: Sequence[str] = SHORT_LIVED,
 ) -> Iterator[Broker]:
-    """A broker with its files in ``workspace``, until the context ends; it continues with files that are there.
+    """A broker with its files in ``workspace``, until the context ends. It uses existing files.
 
-    ``killed``: it is not shut down in order at the end. ``settings``: properties beside those of all.
-    ``joins``: a broker of whose cluster it is the second one. ``options``: of its JVM.
+    ``killed``: kill it at the end instead of shutting it down. ``settings``: additional properties. ``joins``: another broker,
+    whose
+    cluster it joins. ``options``: options of its JVM.
     """
     port, controller_port = _free_ports()
     if joins:
@@ -90,12 +91,12 @@ def running(
 
 
 def segments(broker: Broker, topic: str, suffix: str = ".log") -> list[Path]:
-    """A topic's files of one kind, in the order of partitions and offsets."""
+    """The files of a topic with a suffix, in the order of partitions and offsets."""
     return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
 
 
 def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> Answer:
-    """What ``read`` gives while no segment of a topic goes or is replaced by a compacted one; new ones may come."""
+    """The result of ``read`` at a time when no segment of a topic is deleted or compacted. New segments may appear."""
     for _ in range(_TRIES):
         before = segments(broker, topic)
         try:
@@ -103,14 +104,14 @@ def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> A
         except (OSError, ValueError) as error:
             if f"{broker.directory}/" not in str(error):
                 raise
-            continue  # the file that it names has gone meanwhile
+            continue  # the file was deleted meanwhile
         if [path for path in segments(broker, topic) if path <= before[-1]] == before:
             return rows
     raise AssertionError(f"{topic} has changed under {_TRIES} readers")
 
 
 def dump(*files: Path, options: Sequence[str] = ()) -> str:
-    """What Kafka's own `DumpLogSegments` prints of these files."""
+    """The output of Kafka's `DumpLogSegments` for these files."""
     command = ("kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
     return subprocess.run(java(command), capture_output=True, text=True, check=True).stdout
 
@@ -122,11 +123,11 @@ def java(
     jars: Iterable[Path] = (),
     first: Iterable[Path] = (),
 ) -> list[str]:
-    """The command of a program of these artifacts and jars, or of Kafka's own; ``first``: jars that hide Spark's."""
+    """The command that runs a program with these artifacts and jars, or one of Kafka's. ``first``: jars with precedence."""
 
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
-    # Spark's logging first: Kafka's jars have none, and their slf4j is older.
+    # Spark's logging comes first, because Kafka's jars have none, and their slf4j is older.
     path = [*first, *map(spark_jar, _FROM_SPARK), *resolve(*(artifacts or (KAFKA,))), *jars]
     return [java, "-Xmx512m", *options, "-cp", os.pathsep.join(map(str, path)), *arguments]
 
@@ -139,7 +140,7 @@ def _free_ports() -> tuple[int, int]:
 
 
 def _wait(broker: Broker, process: subprocess.Popen[bytes], output: Path) -> None:
-    """Until it answers."""
+    """Wait until it responds."""
     deadline = time.monotonic() + _STARTS_WITHIN
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""Debezium's embedded engine: what a database changes goes to a broker, a topic for each table."""
+"""Run Debezium's embedded engine: it sends the changes of a database to a broker, with one topic for each table."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _SETTINGS = {
     "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
     "offset.flush.interval.ms": "500",
     "poll.interval.ms": "100",
-    "skipped.operations": "none",  # TRUNCATE, by default
+    "skipped.operations": "none",  # by default, TRUNCATE is skipped
 }
 
 
 @contextmanager
 def captured(workspace: Path, broker: str, settings: Mapping[str, object]) -> Iterator[subprocess.Popen[bytes]]:
-    """The engine's process, until the context ends; it continues where another one in ``workspace`` has ended.
+    """The engine's process, until the context ends. It continues where a previous one in ``workspace`` has ended.
 
-    ``settings``: the connector's own; ``broker``: its address.
+    ``settings``: settings of the connector; ``broker``: the broker's address.
     """
     workspace.mkdir(exist_ok=True)
     file = connector(workspace, "connector", settings)
@@ -42,7 +42,7 @@ def captured(workspace: Path, broker: str, settings: Mapping[str, object]) -> It
 
 
 def connector(workspace: Path, name: str, settings: Mapping[str, object]) -> Path:
-    """A file of properties with what all connectors have, and the settings."""
+    """A properties file with the common settings of all connectors, and ``settings``."""
     file = workspace / f"{name}.properties"
     own = _SETTINGS | {"name": name, "offset.storage.file.filename": workspace / f"{name}.offsets"} | dict(settings)
     file.write_text("".join(f"{name}={value}\n" for name, value in own.items()), "utf-8")
@@ -53,10 +53,10 @@ def connector(workspace: Path, name: str, settings: Mapping[str, object]) -> Pat
 def running_engine(
     program: Path, arguments: Sequence[str], workspace: Path, *artifacts: str, jars: Iterable[Path] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process of a program with the engine, until the context ends; its standard input ends then.
+    """The process of a program with the engine, until the context ends. Then its standard input ends.
 
-    ``artifacts`` of Maven Central and ``jars`` are beside the engine's own.
-    What it prints is in ``workspace``, in the file ``engine.log``.
+    ``artifacts`` of Maven Central and ``jars`` are added to the engine's. The output is in ``workspace``, in the file
+    ``engine.log``.
     """
     options = (*SHORT_LIVED, "-Duser.timezone=UTC")
     command = java((str(program), *arguments), *ENGINE, *artifacts, options=options, jars=jars)

@@ -1,4 +1,4 @@
-"""A standalone cluster on loopback: a master and two workers of one core, by the classes and scripts that PySpark brings."""
+"""A standalone Spark cluster on the loopback interface: a master and two workers with one core, from PySpark's own scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 _PATIENCE = 120.0
-"""[s] that a busy machine may take to start a process"""
+"""[s] time limit for starting a process on a busy machine"""
 
 
 class Cluster(NamedTuple):
@@ -25,14 +25,14 @@ class Cluster(NamedTuple):
     address: str
     """spark://…"""
     workers: tuple[int, ...]
-    """process ids, whose children executors are"""
+    """process ids; their children are the executors"""
     directory: Path
-    """where each worker keeps what it was sent: worker1/app-…/0"""
+    """the directory with the files that were sent to each worker: worker1/app-…/0"""
 
 
 @contextmanager
 def running(directory: Path) -> Iterator[Cluster]:
-    """A cluster that ends with the block; its logs and the applications' directories are under ``directory``."""
+    """A cluster, until the context ends. Its logs and the applications' directories are below ``directory``."""
     port, *ui = _free_ports(4)
     address = f"spark://127.0.0.1:{port}"
     at = ("--host", "127.0.0.1")
@@ -52,7 +52,7 @@ def running(directory: Path) -> Iterator[Cluster]:
 @contextmanager
 def _process(directory: Path, command: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
     directory.mkdir(parents=True)
-    # Executors are to find what is shipped to them, and nothing else.
+    # Executors must find only the files that are shipped to them.
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "NUMBA"))}
     environment = bare | {
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -96,13 +96,13 @@ def executors(workers: tuple[int, ...]) -> list[int]:
 
 
 def python_workers(workers: tuple[int, ...]) -> list[int]:
-    """The Python workers of all executors: what their daemons have forked."""
+    """The Python workers of all executors, which their daemons have forked."""
     daemons = [pid for executor in executors(workers) for pid in children(executor)]
     return [pid for daemon in daemons for pid in children(daemon)]
 
 
 def children(parent: int) -> list[int]:
-    """By the kernel's own list; none where the process is gone."""
+    """The child processes in the kernel's list; empty if the process has ended."""
     result: list[int] = []
     for path in Path("/proc").glob(f"{parent}/task/*/children"):
         try:
@@ -113,7 +113,7 @@ def children(parent: int) -> list[int]:
 
 
 def command_of(pid: int) -> str:
-    """Empty where the process is gone."""
+    """The command line of a process; empty if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""What an application does on the cluster: the driver, in a separate process.
+"""The driver of an application on the cluster, in a separate process.
 
     python -m tests.integration.cluster_job WHAT GIVEN
 
-WHAT is a function of this file, GIVEN a JSON object: the session's settings, Python files to ship, and what the function
-takes. It prints lines of JSON.
+WHAT is a function of this file. GIVEN is a JSON object with the session's settings, Python files to ship, and the function's
+arguments. The driver prints lines of JSON.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def say(**what: Any) -> None:
 
 
 def counts(events: DataFrame) -> Counts:
-    """Of the rows of FIELDS: status, opcode, events, their bytes, the sum of their sequences; in one order."""
+    """Aggregates of the rows in FIELDS, sorted: status, opcode, number of events, their bytes, the sum of their sequences."""
     sums = ("count(*)", "sum(size)", "sum(CAST(sequence AS DECIMAL(38, 0)))")
     rows = events.groupBy("status", "opcode").agg(*map(sql.expr, sums)).collect()
     return sorted([str(value) for value in row] for row in rows)
@@ -59,7 +59,7 @@ def events(files: DataFrame) -> DataFrame:
 
 
 def answers(spark: SparkSession, files: str) -> None:
-    """The first result of a cold executor, and the counts over all files; each with its time [s]."""
+    """Report the first result of a cold executor, and the counts over all files, each with its time [s]."""
     start = time.monotonic()
     first = spark.sql("SELECT size(dbus_events(stream)), dbus_sequence(event) FROM sparkwire_samples").first()
     say(first=first, seconds=round(time.monotonic() - start, 1))
@@ -69,7 +69,7 @@ def answers(spark: SparkSession, files: str) -> None:
 
 
 def batches(spark: SparkSession, files: str, workers: list[int], seed: int, kills: int) -> None:
-    """The counts, again and again, each time with a process killed when some of the job's tasks have ended."""
+    """Report the counts repeatedly. Each time, a process is killed after some of the job's tasks."""
     chance = random.Random(seed)
     tracker = spark.sparkContext.statusTracker()
 
@@ -83,7 +83,7 @@ def batches(spark: SparkSession, files: str, workers: list[int], seed: int, kill
 
 
 def streams(spark: SparkSession, files: str, workers: list[int], seed: int, kills: int, place: str) -> None:
-    """A streaming query from files to files, again and again, each time with a process killed when some are written."""
+    """Run a streaming query between files repeatedly. Each time, a process is killed after some files are written."""
     chance = random.Random(seed)
     for k in range(kills):
         table = Path(place) / f"table{k}"
@@ -101,9 +101,9 @@ def _parquet_files(table: Path) -> int:
 
 
 class Kill:
-    """SIGKILL to a Python worker or to an executor, in turn, as soon as a random number of tasks has ended.
+    """Sends SIGKILL to a Python worker or an executor, in turn, after a random number of tasks.
 
-    A number of tasks and not a time: so it always comes in the middle, however fast the machine is.
+    It counts tasks instead of time, so that the kill always comes in the middle, on slow and fast machines.
     """
 
     def __init__(self, turn: int, workers: list[int], chance: random.Random, ended: Callable[[], int]) -> None:
@@ -122,12 +122,12 @@ class Kill:
             time.sleep(0.01)
             if self.ended() >= self.after and (result := self.find(self.workers)):
                 pid = result[int(self.choice * len(result))]
-                with suppress(ProcessLookupError):  # it has ended by itself meanwhile
+                with suppress(ProcessLookupError):  # it has ended on its own meanwhile
                     os.kill(pid, signal.SIGKILL)
                     self.pid = pid
 
     def log(self) -> dict[str, Any]:
-        """What was killed, and after how many tasks; ``pid`` is None where the job ended before."""
+        """Report the killed process and the number of tasks; ``pid`` is None if the job ended before."""
         self.thread.join(0)
         return {"killed": self.kind, "pid": self.pid, "after": self.after}
 

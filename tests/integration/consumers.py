@@ -1,4 +1,4 @@
-"""What a real consumer sees of a topic, to its end: the truth that files are held against."""
+"""Read a topic to its end with a real consumer, as the reference for reading files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 
 
 class Record(NamedTuple):
-    """A record as consumers and files have it."""
+    """A record, with the fields that both consumers and files have."""
 
     topic: str
     partition: int
@@ -31,24 +31,24 @@ class Record(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a consumer has read."""
+    """The records that a consumer has read."""
 
     records: frozenset[Record]
     begins: dict[int, int]
     """first offset by partition"""
     ends: dict[int, int]
-    """by partition, when reading began: in ``read_committed`` where the first open transaction begins"""
+    """end offset by partition when reading began; with ``read_committed``, the start of the first open transaction"""
 
 
 def consume(address: str, topic: str, isolation: Isolation) -> Seen:
-    """Everything from the beginning of a topic to where it ends now."""
+    """All records of a topic, up to its current end."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
             "group.id": f"reads {topic}",
             "isolation.level": isolation,
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # where retention has just taken the first segment: what is left
+            "auto.offset.reset": "earliest",  # if retention has just deleted the first segment
             "enable.partition.eof": True,
             "check.crcs": True,
         }
@@ -72,7 +72,7 @@ def _ends(address: str, partitions: list[TopicPartition], isolation: Isolation) 
 
 
 def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Record]:
-    """Up to ``ends``: a partition is done when a record after its end comes, or the broker says that it has no more."""
+    """Read up to ``ends``. A partition is done at a record after its end, or if the broker reports the partition's end."""
     done: set[int] = set()
     while len(done) < len(ends):
         message = consumer.poll(30)
@@ -93,7 +93,7 @@ def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Reco
 
 
 def records(rows: pa.Table) -> list[Record]:
-    """The rows of a table that has a record's columns."""
+    """The records in the rows of a table."""
     result = []
     for row in rows.to_pylist():
         row["headers"] = tuple((header["key"], header["value"]) for header in row["headers"])
@@ -102,19 +102,19 @@ def records(rows: pa.Table) -> list[Record]:
 
 
 def once(rows: list[Record]) -> set[Record]:
-    """As a set, no place twice."""
+    """The records as a set. Checks that no offset occurs twice."""
     counted = Counter((row.topic, row.partition, row.offset) for row in rows)
     assert [place for place, times in counted.items() if times > 1] == []
     return set(rows)
 
 
 def between(records: Set[Record], begins: dict[int, int], ends: dict[int, int]) -> set[Record]:
-    """Those that a consumer could see."""
+    """The records between two offsets."""
     return {r for r in records if begins[r.partition] <= r.offset < ends[r.partition]}
 
 
 def differences(counts: Set[Record], expected: Set[Record]) -> list[tuple[str, Record]]:
-    """A few records that only one of the two has; short, where comparing the sets would print them all."""
+    """A few records that only one side has. A comparison of the sets would print all of them."""
     lacking = [("is not found", record) for record in sorted(expected - counts, key=_place)[:3]]
     return lacking + [("is not expected", record) for record in sorted(counts - expected, key=_place)[:3]]
 

@@ -1,9 +1,9 @@
-"""A streaming query that delivers windows to the consumer of the docs, as a process of its own that may be killed.
+"""A streaming query that delivers windows to the consumer of the docs, in a separate process that may be killed.
 
     python -m tests.integration.delivery STREAMS TABLE CHECKPOINT JOURNAL
 
-Ends when all windows have been delivered. JOURNAL gets a line for each delivered window: the consumption's number, the
-stream's physical partition, the window's scn.
+The process ends when all windows have been delivered. JOURNAL gets a line for each delivered window: the number of the
+consumption, the stream's physical partition, and the window's SCN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH = 60_000  # [bytes]
 
 
 def documented() -> type[Consumer]:
-    """The consumer that the docs show."""
+    """The consumer in the docs."""
     (shown,) = (block for block in DOCS.read_text("utf-8").split("```") if "class Windows(Consumer)" in block)
     source = shown.removeprefix("python\n").partition("\n\n\ndef each")[0]
     by_name = {"Consumer": Consumer, "Result": Result, "os": os, "pa": pa, "pq": pq, "uuid": uuid}
@@ -37,7 +37,7 @@ def documented() -> type[Consumer]:
 
 
 def journaled(table: str, journal: str) -> Consumer:
-    """The documented consumer, which also says what it was given: one write to the end of one file, in this order."""
+    """The documented consumer, which also appends each delivered window to one file, in order."""
 
     class Journaled(documented()):  # type: ignore[misc]
         def on_start_consumption(self) -> Result:
@@ -46,7 +46,7 @@ def journaled(table: str, journal: str) -> Consumer:
 
         def on_checkpoint(self, scn: int) -> Result:
             result: Result = super().on_checkpoint(scn)
-            assert result is Result.SUCCESS  # all windows are small: this is a window's end
+            assert result is Result.SUCCESS  # all windows are small, so this is the end of a window
             file = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             os.write(file, f"{self.number} {scn.partition} {scn}\n".encode())  # type: ignore[attr-defined]
             os.close(file)
@@ -57,7 +57,7 @@ def journaled(table: str, journal: str) -> Consumer:
 
 
 def main(streams: str, table: str, checkpoint: str, journal: str) -> None:
-    """A worker that is killed costs a task, which Spark runs again; a query that is killed is started again by the test."""
+    """Run the query. Spark repeats the task of a killed worker; the test restarts a killed query."""
     spark = (
         SparkSession.builder.master("local[2,4]")
         .config("spark.ui.enabled", "false")

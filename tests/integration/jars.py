@@ -1,6 +1,6 @@
-"""Jars of Maven Central, by Spark's own resolver (`spark.jars.packages`); none of it is on the tests' own class path.
+"""Get jars of Maven Central with Spark's resolver (`spark.jars.packages`). They are not on the tests' class path.
 
-A resolver is a child process: Spark takes packages only when its JVM starts. What it has fetched is in the user's Ivy cache.
+The resolver is a child process, because Spark accepts packages only when its JVM starts. The jars are in the user's Ivy cache.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ gateway.shutdown()
 
 @cache
 def resolve(*coordinates: str) -> tuple[Path, ...]:
-    """The jars of these artifacts and of all that they need, without those that Spark brings itself.
+    """The jars of these artifacts and their dependencies, except those that Spark already has.
 
-    ``coordinates`` are Maven's, ``group:artifact:version``. Where they cannot be had the test fails and says so.
+    ``coordinates`` are Maven's, ``group:artifact:version``. If they cannot be downloaded, the test fails with a clear message.
     """
     wanted = ",".join(coordinates)
     try:
-        with one_at_a_time("resolver"):  # they share Ivy's cache
+        with one_at_a_time("resolver"):  # resolvers share Ivy's cache
             listed = run_python("-c", _RESOLVER, wanted)
     except AssertionError as error:
         pytest.fail(f"could not get {wanted} from Maven Central: {_reason(str(error))}", pytrace=False)
@@ -41,9 +41,9 @@ def resolve(*coordinates: str) -> tuple[Path, ...]:
 
 
 def jar(coordinates: str, folder: Path, classifier: str = "") -> Path:
-    """One artifact's jar, without what it needs: Spark's resolver finds neither classes of tests nor what is on another server.
+    """The jar of one artifact, without dependencies. Spark's resolver finds no test classes and no artifacts of other servers.
 
-    ``classifier`` is Maven's: ``-test`` for the classes of an artifact's own tests.
+    ``classifier`` is Maven's: ``-test`` selects the test classes of an artifact.
     """
     group, artifact, version = coordinates.split(":")
     place = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}{classifier}.jar"
@@ -56,12 +56,12 @@ def jar(coordinates: str, folder: Path, classifier: str = "") -> Path:
 
 
 def _reason(log: str) -> str:
-    """The line of the resolver's log that tells most."""
+    """The most informative line of the resolver's log."""
     telling = [line.strip() for line in log.splitlines() if "not found" in line or "unresolved" in line]
     return telling[0] if telling else log.strip().rpartition("\n")[2]
 
 
 def spark_jar(name: str) -> Path:
-    """The jar ``name-<version>.jar`` that PySpark has with it."""
+    """The jar ``name-<version>.jar`` of PySpark."""
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob(f"{name}-[0-9]*.jar")
     return jar

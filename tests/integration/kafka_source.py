@@ -1,8 +1,8 @@
-"""Kafka's own Spark source feeding the functions, in a batch and in a stream: run by the Python of a Spark that it exists for.
+"""Read a topic with Spark's Kafka source into the functions, in a batch and in a stream, in a Spark that has this source.
 
     python -m tests.integration.kafka_source BOOTSTRAP DIRECTORY
 
-Prints a line of JSON for each way: topic, opcode or operation, whether valid, and how many.
+Prints a line of JSON for each: topic, opcode or operation, whether valid, and the count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": "databus,datahub", "startingOffsets": "earliest"}
     say(spark.read.format("kafka").options(**options).load().selectExpr(*DECODED))
 
-    # Few at a time, so that there are several micro-batches.
+    # Small limits, so that there are several micro-batches.
     stream = spark.readStream.format("kafka").options(**options, maxOffsetsPerTrigger="500").load().selectExpr(*DECODED)
     writer = stream.writeStream.format("parquet").option("checkpointLocation", f"{directory}/checkpoint")
     writer.trigger(availableNow=True).start(f"{directory}/decoded").awaitTermination()

@@ -1,9 +1,11 @@
-"""Keeps a table up to date with what Debezium says in a topic, as a process of its own that may be killed.
+"""Keep a table up to date with Debezium's messages in a topic, in a separate process that may be killed.
 
     python -m tests.integration.live_merge parquet|delta|iceberg DIRECTORY
 
-DIRECTORY has ``topic``, the name of a partition's directory, and ``columns``, those of the table in JSON. The file ``runs`` says
-that the query runs. When there is a file ``end`` the process merges what is there, writes the table's rows to ``rows`` and ends.
+DIRECTORY has the files ``topic`` (the name of a partition's directory) and ``columns`` (the table's columns in JSON). The process
+writes the file ``runs`` when the query runs. When a file ``end`` exists, the process merges the available data, writes the
+table's
+rows to ``rows``, and ends.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _LOOKS_EVERY = 0.5  # [s]
 
 def main(kind: str, directory: str) -> None:
     place = Path(directory)
-    # One core: each Python worker imports the package for itself.
+    # One core, because each Python worker imports the package again.
     spark = session(kind, directory, **{"spark.sql.session.timeZone": "UTC", "spark.master": "local[1]"})
     target = {"delta": f"delta.`{place}/table`", "iceberg": "lake.shop.orders", "parquet": f"{place}/table"}[kind]
     if kind == "iceberg":

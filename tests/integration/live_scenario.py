@@ -1,4 +1,4 @@
-"""A table of orders that random statements change, and what PostgreSQL says of it."""
+"""A table of orders that random statements change, and its content according to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALTER = f"ALTER TABLE shop.orders ADD COLUMN {NEW} numeric(6, 3);"
 
 
 class Scenario:
-    """Random statements about the table; it knows which keys are there, and nothing of what the rows are."""
+    """Random statements that change the table. The scenario knows the existing keys, but not the rows."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -46,7 +46,7 @@ class Scenario:
         self.done: Counter[str] = Counter()
 
     def steps(self, number: int) -> str:
-        """So many transactions, of one statement or of several; some are rolled back."""
+        """Yield a number of transactions with one or several statements; some are rolled back."""
         said = []
         for _ in range(number):
             before, end = list(self.keys), "ROLLBACK" if self.random.random() < 0.05 else "COMMIT"
@@ -73,7 +73,7 @@ class Scenario:
         if draw < 0.65:
             self.keys.remove(key)
             shop, id = self.new_key()
-            change = f"shop = '{shop}', id = {id}"  # what is large stays as it was
+            change = f"shop = '{shop}', id = {id}"  # large values do not change
             return f"UPDATE shop.orders SET {change} {where}"
         names = self.random.sample(self.changeable(), self.random.randint(1, 4))
         return f"UPDATE shop.orders SET {', '.join(f'{name} = {self.value(name)}' for name in names)} {where}"
@@ -85,7 +85,7 @@ class Scenario:
         return f"INSERT INTO shop.orders (shop, id, {', '.join(names)}) VALUES ({values});"
 
     def new_key(self) -> tuple[str, int]:
-        """One that is not there; it may have been."""
+        """A key that does not exist now; it may have existed before."""
         free = [(shop, id) for shop in ("north", "süd") for id in range(60) if (shop, id) not in self.keys]
         self.keys.append(self.random.choice(free))
         return self.keys[-1]
@@ -94,7 +94,7 @@ class Scenario:
         return [name for name in COLUMNS if name not in ("shop", "id")] + [NEW] * self.has_new
 
     def value(self, name: str) -> str:
-        """A random value as SQL writes it."""
+        """A random value as a SQL literal."""
         random = self.random
         if name != "amount" and random.random() < 0.1:
             return "NULL"
@@ -117,7 +117,7 @@ class Scenario:
 
 
 def truth(database: Postgres) -> list[dict[str, Any]]:
-    """The database's rows in Python's own types, which are those of Spark's rows."""
+    """The database's rows with the Python types of Spark's rows."""
     read: dict[str, Callable[[Any], Any]] = {
         "amount": lambda value: Decimal(value).quantize(Decimal("0.01")),
         "rate": float,

@@ -1,4 +1,4 @@
-"""A table, and the process that merges into it: started, killed at a moment, started again."""
+"""A table with the process that merges into it, which tests start, kill at certain moments, and restart."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
 
 class Target:
-    """A table of one kind. ``columns`` are those that the next process is to know."""
+    """A table of one kind. ``columns`` are the columns for the next process."""
 
     def __init__(self, kind: str, place: Path, topic: Path, columns: Mapping[str, str]) -> None:
         self.kind, self.place, self.columns = kind, place, columns
@@ -45,34 +45,34 @@ class Target:
             )
 
     def kill(self) -> None:
-        """Driver and JVM at once."""
+        """Kill driver and JVM together."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.kills += 1
 
     def in_batch(self) -> bool:
-        """Whether its query runs, and has begun a batch that has not ended."""
+        """Whether its query runs and is within a batch."""
         return self.runs() and self._batches("offsets") > self._batches("commits")
 
     def has_written(self) -> bool:
-        """Whether, in such a batch, the process has written some file of the table."""
+        """Whether the process has written a file of the table in the current batch."""
         return self.in_batch() and not self._files() <= self.before[1]
 
     def has_merged(self) -> bool:
-        """Whether the process has ended a batch."""
+        """Whether the process has completed a batch."""
         return self.runs() and self._batches("commits") > self.before[0]
 
     def runs(self) -> bool:
-        """Whether its query runs. Fails where the process has ended."""
+        """Whether its query runs. Fails if the process has ended."""
         assert self.process.poll() is None, self._said()
         return (self.place / "runs").exists()
 
     def end(self) -> None:
-        """Let it merge what is there, and end."""
+        """Let it merge the available data, and end."""
         (self.place / "end").touch()
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the table has at the end."""
+        """The rows of the table at the end."""
         assert self.process.wait(timeout=_PATIENCE) == 0, self._said()
         result: list[dict[str, Any]] = pickle.loads((self.place / "rows").read_bytes())
         return result
@@ -85,7 +85,7 @@ class Target:
         return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1)
 
     def _files(self) -> set[str]:
-        """Those of the table and of what was deleted of it."""
+        """The files of the table and of its deleted rows."""
         places = (self.place / name for name in ("table", "table__deleted", "lake"))
         return {f"{folder}/{name}" for place in places for folder, _, names in os.walk(place) for name in names}
 
@@ -95,12 +95,12 @@ MOMENTS: Mapping[str, Callable[[Target], bool]] = {
     "while it writes": Target.has_written,
     "after a batch": Target.has_merged,
 }
-"""when a process may be killed"""
+"""moments at which a process may be killed"""
 
 
 @contextmanager
 def targets(workspace: Path, topic: Path, columns: Mapping[str, str]) -> Iterator[list[Target]]:
-    """One of each kind, their processes started; they are killed when the context ends."""
+    """Targets of all kinds with running processes, which are killed when the context ends."""
     made = [Target(kind, workspace / kind, topic, columns) for kind in ("parquet", "delta", "iceberg")]
     try:
         for target in made:

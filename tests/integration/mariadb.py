@@ -1,4 +1,4 @@
-"""A real MariaDB server: made, started and stopped; its port on the loopback alone, its binlog of whole rows."""
+"""Create, start and stop a real MariaDB server: only on the loopback interface, with a binlog of full rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.postgres import free_port
 
 MISSING = "could not get MariaDB: there is no mariadbd here; install Debian's package mariadb-server"
 USER = "dbz"
-"""who may do everything, by TCP; it is the password too"""
+"""the user with all privileges over TCP; also the password"""
 _SETTINGS = {
     "bind-address": "127.0.0.1",
     "server-id": "4711",
@@ -42,7 +42,7 @@ class MariaDB(NamedTuple):
     database: str = ""
 
     def run(self, sql: str) -> list[str]:
-        """Run statements; the lines of what they answer."""
+        """Run statements. Returns the lines of their results."""
         use = f"USE {self.database};\n" if self.database else ""
         options = ("--no-defaults", "--batch", "--raw", "--skip-column-names", "--default-character-set=utf8mb4")
         client = ["mariadb", *options, f"--socket={self.socket}", "--user=root"]
@@ -51,13 +51,13 @@ class MariaDB(NamedTuple):
         return done.stdout.removesuffix("\n").split("\n") if done.stdout else []
 
     def json(self, sql: str) -> list[Any]:
-        """What statements answer, of which each row is a JSON value."""
+        """The results of statements whose rows are JSON values."""
         return [json.loads(line) for line in self.run(sql)]
 
 
 @contextmanager
 def running_mariadb() -> Iterator[MariaDB]:
-    """A new server, until the context ends; it does not run as root. FileNotFoundError where there is no program."""
+    """A new server, until the context ends. It does not run as root. Raises FileNotFoundError if MariaDB is not installed."""
     if programs_of_mariadb() is None:
         raise FileNotFoundError(MISSING)
     user = "mysql" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
@@ -84,12 +84,12 @@ def running_mariadb() -> Iterator[MariaDB]:
 
 
 def programs_of_mariadb() -> str | None:
-    """The server's program."""
+    """The folder of the server's programs."""
     return shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin")
 
 
 def _wait(process: subprocess.Popen[bytes], server: MariaDB, log: Path) -> None:
-    """Until it answers, and has its user."""
+    """Wait until it responds and has its user."""
     begun = time.monotonic()
     while not server.socket.exists():
         is_on_its_way = process.poll() is None and time.monotonic() - begun < _STARTS_WITHIN

@@ -1,8 +1,8 @@
-"""Merge into a table of Delta or Iceberg, run for real: a session with the connector, in a separate process.
+"""Merge into a real table of Delta or Iceberg: a session with the connector, in a separate process.
 
     python -m tests.integration.merge_table delta|iceberg DIRECTORY
 
-Prints a line of JSON for each run: what it is, and the rows that it came to.
+Prints a line of JSON for each run: its name, and the resulting rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Of a log that has a few commits: the default is 50 tasks each time that a table is looked at.
+    # For a log with a few commits; by default, each access to a table runs 50 tasks.
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 ICEBERG = {
@@ -40,12 +40,12 @@ ICEBERG = {
 
 
 def shuffled() -> ChangeHistory:
-    """Every value is told, so that batches may come in any order."""
+    """Messages contain every value, so batches may have any order."""
     return ChangeHistory(Random(21), truncates=True, lacks=False).run(300)
 
 
 def lacking() -> ChangeHistory:
-    """Values are missing: batches come in order, and some again."""
+    """Messages lack values, so batches are in order; some are repeated."""
     return ChangeHistory(Random(22)).run(300)
 
 
@@ -68,13 +68,13 @@ def plain(table: dict[Any, Any]) -> list[Any]:
 
 
 def session(kind: str, directory: str, **more: str) -> SparkSession:
-    """A session for a kind of table, whose warehouses are in the directory."""
+    """A session for a kind of table, with its warehouses in the directory."""
     settings = {
         **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
         "spark.sql.shuffle.partitions": "1",
-        # A few hundred rows: compiling a plan takes longer than running it.
+        # With a few hundred rows, compiling a plan takes longer than running it.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
@@ -105,7 +105,7 @@ def main(kind: str, directory: str) -> None:
 
 
 def stream(spark: SparkSession, directory: str) -> None:
-    """The values that rows lack, over two batches; and the whole stream once more from its beginning."""
+    """Missing values over two batches, then the whole stream again from its beginning."""
     for batch in cut(lacking().changes, 2):
         frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{directory}/changes")
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{directory}/changes")
@@ -123,7 +123,7 @@ def stream(spark: SparkSession, directory: str) -> None:
 
 
 def grown(spark: SparkSession) -> None:
-    """A batch that adds a column, lacks a value that is stored, and deletes: MERGE then reads the tables that it writes."""
+    """A batch that adds a column, lacks a stored value, and deletes rows. Then MERGE reads the tables that it writes."""
     schema = "_op_ STRING, _order_ BIGINT, _unavailable_ ARRAY<STRING>, id INT, v INT"
     first: list[Any] = [("INSERT", k, [], k, k) for k in range(1, 5)] + [("DELETE", 5, [], 4, 4)]
     sparkwire.merge(spark.createDataFrame(first, schema), "shop.grown", "id")
@@ -134,7 +134,7 @@ def grown(spark: SparkSession) -> None:
 
 
 def more(spark: SparkSession, kind: str) -> None:
-    """A column is added and one widens; a table that is not merge's is rejected."""
+    """Add a column and widen one. A table that merge did not create is rejected."""
     schema = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
     sparkwire.merge(
         spark.createDataFrame([("INSERT", 1, "t", 1, 1), ("INSERT", 2, "t", 2, 2)], schema), "shop.wide", "id"
@@ -154,7 +154,7 @@ def more(spark: SparkSession, kind: str) -> None:
 
 
 def conflict(spark: SparkSession, directory: Path) -> None:
-    """Somebody updates the table while merge runs: its source waits for that."""
+    """Update the table while merge runs; the source of merge waits for the update."""
     running, updated, commit = directory / "running", directory / "updated", merge_table._run
     changes = spark.createDataFrame([("UPDATE", 9, 1, 9)], "_op_ STRING, _order_ BIGINT, id INT, v BIGINT")
 

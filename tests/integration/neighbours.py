@@ -2,7 +2,7 @@
 
     python -m tests.integration.neighbours FORMAT DIRECTORY
 
-Prints what the tables hold in the end: filled by one batch, and by a stream that was stopped on its way.
+Prints the final rows of the tables: one is filled by a batch, and one by a stream that was stopped and restarted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 
-# Messages of one table, in the order of their sequence ids: inserts, then updates and deletes of some.
+# Messages of one table in the order of their sequence ids: inserts, then some updates and deletes.
 MESSAGES = """
     SELECT id AS n, to_datahub_blob(named_struct(
                'op', CASE WHEN id < 100 THEN 'INSERT' WHEN id % 3 = 0 THEN 'DELETE' ELSE 'UPDATE' END,
@@ -26,7 +26,7 @@ MESSAGES = """
     FROM   range(250)
 """
 
-# The last change of each key; what a MERGE takes.
+# The last change of each key, as the source of a MERGE.
 CHANGES = """
     SELECT key, max_by(struct(amount, operation), sequence_id) AS last
     FROM   (SELECT CAST(coalesce(datahub_after_map(value), datahub_before_map(value))['id'] AS INT) AS key,
@@ -52,7 +52,7 @@ _ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalog.tables": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.tables.type": "hadoop",
-    # A stream's batches have a separate session and catalog: this one would show its tables as it made them.
+    # A stream's batches have a separate session and catalog. This session would show outdated tables.
     "spark.sql.catalog.tables.cache-enabled": "false",
 }
 SETTINGS: Mapping[str, dict[str, str]] = {"delta": _DELTA, "iceberg": _ICEBERG}
@@ -60,7 +60,7 @@ NAMESPACES = {"delta": "shop", "iceberg": "tables.shop"}
 
 
 def session(format: str, directory: str) -> SparkSession:
-    """With all functions, and the format's catalog, whose tables are in ``directory``."""
+    """A session with all functions, and with the format's catalog, whose tables are in ``directory``."""
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     places = {
         "spark.sql.warehouse.dir": f"{directory}/{format}",
@@ -78,7 +78,7 @@ def session(format: str, directory: str) -> SparkSession:
 
 
 def merge(messages: DataFrame, table: str) -> None:
-    """Bring the table up to date; what has been merged before changes nothing when it comes again."""
+    """Update the table. Changes that have been merged before have no effect."""
     messages.createOrReplaceTempView("messages")
     messages.sparkSession.sql(CHANGES).createOrReplaceTempView("changes")
     messages.sparkSession.sql(MERGE.format(table=table))

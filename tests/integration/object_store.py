@@ -1,4 +1,4 @@
-"""A server that speaks S3, and what it was asked."""
+"""A server with the S3 API that records its requests."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _BUSY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.<
 
 
 class Server(NamedTuple):
-    """The server, and what it has been asked: method, path, range."""
+    """The server, with its requests: method, path, range."""
 
     query: str
-    """at the end of a URI that leads to it"""
+    """the options at the end of a URI for this server"""
     asked: list[tuple[str, str, str]]
     faults: list[int]
-    """how often it will still say that it is busy when an object is requested"""
+    """how many more requests of objects it will reject as busy"""
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         return unquote(self.query.partition("=")[2].partition("&")[0])
 
     def bucket(self, name: str) -> fs.FileSystem:
-        """The file system of the server, which has this bucket now; its paths begin with the bucket's name."""
+        """Create a bucket. Returns the server's file system; its paths begin with the bucket's name."""
         store, _ = fs.FileSystem.from_uri(f"s3://{name}/{self.query}&allow_bucket_creation=true")
         store.create_dir(name)
         return store
 
     def object_requests(self, below: str) -> list[tuple[str, str]]:
-        """Which objects below a path have been read: name, range."""
+        """The name and range of each read of an object below a path."""
         return [
             (path, ranges.removeprefix("bytes="))
             for method, path, ranges in self.asked
@@ -46,13 +46,13 @@ class Server(NamedTuple):
         ]
 
     def opened(self, below: str) -> int:
-        """How often an object below a path has been opened: pyarrow then requests its size, by a HEAD."""
+        """How often an object below a path was opened. When pyarrow opens an object, it requests the size with HEAD."""
         return sum(method == "HEAD" and path.startswith(f"/{below}/") for method, path, _ in self.asked)
 
 
 @contextmanager
 def running_store() -> Iterator[Server]:
-    """On the loopback, until the context ends."""
+    """A server on the loopback interface, until the context ends."""
     asked: list[tuple[str, str, str]] = []
     faults = [0]
     application = DomainDispatcherApplication(create_backend_app)
@@ -65,7 +65,7 @@ def running_store() -> Iterator[Server]:
             return [_BUSY]
         return application(environ, start)
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request otherwise
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # otherwise it logs a line for each request
     running = make_server("127.0.0.1", 0, recorded, threaded=True)
     thread = threading.Thread(target=running.serve_forever, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Packages for Spark that exist for an older one than ours: that Spark, in an environment, as `make matrix` has it."""
+"""Spark packages that need an older Spark: run that Spark in a separate environment, like `make matrix`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support import ROOT, matrix
 
 
 class Package(NamedTuple):
-    """A package, and the newest Spark that it exists for."""
+    """A package, with the newest Spark that it supports."""
 
     coordinates: str
     spark: str
@@ -21,24 +21,26 @@ class Package(NamedTuple):
 
 DELTA = Package("io.delta:delta-spark_4.2_2.13:4.4.0", "4.2.1")
 ICEBERG = Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "4.1.4")
-# Of later versions Maven Central has the connector and not the token provider that it needs.
+# For later versions, Maven Central has the connector, but not the token provider that it needs.
 KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "4.0.5")
 
 
 def run_python(package: Package, *arguments: str) -> str:
-    """Output of a child whose Spark has the package; fails with what it wrote to stderr."""
+    """The output of a child process whose Spark has the package. Fails with the child's standard error."""
     command, environment = python(package)
     child = subprocess.run(
         [*command, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
     if child.returncode != 0:
-        lines = [line for line in child.stderr.splitlines() if not line.lstrip().startswith("at ")]  # Java's stacks
+        lines = [
+            line for line in child.stderr.splitlines() if not line.lstrip().startswith("at ")
+        ]  # stack traces of Java
         raise AssertionError(f"exit {child.returncode}: " + "\n".join(lines)[-6000:])
     return child.stdout
 
 
 def python(package: Package) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment of a Python whose Spark has the package."""
+    """The command and environment of a Python whose Spark has the package."""
     [environment] = [environment for environment in matrix.ENVIRONMENTS if environment.spark == package.spark]
     missing = matrix.install(environment)
     if missing:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server: made, started and stopped; its port on the loopback alone, its log ready for logical decoding."""
+"""Create, start and stop a real PostgreSQL server: only on the loopback interface, with logical decoding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS = {
     "fsync": "off",
     "timezone": "UTC",
     "shared_buffers": "16MB",
-    "autovacuum": "off",  # it moves rows, so that a statement would find them in another order
+    "autovacuum": "off",  # it moves rows, which changes their order in results
 }
 
 
@@ -36,19 +36,19 @@ class Postgres(NamedTuple):
     database: str = "postgres"
 
     def new_database(self, name: str) -> Postgres:
-        """The same server, with another database, which is made."""
+        """Create another database. Returns the server with this database."""
         self.run(f"CREATE DATABASE {name};")
         return self._replace(database=name)
 
     def run(self, sql: str) -> list[str]:
-        """Run statements, each on its own unless they say ``BEGIN``; the lines of what they return."""
+        """Run statements, each in its own transaction unless they contain ``BEGIN``. Returns the lines of the results."""
         psql = self._psql("--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1")
         done = subprocess.run(psql, input=sql, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table, as PostgreSQL writes them in JSON."""
+        """The rows of a table in PostgreSQL's JSON."""
         lines = self.run(f"SELECT row_to_json(t) FROM {table} t;")
         return [json.loads(line, parse_float=Decimal) for line in lines]
 
@@ -61,8 +61,8 @@ class Postgres(NamedTuple):
 def running_postgres() -> Iterator[Postgres]:
     """A new server, until the context ends.
 
-    It does not run as root, and nobody else reads pytest's own directories: it has a separate one. FileNotFoundError where
-    there are no programs of PostgreSQL.
+    It does not run as root. Other users cannot read pytest's directories, so it has a separate one. Raises FileNotFoundError if
+    PostgreSQL is not installed.
     """
     programs = programs_of_postgres()
     if programs is None:
@@ -85,7 +85,7 @@ def running_postgres() -> Iterator[Postgres]:
 
 def _call(programs: Path, user: str | None, place: str, program: str, *arguments: str) -> None:
     command = [str(programs / program), *arguments]
-    # A server keeps what it was started with: output to a pipe would not end.
+    # The server inherits its standard output, so a pipe would stay open.
     with Path(place, "said").open("w+") as said:
         done = subprocess.run(command, cwd=place, user=user, stdout=said, stderr=subprocess.STDOUT, check=False)
         said.seek(0)
@@ -93,7 +93,7 @@ def _call(programs: Path, user: str | None, place: str, program: str, *arguments
 
 
 def programs_of_postgres() -> Path | None:
-    """The folder of a server's programs, of the newest version that there is; Debian has one for each."""
+    """The folder with the server's programs of the newest installed version. Debian has a folder for each version."""
     program = shutil.which("initdb")
     places = [Path(program).resolve()] if program else sorted(Path(_PLACES).glob("*/bin/initdb"))
     return places[-1].parent if places else None

@@ -1,4 +1,4 @@
-"""Writes a hundred segments, and says when it begins and when it is done: a separate process, as it gets killed."""
+"""Write a hundred segments, and print when it begins and ends. This is a separate process, because tests kill it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""A shop's topic of several Avro types, and the registry's own topic beside it, in a real broker.
+"""A shop's topic with several Avro types, and the registry's topic, in a real broker.
 
     python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/data/kafka/registry again
 
-Messages are by Confluent's producer and serializers. The records of `_schemas` have the form of those that Confluent's Schema
-Registry writes, of what the serializers have registered.
+Confluent's producer and serializers write the messages. The records of `_schemas` have the form of Confluent's Schema Registry,
+with
+the schemas that the serializers have registered.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def write(address: str, server: RegistryServer) -> None:
     """Fill both topics."""
     admin = AdminClient({"bootstrap.servers": address})
     topics = [
-        NewTopic(TOPIC, 1, 1, config={"retention.ms": "-1"}),  # its records are old
+        NewTopic(TOPIC, 1, 1, config={"retention.ms": "-1"}),  # because its records are old
         NewTopic("_schemas", 1, 1, config={"cleanup.policy": "compact"}),
     ]
     for created in admin.create_topics(topics).values():
@@ -103,7 +104,7 @@ def _serialized(client: SchemaRegistryClient, schema: dict[str, Any], record: di
 
 
 def registry_records(server: RegistryServer) -> Iterator[tuple[str, str | None]]:
-    """Keys and values of `_schemas`."""
+    """The keys and values of `_schemas`."""
     yield json.dumps({"keytype": "NOOP", "magic": 0}), None
     for one in server.versions.values():
         key = {"keytype": "SCHEMA", "subject": one["subject"], "version": one["version"], "magic": 1}

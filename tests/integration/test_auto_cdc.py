@@ -1,6 +1,6 @@
-"""The recipe for Spark's AUTO CDC: Spark itself checks the pipeline and its flow, in a dry run.
+"""Check the recipe for Spark's AUTO CDC: Spark validates the pipeline and its flow in a dry run.
 
-It cannot run here: no connector with row-level operations exists for a Spark that has AUTO CDC.
+The pipeline itself cannot run, because no connector with row-level operations exists for a Spark with AUTO CDC.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def dry_run(folder: Path, recipe: str) -> subprocess.CompletedProcess[str]:
         (folder / name).mkdir(parents=True)
     (folder / "pipeline.yml").write_text(SPEC.format(folder=folder))
     (folder / "definitions" / "events.py").write_text(EVENTS.format(folder=folder / "arriving"))
-    # A dry run asks the table's format for no more than its name.
+    # A dry run uses only the name of the table's format.
     (folder / "definitions" / "recipe.py").write_text(recipe.replace('format="iceberg"', 'format="parquet"'))
     paths = os.pathsep.join(path for path in sys.path if path)
     program, spec = str(SPARK / "bin" / "spark-pipelines"), str(folder / "pipeline.yml")
@@ -46,7 +46,7 @@ def dry_run(folder: Path, recipe: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 
-def test_spark_takes_the_recipe(tmp_path: Path) -> None:
+def test_spark_accepts_the_recipe(tmp_path: Path) -> None:
     recipe = RECIPE.read_text("utf-8")
     taken = dry_run(tmp_path / "taken", recipe)
     assert taken.returncode == 0, taken.stderr[-3000:]

@@ -1,7 +1,8 @@
-"""Versions of a schema by the thousand: every value is the one that fastavro or Avro's Java reads, or its row says so.
+"""Thousands of versions of schemas: every value equals that of fastavro or Avro's Java, or its row has an error.
 
-Avro's Java is the one that Spark has, 1.12. It reads a number with the reader's unit whatever the writer's was, so units are
-compared by the writer's schema, and the rules of resolution without logical types.
+Avro's Java is version 1.12, from Spark. It ignores the writer's unit and reads a number in the reader's. So units are compared
+with
+the writer's schema, and the rules of resolution without logical types.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from tests.support.avro_versions import Versions, differences, random_value, wit
 PAIRS = 10_000
 OF_JAVA = 2_000
 JAVA_CANNOT = "Not an array: ["
-"""what Java says of a default ``[]`` of a union whose first branch is an array; it reads ``{}`` of a map"""
+"""Java's error for a default ``[]`` of a union whose first branch is an array; it accepts ``{}`` for a map"""
 
 
-def test_pairs_of_versions_as_fastavro_reads_them() -> None:
+def test_pairs_of_versions_equal_fastavro() -> None:
     rows, bad = run_pairs(range(PAIRS // 2), mixed=0.0)
     others, no_common_type = run_pairs(range(PAIRS // 2, PAIRS), mixed=0.6)
     assert rows + others == 16 * PAIRS
@@ -44,14 +45,14 @@ def test_pairs_of_versions_as_fastavro_reads_them() -> None:
     )
 
 
-def test_readers_schemas_as_fastavro_reads_them() -> None:
+def test_readers_schemas_equal_fastavro() -> None:
     kinds = run_readers(range(PAIRS), mixed=0.0)
     assert kinds.total() == 6 * PAIRS
     print(f"avro versions: {kinds.total()} rows of {PAIRS} writers and readers: {dict(kinds)}, none differs")
 
 
 def java(pairs: list[tuple[Any, Any, list[bytes]]]) -> list[list[Any]]:
-    """What Avro's Java reads of the data of each pair of a writer's and a reader's schema; an ``Exception`` where it rejects."""
+    """The data of each pair of a writer's and a reader's schema, read by Avro's Java; an ``Exception`` if Java fails."""
     jars = Path(pyspark.__file__).parent / "jars"
     home = os.environ.get("JAVA_HOME")
     program = [str(Path(home, "bin", "java")) if home else "java", "-cp", f"{jars}/*"]
@@ -87,7 +88,7 @@ TAGS: dict[str, Callable[[Any], Any]] = {
 
 
 def value_of(tagged: dict[str, Any]) -> Any:
-    """What ``ReadAvro`` has told, by its tag. What is inside of an object comes first, without tags."""
+    """Convert the tagged output of ``ReadAvro`` to a value."""
     if len(tagged) == 1:
         [(tag, value)] = tagged.items()
         if tag in TAGS:
@@ -95,8 +96,8 @@ def value_of(tagged: dict[str, Any]) -> Any:
     return tagged
 
 
-def test_versions_as_java_reads_them() -> None:
-    """By the writer's schema, with its logical types."""
+def test_versions_equal_java() -> None:
+    """With the writer's schema and its logical types."""
     pairs, data = [], []
     for seed in range(OF_JAVA // 2):
         chance = Random(seed)
@@ -113,7 +114,7 @@ def test_versions_as_java_reads_them() -> None:
     print(f"avro versions: {rows} rows as Avro's Java reads them, {bad} values are a named error, none differs")
 
 
-def test_readers_schemas_as_java_reads_them() -> None:
+def test_readers_schemas_equal_java() -> None:
     """The rules of resolution: defaults, promotions, unions."""
     pairs = []
     for seed in range(OF_JAVA):

@@ -1,4 +1,4 @@
-"""A message through a real broker and out of its files."""
+"""Send a message to a real broker, and read it from the broker's files."""
 
 from __future__ import annotations
 

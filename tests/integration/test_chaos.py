@@ -1,4 +1,4 @@
-"""A thousand things happen to the files of a stream: each record once, or a failure that says so."""
+"""A thousand random events happen to a stream's files. Each record is read once, or the query fails with an error."""
 
 from __future__ import annotations
 

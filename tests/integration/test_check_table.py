@@ -1,4 +1,4 @@
-"""What `check` foretells of partition directories is what brokers do with them at their start, in both directions."""
+"""`check` predicts exactly what brokers do with partition directories when they start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOGS = tuple(f"{base:020}" for base in (0, 10, 20))
 
 
 def base(path: Path, topic: str) -> None:
-    """Thirty records in three segments of several batches."""
+    """Write thirty records in three segments with several batches."""
     rows = [
         {"topic": topic, "partition": 0, "offset": k, "timestamp_ms": 1_600_000_000_000 + k, "value": b"%d" % k * 150}
         for k in range(30)
@@ -68,7 +68,7 @@ def drop(*names: str) -> Callable[[Path], None]:
 
 
 def checkpoint(name: str, offset: int) -> Callable[[Path], None]:
-    """A line of a checkpoint of the log directory."""
+    """Change a line of a checkpoint in the log directory."""
 
     def change(folder: Path) -> None:
         path = folder.parent / name
@@ -107,7 +107,7 @@ def kept(folder: Path, topic: str, first: int, stop: int, end: int, start: int =
 
 
 def odd_name(folder: Path) -> None:
-    """A directory beside the partitions that is none."""
+    """Create a directory beside the partitions that is not a partition."""
     (folder.parent / "nothing").mkdir()
     (folder.parent / "nothing" / "x").write_bytes(b"")
 
@@ -123,7 +123,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "twice-last": twice(f"{LOGS[2]}.log"),
     "foreign-id": text("partition.metadata", "version: 0\ntopic_id: Zm9vYmFyYmF6cXV4cXV1eA"),
     "no-metadata": drop("partition.metadata"),
-    # The last is not the leader's epoch, with which a broker would have nothing to write.
+    # The last epoch is not the leader's; otherwise a broker would have nothing to write.
     "epochs-descend": text(EPOCHS, "0\n3\n2 0\n0 10\n1 20\n"),
     "epochs-at-end": text(EPOCHS, "0\n2\n0 0\n1 30\n"),
     "epochs-same-offset": text(EPOCHS, "0\n2\n1 0\n2 0\n"),
@@ -172,11 +172,11 @@ AFTER_A_KILL: dict[str, Callable[[Path], object]] = {
         (folder / f"{LOGS[2]}.log").read_bytes() + bytes(100)
     ),
 }
-"""what a broker takes only where it has to look at every batch"""
+"""cases that a broker accepts only if it scans every batch"""
 IN_ORDER: dict[str, Callable[[Path], object]] = {
     "offset-flipped": flip(f"{LOGS[2]}.log", 0),
 }
-"""what it takes only where it believes what is there"""
+"""cases that it accepts only if it trusts the files"""
 REJECTED: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "overlap": (False, all_of(keep(f"{LOGS[1]}.log", f"{15:020}.log"), drop(f"{LOGS[1]}*"))),
     "below-name": (False, all_of(move(f"{LOGS[2]}.log", f"{25:020}.log"), drop(f"{LOGS[2]}*"))),
@@ -190,7 +190,7 @@ REJECTED: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "epochs": (False, text(EPOCHS, "0\n9\n")),
     "metadata": (False, text("partition.metadata", "id")),
 }
-"""what it does not start with, each by itself; and whether it was shut down in order"""
+"""cases with which it does not start, each alone, with and without a clean shutdown"""
 _WITHIN = 15  # [s]
 _NOT_YET = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -198,12 +198,12 @@ _NOT_YET = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
-"""what a broker says of partitions that it does not lead yet"""
+"""a broker's errors for partitions that it does not lead yet"""
 
 
 @brokers
 def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """For each directory and each file, in both directions; after a kill, and after it was shut down in order."""
+    """Compare each directory and file in both directions, after a kill and after a clean shutdown."""
     settings = {"log.index.interval.bytes": 512, "log.initial.task.delay.ms": 1000}
     with running(tmp_path, kafka, settings=settings) as broker:
         ids = created(broker, sorted({*CASES, *AFTER_A_KILL, *IN_ORDER, *REJECTED}))
@@ -222,7 +222,7 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
                 wrong = [
                     line for name in cases for line in differences(broker, name, report, before[name], offsets[name])
                 ]
-                if not wrong or time.monotonic() > deadline:  # it deletes what is out of its log's range after a while
+                if not wrong or time.monotonic() > deadline:  # after a while it deletes records outside the log's range
                     break
                 time.sleep(1)
         result += [f"{'clean' if clean else 'killed'}: {line}" for line in wrong]
@@ -243,7 +243,7 @@ def test_a_broker_does_what_check_says(tmp_path: Path, kafka: str, capsys: pytes
 
 
 def created(broker: Broker, names: list[str]) -> dict[str, bytes]:
-    """The metadata of a new topic of each name."""
+    """Create topics. Returns their metadata."""
     admin = AdminClient({"bootstrap.servers": broker.address})
     new = [NewTopic(name, 1, 1, config={"retention.ms": "-1"}) for name in names]
     for future in admin.create_topics(new).values():
@@ -259,7 +259,7 @@ def created(broker: Broker, names: list[str]) -> dict[str, bytes]:
 def prepare(
     directory: Path, made: Path, ids: dict[str, bytes], cases: dict[str, Callable[[Path], object]], clean: bool
 ) -> None:
-    """A broker's directory with these partitions, and those of the other topics without a record."""
+    """Prepare a broker's directory with these partitions, and empty partitions of the other topics."""
     for path in directory.iterdir():
         if path.is_dir() and path.name != "__cluster_metadata-0":
             shutil.rmtree(path)
@@ -283,7 +283,7 @@ def prepare(
 
 
 class Kept(NamedTuple):
-    """A file at one time."""
+    """The state of a file at one time."""
 
     data: bytes
     written: int
@@ -305,7 +305,7 @@ def served(broker: Broker, names: list[str]) -> dict[str, tuple[int, int]]:
         first, end = (admin.list_offsets(dict.fromkeys(asked, spec)) for spec in specs)
         try:
             return {one.topic: (first[one].result(30).offset, end[one].result(30).offset) for one in asked}
-        except KafkaException as error:  # it has been told of its leadership later than its clients
+        except KafkaException as error:  # it learned of its leadership later than its clients
             if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
                 raise
         time.sleep(0.5)
@@ -314,7 +314,7 @@ def served(broker: Broker, names: list[str]) -> dict[str, tuple[int, int]]:
 def differences(
     broker: Broker, name: str, report: Report, before: dict[str, Kept], offsets: tuple[int, int]
 ) -> Iterator[str]:
-    """What the broker did and `check` does not say, and what it says and the broker did not."""
+    """Actions of the broker that `check` did not predict, and predicted actions that did not happen."""
     findings = [one for one in report.findings if one.partition == f"{name}-0"]
     said = {(one.file, one.action) for one in findings}
     if ("partition.metadata", "stray") in said or list(broker.directory.glob(f"{name}-0.*-stray")):
@@ -333,15 +333,15 @@ def differences(
         if file.endswith(".swap"):
             expected = {"delete"} if expected else set()
         elif not file.endswith(".log"):
-            # What comes with what is done to a segment is not said again.
+            # Consequences of an action on a segment are not reported again.
             expected |= of_log & {"delete", "truncate"} if done else set()
             expected |= {"rebuild"} if done and "truncate" in of_log else set()
         if f"{file}.swap" in before and (f"{file}.swap", "restore") in said:
             continue
         if done == "delete" and file.endswith(".snapshot") and int(stem) <= partition.first:
-            expected |= {"delete"}  # as of every log: nothing before its start is known of producers
+            expected |= {"delete"}  # as for every log: producer states before its start are deleted
         if not done and expected & {"delete", "rebuild"} and anew(before.get(file), after.get(file)):
-            continue  # it was deleted, and has been written again as it was
+            continue  # it was deleted and rewritten with the same content
         if done and done not in expected:
             yield f"{name}: {file}: {done}, and check says {sorted(expected)}"
         if expected - {"serve", "rebuild"} and not done:
@@ -359,12 +359,12 @@ def differences(
 
 
 def anew(before: Kept | None, after: Kept | None) -> bool:
-    """Whether a file has been written again with what it had."""
+    """Whether a file was rewritten with the same content."""
     return before is not None and after is not None and before.data == after.data and before.written != after.written
 
 
 def effect(file: str, was: Kept | None, now: Kept | None) -> str | None:
-    """What a broker did to what a file has; None for nothing."""
+    """A broker's action on the content of a file; None if nothing changed."""
     if was is None:
         return None
     before, after = was.data, None if now is None else now.data

@@ -1,4 +1,4 @@
-"""A cluster that is shipped the wheel in each documented way, and that loses Python workers and executors."""
+"""Ship the wheel to a cluster in each documented way, and kill Python workers and executors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.support.databus_cases import golden_bytes
 from tests.support.oracles import databus as oracle
 
 STREAM = "events_v1_be"
-FILE_SIZE = 4_000_000  # [bytes] about: whole copies of the stream
+FILE_SIZE = 4_000_000  # [bytes] approximately, because files have complete copies of the stream
 FILES = 260  # more than 1 GB
 KILLED = 24
-"""files that are read by a job in which a process is killed, each of them by a task of its own"""
+"""files of a job in which a process is killed; each file is a separate task"""
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,13 @@ def pip(command: str, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with all libraries of this one, but without the package."""
+    """A Python with all libraries of this one, without the package."""
     return python(tmp_path_factory.mktemp("bare"))
 
 
 def python(directory: Path) -> Path:
     venv.create(directory, symlinks=True)
-    # Of a directory named in a .pth file, its own .pth files are not read: the package, installed editable, stays out.
+    # Python does not read .pth files in a directory that a .pth file names, so the editable package is not found.
     (site(directory) / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     return directory / "bin" / "python"
 
@@ -65,7 +65,7 @@ def site(directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
-    """The workers' Python with the wheel installed. Its cache is filled by whichever job is first."""
+    """The workers' Python with the installed wheel. The first job fills its cache."""
     directory = tmp_path_factory.mktemp("installed")
     pip("install", "--target", str(site(directory)), str(wheel))
     return python(directory)
@@ -73,7 +73,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Databus streams: one file under many names."""
+    """Databus streams: one file with many names."""
     directory = tmp_path_factory.mktemp("files")
     stream = golden_bytes(STREAM)
     (directory / "000.bin").write_bytes(stream * (FILE_SIZE // len(stream)))
@@ -83,7 +83,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def some(files: Path, number: int, directory: Path) -> str:
-    """A directory of the first so many."""
+    """A directory with the first files."""
     chosen = directory / "chosen"
     chosen.mkdir()
     for k in range(number):
@@ -92,7 +92,7 @@ def some(files: Path, number: int, directory: Path) -> str:
 
 
 def expected(files: int) -> list[list[str]]:
-    """The counts as the oracle has them, of so many files."""
+    """The oracle's counts for a number of files."""
     stream = golden_bytes(STREAM)
     copies = FILE_SIZE // len(stream) * files
     counts: Counter[tuple[str, str]] = Counter()
@@ -115,7 +115,7 @@ def drive(
     python_files: tuple[str, ...] = (),
     **arguments: Any,
 ) -> list[dict[str, Any]]:
-    """Run an application; what it printed."""
+    """Run an application. Returns its output."""
     session = {
         "spark.master": cluster.address,
         "spark.driver.host": "127.0.0.1",
@@ -141,8 +141,8 @@ def drive(
     return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
 
 
-def test_executors_without_the_package_say_so(cluster: Cluster, bare: Path, files: Path) -> None:
-    """So the other tests run what they ship."""
+def test_executors_without_the_package_report_it(cluster: Cluster, bare: Path, files: Path) -> None:
+    """This shows that the other tests run the shipped package."""
     with pytest.raises(AssertionError, match="No module named 'sparkwire'"):
         drive(cluster, "answers", bare, files=str(files / "000.bin"))
 
@@ -160,7 +160,7 @@ def test_workers_for_one_task_each(cluster: Cluster, installed: Path, files: Pat
     assert result["counts"] == expected(4)
 
 
-def test_workers_that_may_have_too_little_say_so(cluster: Cluster, installed: Path, files: Path) -> None:
+def test_workers_with_too_little_memory_report_it(cluster: Cluster, installed: Path, files: Path) -> None:
     little = {"spark.executor.pyspark.memory": "300m"}
     with pytest.raises(AssertionError, match=r"MemoryError: sparkwire needs \d+ MB .* and this one may have 300 MB"):
         drive(cluster, "answers", installed, little, files=str(files / "000.bin"))
@@ -169,7 +169,7 @@ def test_workers_that_may_have_too_little_say_so(cluster: Cluster, installed: Pa
 def test_an_archive_with_its_kernels(
     cluster: Cluster, bare: Path, wheel: Path, installed: Path, files: Path, tmp_path: Path
 ) -> None:
-    """`spark.archives` brings the package and a filled cache; executors compile nothing."""
+    """`spark.archives` ships the package and a filled cache; executors compile nothing."""
     warmed = drive(cluster, "answers", installed, files=str(files / "000.bin"))
     archive = tmp_path / "archive"
     pip("install", "--target", str(archive / "site"), str(wheel))
@@ -191,13 +191,13 @@ def test_an_archive_with_its_kernels(
 
 
 def test_a_zip_of_python_files(cluster: Cluster, bare: Path, wheel: Path, files: Path, tmp_path: Path) -> None:
-    """The wheel under the name of a .zip; as a .whl Spark takes it and Python does not find it."""
+    """The wheel is renamed to .zip. Spark accepts a .whl, but Python does not find it."""
     zipped = shutil.copy(wheel, tmp_path / "sparkwire.zip")
     _, result = drive(cluster, "answers", bare, python_files=(str(zipped),), files=str(files / "000.bin"))
     assert result["counts"] == expected(1)
 
 
-# A client of Connect, which has the package; the server's workers have what it sends.
+# A Connect client that has the package; the server's workers get it from the client.
 ARTIFACT = """
 import sys
 sys.path[:0] = sys.argv[2:]
@@ -217,7 +217,7 @@ def test_an_artifact_of_connect(bare: Path, wheel: Path, tmp_path: Path) -> None
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     client = subprocess.run(
         [sys.executable, "-c", ARTIFACT, str(zipped), *paths],
-        env=environment | {"PYSPARK_PYTHON": str(bare), "SPARK_TESTING": "1"},  # and take any free port
+        env=environment | {"PYSPARK_PYTHON": str(bare), "SPARK_TESTING": "1"},  # and use any free port
         capture_output=True,
         text=True,
         check=False,
@@ -234,7 +234,7 @@ def test_kills_in_streams(cluster: Cluster, installed: Path, files: Path, tmp_pa
 
 
 def killed(cluster: Cluster, what: str, python: Path, files: str, **arguments: Any) -> None:
-    """Each kill has hit, and each result is the right one: nothing lost, nothing twice."""
+    """Each kill has hit a process, and each result is correct, without lost or duplicate rows."""
     runs = drive(cluster, what, python, files=files, workers=cluster.workers, **arguments)
     print()
     for run in runs:

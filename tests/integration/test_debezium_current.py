@@ -1,4 +1,4 @@
-"""The table that Debezium's messages come to, against the database's result: every variant, with some tables and points each."""
+"""Compare `current` over Debezium's messages with the database: every variant, each with some tables and points."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from tests.support.debezium_golden import DATABASES, Point, TableTruth
 RECORD = "topic STRING, offset BIGINT, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>"
 VARIANTS = [(database, variant) for database in DATABASES for variant in golden.variants(database)]
 EVERY = 10
-"""a variant has each tenth of the tables at two points, and the next one the tables beside them"""
+"""each variant checks every tenth table at two points; the next variant checks the next tables"""
 LAST = 9
 
 
 def schema_variant(variant: str) -> str:
-    """The variant whose messages have the schemas of this one's."""
+    """The variant whose messages have the schemas for this one."""
     if variant.endswith("-schemas"):
         return variant
     return TWINS.get(variant, "flat-rewrite-schemas" if variant.startswith("flat") else "json-schemas")
 
 
 def tells(variant: str, truth: TableTruth, database: str) -> bool:
-    """Whether the messages of a variant tell the table.
+    """Whether the messages of a variant determine the table.
 
-    None tells which row without a key has changed. Flattened ones know no TRUNCATE, and those with ``drop`` no DELETE. Only a
-    schema of their time tells what became of a column that changed its type.
+    No message identifies a changed row without a key. Flattened messages have no TRUNCATE, and with ``drop`` no DELETE. If a
+    column
+    changed its type, only the schema of that time determines its values.
     """
     if not truth.key:
         return False
@@ -46,7 +47,7 @@ def tells(variant: str, truth: TableTruth, database: str) -> bool:
 
 @cache
 def tables_with(operation: str, database: str) -> set[str]:
-    """Tables of which some message has this operation."""
+    """Tables with messages of this operation."""
     messages = golden.messages(database, "json-schemas")
     operations = FUNCTIONS["debezium_op"].decode(golden.columns_of(messages)[0]).to_pylist()
     result = (message for message, op in zip(messages, operations, strict=True) if op == operation)
@@ -61,7 +62,7 @@ def cases(number: int, database: str) -> list[tuple[Point, TableTruth]]:
 
 
 @pytest.mark.parametrize(("number", "database", "variant"), [(k, *one) for k, one in enumerate(VARIANTS)])
-def test_the_table_is_what_the_database_holds(spark: SparkSession, number: int, database: str, variant: str) -> None:
+def test_the_table_equals_that_of_the_database(spark: SparkSession, number: int, database: str, variant: str) -> None:
     twin, losses = schema_variant(variant), golden.known_losses(database)
     rows = [(m.topic, m.offset, m.key, m.value, list(m.headers.items())) for m in golden.messages(database, variant)]
     records = spark.createDataFrame(rows, RECORD).repartition(2).cache()
@@ -83,7 +84,7 @@ def test_the_table_is_what_the_database_holds(spark: SparkSession, number: int, 
         )
         ends = point.next_offsets.get(variant)
         if ends is None and point.number != LAST:
-            continue  # what was delivered again is known in full
+            continue  # the redelivered messages are complete
         now = sparkwire.current(changes, as_of=None if ends is None else ends.get(truth.topic, 0) - 1)
         left = now.toArrow().to_pylist()
         assert len(left) == len(truth.rows), (truth.name, point.number)
@@ -96,5 +97,5 @@ def test_the_table_is_what_the_database_holds(spark: SparkSession, number: int, 
 
 
 def untold(result: list[Any]) -> list[Any]:
-    """Without times that no column of Spark holds: they are NULL, and current has no place to say more."""
+    """The table without times that Spark cannot hold: they are NULL, and ``current`` does not report them."""
     return [one for one in result if not (BEYOND_SPARK.fullmatch(one[2] or "") and one[3] is None)]

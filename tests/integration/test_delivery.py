@@ -1,4 +1,4 @@
-"""Windows reach a consumer at least once and in order, and its table has each once, whatever is killed and when."""
+"""Delivery under kills: windows reach a consumer at least once and in order, and its table has each window once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.support.client_streams import event
 
 STREAMS, WINDOWS = 4, 250  # of each stream, at a time
 TIMES = 3  # at least
-QUERIES, WORKERS = 10, 10  # so many of each are killed
+QUERIES, WORKERS = 10, 10  # how many of each are killed
 _PATIENCE = 600  # [s] for one line of the journal
 
 Truth = dict[tuple[int, int], list[tuple[int, bytes]]]
 
 
 def write(folder: Path, before: int, random: Random) -> Truth:
-    """Streams of windows in files, some of them empty, continue; what each new window holds, by physical partition and scn."""
+    """Append windows to the streams, some of them empty. Returns the content of each new window by partition and SCN."""
     truth: Truth = {}
     for partition in range(STREAMS):
         events = []
@@ -40,7 +40,7 @@ def write(folder: Path, before: int, random: Random) -> Truth:
 
 
 def children(driver: int) -> Iterator[int]:
-    """The Python workers of a driver: forked by a process of its session that is pyspark's daemon."""
+    """The Python workers of a driver, which PySpark's daemon in the same session has forked."""
     daemons, forked = set(), []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -48,14 +48,14 @@ def children(driver: int) -> Iterator[int]:
                 continue
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, ProcessLookupError):
-            continue  # it has ended meanwhile
+            continue  # the process has ended meanwhile
         daemons.add(int(process.name))
         forked.append((int(process.name), parent))
     yield from (pid for pid, parent in forked if parent in daemons)
 
 
 class Run:
-    """The query, started again whenever it has been killed or has failed."""
+    """The query, which is restarted after it was killed or has failed."""
 
     def __init__(self, arguments: list[str], journal: Path, random: Random) -> None:
         self.arguments, self.journal, self.random = arguments, journal, random
@@ -76,7 +76,7 @@ class Run:
         return self.journal.read_bytes().count(b"\n") if self.journal.exists() else 0
 
     def until(self, lines: int) -> bool:
-        """Wait until the journal has so many; False if the query has ended, True if it has not or has been started again."""
+        """Wait until the journal has this number of lines. Returns false if the query has ended."""
         patience = time.monotonic() + _PATIENCE
         while self.lines() < lines:
             ended = self.process.poll()
@@ -91,7 +91,7 @@ class Run:
         return True
 
     def kill_query(self) -> bool:
-        """Driver, JVM and workers at once; workers of a group of their own end when they notice, and write until then."""
+        """Kill driver, JVM and workers together. Workers in another process group continue to write until they notice."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.queries += 1
@@ -99,7 +99,7 @@ class Run:
         return True
 
     def kill_worker(self) -> bool:
-        """One of those that are there; False if there is none."""
+        """Kill one of the workers. Returns false if there is none."""
         pids = list(children(self.process.pid))
         if pids:
             os.kill(self.random.choice(pids), signal.SIGKILL)
@@ -124,7 +124,7 @@ def test_killed_anywhere_every_window_is_delivered_in_order_and_the_table_has_it
             written += 1
             run.start()
             while run.until(run.lines() + random.randrange(1, 3 * step // 2)):
-                time.sleep(random.choice((0, 0, 0.1, 0.5, 1.5)))  # between batches, too
+                time.sleep(random.choice((0, 0, 0.1, 0.5, 1.5)))  # also between batches
                 if victims and victims[-1]():
                     victims.pop()
     finally:
@@ -139,7 +139,7 @@ def test_killed_anywhere_every_window_is_delivered_in_order_and_the_table_has_it
 
 
 def in_order(delivered: list[list[str]]) -> None:
-    """Of each stream no window before the one before it, and in one consumption one after another."""
+    """Whether each stream's windows are in order, and consecutive within each consumption."""
     reached: dict[str, int] = defaultdict(int)
     last: dict[str, int] = {}
     for consumption, partition, text in delivered:
@@ -151,7 +151,7 @@ def in_order(delivered: list[list[str]]) -> None:
 
 
 def table_of(folder: Path) -> Truth:
-    """What the consumer's files hold, each row once as it was written."""
+    """The rows in the consumer's files, each once."""
     files = [file for file in folder.iterdir() if not file.name.startswith(".")]
     by_name: Truth = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""Files in an object store: a server that speaks S3, and the ranges that were requested."""
+"""Files in an object store with the S3 API: results, and requested ranges."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.unfinished import DEAD
 from tests.support.writer_chaos import Job, Versions, WriterChaos
 
 STEPS = 8
-"""at which a job is interrupted"""
+"""steps at which a job is interrupted"""
 NAMES = ("00000000000000000100", "00000000000000000494")
 
 
@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def bucket(server: Server) -> str:
-    """A partition of a large and a small segment with their indexes."""
+    """A bucket with a partition: a large and a small segment with their indexes."""
     store = server.bucket("topics")
     files = golden.archive("segments_v2")
     for name in NAMES:
@@ -60,7 +60,7 @@ def local(folder: Path) -> list[dict[str, Any]]:
     return records(rows(folder))
 
 
-def test_the_rows_are_those_of_local_files(server: Server, bucket: str, tmp_path: Path) -> None:
+def test_the_rows_equal_those_of_local_files(server: Server, bucket: str, tmp_path: Path) -> None:
     result = rows(bucket + server.query)
     assert records(result) == local(tmp_path)
     assert {row["file"] for row in result} == {f"{bucket}/{name}.log" for name in NAMES}
@@ -68,7 +68,7 @@ def test_the_rows_are_those_of_local_files(server: Server, bucket: str, tmp_path
     assert records(rows(f"s3://topics/*/*.log{server.query}")) == records(result)
 
 
-def test_a_seek_asks_for_ranges(server: Server, bucket: str) -> None:
+def test_a_seek_requests_ranges(server: Server, bucket: str) -> None:
     server.asked.clear()
     assert [row["offset"] for row in rows(bucket + server.query, startingOffset="480", endingOffset="481")] == [480]
     reads = [
@@ -83,12 +83,12 @@ def test_a_seek_asks_for_ranges(server: Server, bucket: str) -> None:
         if path.endswith(".log"):
             first, last = ranges.removeprefix("bytes=").split("-")
             asked_for += int(last) - int(first) + 1
-            assert int(first) > 50_000  # of 119,866 bytes: nothing before the entry of the index
+            assert int(first) > 50_000  # of 119,866 bytes: nothing before the index entry
     assert 0 < asked_for < 60_000
 
 
 def test_partitions_are_written(server: Server, bucket: str) -> None:
-    """As on a disk: objects have their names when the job ends."""
+    """As on a disk, objects get their final names when the job ends."""
     top = f"s3://topics/back{server.query}"
     write(top, rows_of(60), rows_of(40, first=100), segmentBytes=1000, batchBytes=300)
     write(top, rows_of(5, first=200))
@@ -98,7 +98,7 @@ def test_partitions_are_written(server: Server, bucket: str) -> None:
     write(top, rows_of(9, first=3), overwrite=True)
     assert [row["offset"] for row in read(top)] == list(range(3, 12))
     numbered = [{name: value for name, value in row.items() if name != "offset"} for row in rows_of(10)]
-    # The log that was replaced ended at 205, and so does the new one.
+    # The replaced log ended at 205; the new one has the same end.
     write(top, numbered[:4], numbered[4:], offsets="assign")
     assert [(row["offset"], row["value"]) for row in read(top)][9:] == [(205 + k, b"%d" % k) for k in range(10)]
     store, _ = fs.FileSystem.from_uri(f"s3://topics{server.query}")
@@ -110,14 +110,14 @@ def test_partitions_are_written(server: Server, bucket: str) -> None:
 
 @pytest.mark.parametrize("run", ["plain", "zstd"])
 def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path: Path, run: str) -> None:
-    """Beside the listing: the newest segment's manifest and epochs, its own manifest and index, one chunk or two."""
+    """In addition to the listing: manifest and epochs of the newest segment, manifest and index of its segment, 1 or 2 chunks."""
     tiered.extract(run, tmp_path)
     top = next((tmp_path / "remote").glob("orders-*"))
     store = server.bucket(run)
     paths = sorted((top / "0").iterdir())
     for path in paths:
         if path == paths[-3]:
-            time.sleep(1.1)  # the store's dates are whole seconds, and the newest segment is told by its own
+            time.sleep(1.1)  # the store's times are whole seconds, and they determine the newest segment
         with store.open_output_stream(f"{run}/{path.relative_to(top.parent)}") as out:
             out.write(path.read_bytes())
     uri = f"s3://{run}/{top.name}/0{server.query}"
@@ -129,12 +129,12 @@ def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path
     requests = server.object_requests(f"{run}/{top.name}/")
     assert len(requests) <= 5, requests
     of_chunks = [ranges.split("-") for path, ranges in requests if path.endswith(".log")]
-    # Chunks are smaller here than the pages that a look-up reads.
+    # Here, chunks are smaller than the pages that a look-up reads.
     assert sum(int(last) - int(first) + 1 for first, last in of_chunks) <= 2 * PAGE
 
 
-def test_a_busy_store_is_asked_again_and_never_read_as_empty(server: Server, tmp_path: Path) -> None:
-    """A few refusals change nothing; with every request rejected it fails, and says what could not be read."""
+def test_requests_to_a_busy_store_are_retried(server: Server, tmp_path: Path) -> None:
+    """A few rejected requests change nothing. If every request is rejected, the query fails; it never reads an empty store."""
     tiered.extract("plain", tmp_path)
     store, top = server.bucket("busy"), next((tmp_path / "remote").glob("orders-*"))
     for path in (top / "0").iterdir():
@@ -158,7 +158,7 @@ def test_a_busy_store_is_asked_again_and_never_read_as_empty(server: Server, tmp
 
 @contextmanager
 def ends_at(step: int) -> Iterator[list[str]]:
-    """A process that ends before a change of the store of this number: nothing that it still tries has an effect."""
+    """Simulate a process that ends before a certain change of the store: later changes have no effect."""
     done: list[str] = []
 
     def counted(name: str) -> Callable[..., Any]:
@@ -180,7 +180,7 @@ def ends_at(step: int) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "append"])
 def test_a_job_in_a_bucket_is_interrupted(server: Server, overwrite: bool) -> None:
-    """A reader sees one version, or who is unfinished; once it is recovered or run again, all rows."""
+    """A reader sees one version, or an error with the unfinished job. After recovery or another run, it sees all rows."""
     server.bucket("interrupted")
     old: Versions = {f"orders-{k}": ((0, f"old {k}"), (1, "old")) for k in range(2)}
     new: Versions = {f"orders-{k}": ((2, f"new {k}"),) for k in range(2)}
@@ -212,7 +212,7 @@ def test_a_job_in_a_bucket_is_interrupted(server: Server, overwrite: bool) -> No
 
 
 def steps_of(server: Server, old: Versions, job: Job) -> list[int]:
-    """The numbers of changes that a job makes, as many as are tried."""
+    """The numbers of the changes at which a job is interrupted."""
     chaos = BucketChaos(f"s3://interrupted/trial-{job.overwrite}{server.query}")
     chaos.write(Job(old, True))
     with ends_at(sys.maxsize) as done:
@@ -221,7 +221,7 @@ def steps_of(server: Server, old: Versions, job: Job) -> list[int]:
 
 
 class BucketChaos(WriterChaos):
-    """The same jobs in a bucket."""
+    """The jobs of `WriterChaos` in a bucket."""
 
     def __init__(self, path: str) -> None:
         super().__init__(Path(), 0)
@@ -236,7 +236,7 @@ class BucketChaos(WriterChaos):
         return versions
 
     def rejection(self) -> str:
-        """What a reader of the partitions is told."""
+        """The error of a reader of the partitions."""
         try:
             kafka_log.plan(kafka_log.query({"path": self.path.replace("?", "/orders-*?", 1)}))
         except ValueError as rejected:

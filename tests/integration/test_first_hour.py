@@ -1,4 +1,4 @@
-"""README as a new user follows it: a fresh clone in a new virtual environment that is not activated."""
+"""Follow README like a new user: a fresh clone in a new virtual environment that is not activated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.pages import Block, blocks_of, lines_of
 
 _MARK = "-- block"
 _FEW_TASKS = "--conf spark.sql.shuffle.partitions=2 --conf spark.ui.enabled=false pyspark-shell"
-"""what Spark makes of README's small tables takes seconds then, with 200 partitions minutes"""
+"""settings with which README's small tables take seconds; with 200 partitions they would take minutes"""
 
 
 def program(blocks: list[Block]) -> str:
-    """All blocks of the page in one program, as somebody pastes them one after the other."""
+    """All blocks of the page in one program."""
     parts = []
     for block in blocks:
         code = block.code
@@ -30,7 +30,7 @@ def program(blocks: list[Block]) -> str:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of the environment."""
+    """The environment's Python."""
     folder = tmp_path_factory.mktemp("first-hour")
     clone, environment = folder / "sparkwire", folder / "venv"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
@@ -41,7 +41,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_commands_run(installed: Path, tmp_path: Path) -> None:
-    """Of the command line: a look at a file, without Spark."""
+    """Commands that inspect a file without Spark."""
     samples = output(installed, "-c", "import sparkwire; print(sparkwire.samples())", folder=tmp_path).strip()
     dump = output(installed, "-m", "sparkwire", "dump", f"{samples}/kafka/orders-0", "--head", "3", folder=tmp_path)
     assert len(dump.splitlines()) == 4

@@ -1,6 +1,6 @@
-"""`kafka_log` over the log directory of a broker at work, against what its consumers see, in both isolation levels.
+"""Compare `kafka_log` over the log directory of a running broker with its consumers, in both isolation levels.
 
-Read as Spark's tasks read it, without a session.
+The code reads like Spark's tasks, but without a session.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_the_levels_differ_in_aborted_records(broker: Broker, busy: Traffic) -> 
 @every_level
 @pytest.mark.parametrize("topic", sorted(set(TOPICS) - set(STEADY)))
 def test_topics_that_lose_records(broker: Broker, busy: Traffic, topic: str, isolation: Isolation) -> None:
-    """What compaction or retention takes meanwhile may be there or not: a consumer before saw it, one after does not."""
+    """Records that are deleted meanwhile may be missing: an earlier consumer saw them, a later one does not."""
     before = consume(broker.address, topic, isolation)
     rows = once(while_unchanged(broker, topic, lambda: read(broker.directory / f"{topic}-*", isolation)))
     after = consume(broker.address, topic, isolation)

@@ -1,4 +1,4 @@
-"""`kafka_log` through Spark over the log directory of a broker at work: a table and a stream, in both isolation levels."""
+"""`kafka_log` in Spark over the log directory of a running broker: a table and a stream, in both isolation levels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_batch(spark: SparkSession, broker: Broker, busy: Traffic, topic: str, i
 
 @every_level
 def test_streaming(spark: SparkSession, broker: Broker, busy: Traffic, isolation: Isolation, tmp_path: Path) -> None:
-    """Three runs of one query, each to the end that there was when it began: every record once."""
+    """Three runs of one query, each to the end at its start, read every record once."""
     for run in range(3):
         seen = consume(broker.address, "payments", isolation)
         stream = spark.readStream.format("kafka_log").option("isolationLevel", isolation)

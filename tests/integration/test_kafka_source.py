@@ -1,4 +1,4 @@
-"""Messages of a real broker, through Kafka's own Spark source, into `dbus_*` and `datahub_*`."""
+"""Read messages of a real broker with Spark's Kafka source, and decode them with `dbus_*` and `datahub_*`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.datahub_cases import cases
 
 ANSWERS = {"databus": ("dbus_opcode", "dbus_is_valid"), "datahub": ("datahub_operation", "datahub_is_valid")}
 
-LARGEST = 1_000_000  # [bytes] what a broker takes
+LARGEST = 1_000_000  # [bytes] limit of a broker
 
 
 def test_batch_and_stream(broker: Broker, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_batch_and_stream(broker: Broker, tmp_path: Path) -> None:
 
 
 def expected(messages: dict[str, list[bytes]]) -> list[list[str]]:
-    """What the functions return without Spark."""
+    """The results of the functions without Spark."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for topic, values in messages.items():
         change, valid = (ask(name, values) for name in ANSWERS[topic])

@@ -1,8 +1,9 @@
-"""A database's table, kept up to date while it changes and the processes between are killed, equals the database's own SELECT.
+"""A merged table equals the database's table, although the database changes and processes are killed.
 
-PostgreSQL, Debezium's embedded engine, a Kafka broker, a stream over its log directory, ``changes``, and ``merge`` into Parquet,
-Delta and Iceberg at once. The processes that merge are killed at moments of a batch, and the engine too, which then tells some
-changes twice. Whoever was killed starts again while the others continue.
+The pipeline: PostgreSQL, Debezium's embedded engine, a Kafka broker, a stream over its log directory, ``changes``, and ``merge``
+into Parquet, Delta and Iceberg at the same time. The merging processes are killed at certain moments of a batch. The engine is
+also
+killed, and then sends some changes twice. Killed processes are restarted while the others continue.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from tests.integration.live_scenario import ALTER, COLUMNS, NEW, TABLE, Scenario
 from tests.integration.live_target import MOMENTS, Target, targets
 
 KILLS = ("in a batch", "in a batch", "while it writes", "while it writes", "after a batch")
-"""moments at which the process of each target is killed, in some order"""
-# After so many kills; each target has one left when the table is altered.
+"""moments at which the process of each target is killed, in random order"""
+# The number of kills before the table is altered; each target has one left then.
 ALTERED, TRUNCATED = 4, 8
 ENGINE_KILLED = (2, 5, 7, 10, 13)
 STEPS = 12  # of the scenario after each kill
 TOPIC = "live.shop.orders"
 LAST = "this is the last change"
-_PATIENCE = 300  # [s] for one thing to happen
+_PATIENCE = 300  # [s] time limit for one event
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
@@ -46,7 +47,7 @@ def has_told(broker: Broker, what: str) -> bool:
 
 
 def first_of(left: dict[Target, list[str]]) -> Target:
-    """The first target whose next moment has come."""
+    """The first target at its next moment."""
     result: list[Target] = []
 
     def has_come() -> bool:
@@ -85,7 +86,7 @@ def test_tables_equal_the_database_whatever_is_killed(tmp_path: Path) -> None:
         for number in range(sum(map(len, left.values()))):
             if number == TRUNCATED:
                 database.run(scenario.truncate())
-            if number == ALTERED:  # whoever reads the topic learns of the column first
+            if number == ALTERED:  # readers of the topic must know the column first
                 waits_for = set(made)
                 for target in made:
                     target.columns = COLUMNS | {NEW: "Decimal(6,3)"}

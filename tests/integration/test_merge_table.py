@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg kept up to date by merge: the one true table, whatever comes twice and in which order."""
+"""Merge into Delta and Iceberg: the table is correct although changes are repeated and reordered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFLICT = "somebody else writes to shop.wide: a table has one merge at a time; 
 
 
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
-def test_merge_comes_to_the_one_true_table(tmp_path: Path, kind: str, package: Package) -> None:
+def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
     document = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
     assert document == [

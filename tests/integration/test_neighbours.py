@@ -1,4 +1,4 @@
-"""What people keep beside the log: Delta, Iceberg and Parquet tables, brought up to date from decoded changes."""
+"""Update Delta, Iceberg and Parquet tables from decoded changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.packages import DELTA, ICEBERG, Package, run_python
 
 
 def expected() -> list[list[int]]:
-    """The table after all messages, worked out here."""
+    """The expected table after all messages."""
     table: dict[int, int] = {}
     for n in range(250):
         if n >= 100 and n % 3 == 0:
@@ -31,7 +31,7 @@ def test_merge_in_a_batch_and_in_a_stream(tmp_path: Path, format: str, package: 
 
 
 def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
-    """Messages stored in Parquet and read again, decoded and stored typed."""
+    """Store messages in Parquet, read and decode them, and store the typed rows."""
     messages, changes = str(tmp_path / "messages"), str(tmp_path / "changes")
     spark.sql(MESSAGES).write.parquet(messages)
     spark.read.parquet(messages).createOrReplaceTempView("messages")

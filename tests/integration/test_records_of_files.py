@@ -1,4 +1,4 @@
-"""The files of a broker at work against its consumers and its own tools, through the SQL functions."""
+"""Compare the files of a running broker, read with SQL functions, with its consumers and tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record_of(topic: str, partition: int, row: Any) -> Record:
 
 
 @pytest.mark.parametrize("topic", STEADY)
-def test_files_are_what_consumers_see(broker: Broker, busy: Traffic, topic: str) -> None:
+def test_files_equal_what_consumers_see(broker: Broker, busy: Traffic, topic: str) -> None:
     seen = consume(broker.address, topic, "read_uncommitted")
     assert differences(between(read(broker, topic), seen.begins, seen.ends), seen.records) == []
     assert len(seen.records) > 100
@@ -39,7 +39,7 @@ def test_files_are_what_consumers_see(broker: Broker, busy: Traffic, topic: str)
 
 @pytest.mark.parametrize("topic", sorted(set(TOPICS) - set(STEADY)))
 def test_files_that_lose_records(broker: Broker, busy: Traffic, topic: str) -> None:
-    """What goes while the files are read may be there or not: a consumer before saw it, one after does not."""
+    """Records that are deleted meanwhile may be missing: an earlier consumer saw them, a later one does not."""
     before = consume(broker.address, topic, "read_uncommitted")
     rows = while_unchanged(broker, topic, lambda: read(broker, topic))
     after = consume(broker.address, topic, "read_uncommitted")

@@ -1,4 +1,4 @@
-"""A topic of several types, and the registry's own, out of a broker's files: the rows that Confluent's deserializer gives."""
+"""Read a topic of several types and the registry's topic from a broker's files; compare with Confluent's deserializer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server(broker: Broker) -> Iterator[RegistryServer]:
 
 
 def consumed(broker: Broker, count: int) -> Iterator[tuple[int, bytes | None]]:
-    """Offsets and values, as a consumer gets them."""
+    """Offsets and values from a consumer."""
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "registry"})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     for offset in range(count):
@@ -38,7 +38,7 @@ def consumed(broker: Broker, count: int) -> Iterator[tuple[int, bytes | None]]:
     consumer.close()
 
 
-def test_out_of_files_as_confluents_deserializer_gives_them(
+def test_rows_of_files_equal_confluents_deserializer(
     spark: SparkSession, broker: Broker, server: RegistryServer
 ) -> None:
     topics = {name: spark.read.format("kafka_log").load(f"{broker.directory}/{name}-0") for name in (TOPIC, "_schemas")}

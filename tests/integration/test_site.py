@@ -1,4 +1,4 @@
-"""The site in a browser: pages fit the window, on a screen and on a phone, and every image loads."""
+"""Check the site in a browser: pages fit the window on a laptop and a phone, and every image loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support import ROOT
 
 PAGES = ("index.html", "sources/kafka_log.html", "functions/kafka.html")
 WIDTHS = (1280, 390)
-"""of a laptop and of a phone [pixels]"""
+"""window widths of a laptop and a phone [pixels]"""
 _PATIENCE = 300  # [s] for all pages
 
 _MEASURED = """<!doctype html><title>measured</title><body><script>
@@ -60,7 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Measured(NamedTuple):
-    """A server of the site, to which a browser sends what it has measured."""
+    """A server for the site that also receives the browser's measurements."""
 
     address: str
     sent: Queue[bytes]
@@ -77,7 +77,7 @@ def measured(site: Path) -> Iterator[Measured]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """The browser's requests are of no interest."""
+            """Do not log the browser's requests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -89,7 +89,7 @@ def test_pages_fit_the_window_and_images_load(measured: Measured, tmp_path: Path
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.fail("could not get a browser: install Debian's package chromium")
-    # With a port for debugging, it stays until it is ended. Its own end, after a budget of virtual time, may never come.
+    # With a debugging port, the browser runs until it is terminated. Its virtual time budget may never end.
     options = [
         "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run",
         "--disable-component-update", f"--user-data-dir={tmp_path}", "--window-size=1400,1000", "--remote-debugging-port=0",

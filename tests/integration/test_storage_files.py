@@ -1,4 +1,4 @@
-"""The other files of a broker at work, and its internal topics, against its own tools and clients."""
+"""Compare the other files and the internal topics of a running broker with its tools and clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def copied(broker: Broker, suffix: str, folder: Path) -> list[Path]:
-    """Files of the transactional topic, as they are now."""
+    """A copy of the current files of the transactional topic."""
     result = []
     for path in segments(broker, "payments", suffix):
         result.append(folder / f"{path.parent.name}-{path.name}" / path.name)
@@ -51,7 +51,7 @@ def test_producer_snapshots(broker: Broker, busy: Traffic, tmp_path: Path) -> No
 
 
 def test_leader_epochs(broker: Broker, busy: Traffic) -> None:
-    for topic in STEADY:  # of the others the oldest epochs go with the oldest records
+    for topic in STEADY:  # in other topics, the oldest epochs are deleted with the oldest records
         path = broker.directory / f"{topic}-0" / "leader-epoch-checkpoint"
         (rows,) = ask("kafka_leader_epochs", [path.read_bytes()])
         assert [tuple(row.values()) for row in rows] == [(0, 0)]
@@ -80,7 +80,7 @@ def test_committed_offsets(broker: Broker, busy: Traffic) -> None:
     offsets = {(row["topic"], row["partition"]): row for row in rows if row["kind"] == "OFFSET"}
     for partition in committed:
         row = offsets[partition.topic, partition.partition]
-        # librdkafka sends a text with the zero at its end.
+        # librdkafka sends the text with a terminating zero.
         assert (row["offset"], row["metadata"].rstrip("\0")) == (partition.offset, partition.metadata or "")
 
 

@@ -1,4 +1,4 @@
-"""A broker with Kafka's own reference of a remote storage runs; its disk and bucket are read meanwhile as its consumers do."""
+"""Read the disk and bucket of a running broker with Kafka's reference remote storage, and compare with its consumers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.integration.test_way_back import create, expected, rows, wait_for
 TRANSACTIONS = 60
 TIERED = {"remote.storage.enable": "true", "local.retention.bytes": "1", "segment.bytes": str(1 << 20)}
 NEWEST = "org.apache.kafka:kafka_2.13:4.3.0"
-"""whose reference Maven Central has; it has none of 4.4, and that of 4.3 does not run in 4.4"""
+"""releases whose reference storage is on Maven Central; 4.4 is missing there, and that of 4.3 does not run in 4.4"""
 TOOLS = "org.apache.kafka:kafka-tools:4.3.0"
 
 
 def tiers(remote: Path, version: str) -> dict[str, object]:
-    """A broker's properties."""
+    """The properties of a broker with tiered storage."""
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
@@ -46,7 +46,7 @@ def tiers(remote: Path, version: str) -> dict[str, object]:
 
 
 def produce(broker: Broker) -> None:
-    """Transactions of a few megabytes, some of them aborted."""
+    """Send transactions of a few megabytes, some of them aborted."""
     rng = random.Random(23)
     producer = Producer({"bootstrap.servers": broker.address, "transactional.id": "live"})
     producer.init_transactions(30)
@@ -54,7 +54,7 @@ def produce(broker: Broker) -> None:
         producer.begin_transaction()
         for _ in range(4):
             producer.produce("live", rng.randbytes(25_000), f"of {number}".encode(), partition=number % 2)
-        producer.flush(30)  # an abort would drop what was not sent
+        producer.flush(30)  # an abort would drop unsent records
         if rng.random() < 0.3:
             producer.abort_transaction(30)
         else:
@@ -62,7 +62,7 @@ def produce(broker: Broker) -> None:
 
 
 def commit(broker: Broker, protocol: str, offset: int) -> None:
-    """A group that has read a part of a topic."""
+    """Commit offsets for a group that has read a part of a topic."""
     settings = {"bootstrap.servers": broker.address, "group.id": "late", "enable.auto.commit": False}
     consumer = Consumer({**settings, "group.protocol": protocol, "auto.offset.reset": "earliest"})
     try:
@@ -82,7 +82,7 @@ def share(broker: Broker) -> None:
 
 @pytest.fixture(params=[KAFKA, NEWEST], ids=["3.9", "4"])
 def broker(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Broker]:
-    """A broker that has moved to its bucket most of a topic that Spark wrote and most of one that a producer wrote."""
+    """A broker that has moved most of two topics to its bucket; Spark wrote one of them, a producer the other."""
     kafka = request.param
     settings = tiers(tmp_path / "remote", kafka.rpartition(":")[2])
     with running(tmp_path, kafka, settings=settings) as first:
@@ -150,7 +150,7 @@ def test_disk_and_bucket_of_a_running_broker(
 
 
 def internal_kinds(spark: SparkSession, broker: Broker) -> set[str]:
-    """What the broker's internal topics hold; each record can be read."""
+    """The kinds of records in the broker's internal topics. Checks that each record can be read."""
     log = spark.read.format("kafka_log").load(f"{broker.directory}/__*")
     records = log.select(
         "topic", "offset", "key", "value", "error", W.kafka_internal_record("topic", "key", "value").alias("record")

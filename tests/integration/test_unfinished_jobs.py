@@ -1,6 +1,6 @@
-"""Brokers that start on a job that was killed: of each partition they serve all of one version, and they lose nothing of it.
+"""Start brokers after a killed job: they serve one complete version of each partition, without loss.
 
-It takes about two minutes.
+This takes about two minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.unfinished import DEAD, interrupted_at, steps_of_the_swap
 from tests.support.writer_chaos import PARTITIONS, TOPIC, Rows, WriterChaos
 
 PLACES = (0.2, 0.7)
-"""where between its first swap and its end the job is killed; a broker of its own finds each"""
+"""steps between the first swap and the end at which the job is killed; each has a separate broker"""
 
 
 def side_files(top: Path) -> dict[str, bytes]:
@@ -32,7 +32,7 @@ def side_files(top: Path) -> dict[str, bytes]:
     ("kind", "exchanges"), [("restore", True), ("append", False)], ids=["overwrite, exchange", "append, two renames"]
 )
 def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: str, exchanges: bool) -> None:
-    """It is a node that is a controller too, so that the log of the metadata is beside the job's directory."""
+    """The node is also a controller, so that the metadata log is beside the job's directory."""
     with running(tmp_path, kafka) as broker:
         create(broker, TOPIC, PARTITIONS)
     top, mixed = broker.directory, 0
@@ -52,7 +52,7 @@ def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: 
             result = served(broker.address)
 
         for name in chaos.form.names:
-            # Between two renames the old version is aside, whole, and a broker makes an empty partition.
+            # Between two renames, the old version is moved aside, and a broker creates an empty partition.
             lies_aside = any(top.glob(f"{SIDE}/*/old/{name}/*.log")) and any(top.glob(f"{SIDE}/*/new/{name}/*.log"))
             allowed: set[Rows] = {(), old[name], new[name]} if lies_aside else {old[name], new[name]}
             assert result.get(name, ()) in allowed, (place, name)
@@ -65,7 +65,7 @@ def test_a_broker_starts_on_an_unfinished_job(tmp_path: Path, kafka: str, kind: 
         chaos.check()
         report = sparkwire.kafka.check(str(top), clean=True)
         found_wrong = [one for one in report.findings if one.partition.startswith((TOPIC, SIDE))]
-        # Every broker notes the epoch in which it leads at the end of the log, and truncates that when it starts.
+        # Each broker adds its leader epoch at the end of the log, and truncates it when it starts.
         assert [str(one) for one in found_wrong if one.file != "leader-epoch-checkpoint"] == []
     with running(tmp_path, kafka) as broker:
         assert served(broker.address) == chaos.now

@@ -1,4 +1,4 @@
-"""`python -m sparkwire warm` fills a directory that another process uses without compiling."""
+"""`python -m sparkwire warm` fills a directory, which another process uses without compiling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.child import run_python
 
-# Each function on each kind of column, in a process that finds this directory alone, and says what it misses there.
+# Call each function on each kind of column, in a process with only this directory; print the missing kernels.
 ANSWERS = """
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ print(warm() > 0)
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Filled by the script, from what this machine has compiled before and with the rest."""
+    """The directory that the script fills, with kernels from this machine's cache and newly compiled ones."""
     path = tmp_path_factory.mktemp("kernels")
     said = run_python("-m", "sparkwire", "warm", str(path))
     assert f"in {path}" in said
@@ -37,7 +37,7 @@ def test_nothing_is_compiled_again(directory: Path) -> None:
     assert run_python("-c", ANSWERS, str(directory)) == "True\n"
 
 
-# In a namespace of its own the directory is mounted again, for reading only.
+# In a separate namespace, the directory is mounted read-only.
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && ! touch "$1/x" 2>&1 && exec "$2" -c "$3" "$1"'
 
 

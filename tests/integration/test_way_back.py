@@ -1,4 +1,4 @@
-"""Brokers start on what Spark has written, and serve it with its offsets: the file is what Kafka's own programs say it is."""
+"""Brokers start on files that Spark has written, and serve the records with their offsets. Kafka's tools accept the files."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def create(
         topic, num_partitions=partitions, replication_factor=replicas, config={"retention.ms": "-1", **(config or {})}
     )
     admin.create_topics([new])[topic].result()
-    # The controller has the topic before the broker has its directories.
+    # The controller knows the topic before the broker has its directories.
     wait_for(
         lambda: all((broker.directory / f"{topic}-{k}" / "partition.metadata").exists() for k in range(partitions))
     )
 
 
 def rows(spark: SparkSession, codec: int) -> DataFrame:
-    """A fifth of a topic of two partitions: gaps, NULL keys and values, headers, both types of timestamps, several epochs."""
+    """A fifth of a topic with two partitions: gaps, NULL keys and values, headers, both timestamp types, several epochs."""
     first = codec * ROWS
     return spark.range(first, first + ROWS, 1, 4).selectExpr(
         "'restored' topic",
@@ -95,13 +95,13 @@ def test_a_topic_is_restored(
     assert len(whole) == ROWS * len(CODECS)
     report = sparkwire.kafka.check(str(broker.directory))
     findings = [str(one) for one in report.findings if one.partition.startswith("restored")]
-    # The offsets of these rows have gaps as large as segments, and their epochs are those of another cluster.
+    # The offsets have gaps as large as segments, and the epochs are those of another cluster.
     foretold = re.compile(
         r": serve: offsets .* are in no segment|: truncate: it has epochs up to 3, and the partition's"
     )
     assert [one for one in findings if not foretold.search(one)] == []
     ours = hashes(broker, "*.log", "*.index", "*.timeindex")
-    if killed:  # a broker that builds the indexes again gets the same
+    if killed:  # a broker that rebuilds the indexes gets the same ones
         for path in [*broker.directory.glob("restored-*/*.index"), *broker.directory.glob("restored-*/*.timeindex")]:
             path.unlink()
     with running(tmp_path, kafka) as broker:
@@ -112,7 +112,7 @@ def test_a_topic_is_restored(
         check_appended(broker, whole)
     logs = segments(broker, "restored")
     kept = hashes(broker, "*.log", "*.index", "*.timeindex")
-    # But for the last segments, to which a record may have been appended.
+    # Except the last segments, to which a record may have been appended.
     last = {max(name for name in ours if name.startswith(f"restored-{p}/")).partition(".")[0] for p in range(2)}
     assert [name for name in ours if name.partition(".")[0] not in last and kept.get(name) != ours[name]] == []
     assert len(ours) > 60
@@ -122,7 +122,7 @@ def test_a_topic_is_restored(
 
 
 def check_timestamps(broker: Broker, whole: set[Record]) -> None:
-    """Offsets by timestamps are those of the first record that is not older."""
+    """Look-ups by timestamp return the first record that is not older."""
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "times"})
     for partition in range(2):
         mine = sorted((record.offset, record.timestamp_ms) for record in whole if record.partition == partition)
@@ -144,7 +144,7 @@ def check_appended(broker: Broker, whole: set[Record]) -> None:
 
 
 def check_dumps(logs: list[Path]) -> None:
-    """Kafka's own dump finds nothing, of batches, records and indexes."""
+    """Kafka's dump reports no errors in batches, records and indexes."""
     said = dump(*logs, options=("--deep-iteration",))
     assert said.count("isvalid: true") > len(logs)
     assert "isvalid: false" not in said
@@ -157,11 +157,11 @@ def check_dumps(logs: list[Path]) -> None:
 
 @brokers
 def test_a_broker_does_what_check_says(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
-    """After an unclean shutdown: what it truncates, deletes, rebuilds, and what it takes for a stray."""
+    """After an unclean shutdown: the broker truncates, deletes and rebuilds files, and marks strays, as predicted."""
     with running(tmp_path, kafka, killed=True) as broker:
         create(broker, "restored")
         create(broker, "other", 1)
-        # The broker makes this file empty, and writes the epoch when it leads the partition.
+        # The broker creates this file empty, and writes the epoch when it leads the partition.
         wait_for(lambda: (broker.directory / "other-0" / "leader-epoch-checkpoint").stat().st_size > 0)
     df = rows(spark, 0).drop("timestamp_type", "partition_leader_epoch")
     sparkwire.kafka.write(df, str(broker.directory), mode="overwrite", batchBytes="4k", segmentBytes="64k")
@@ -185,7 +185,7 @@ def test_a_broker_does_what_check_says(spark: SparkSession, tmp_path: Path, kafk
         ("restored-0", f"{99:020}.log.12-3.deleted", "delete"),
         *(("restored-0", log.name, "delete") for log in after),
         ("other-0", "partition.metadata", "stray"),
-        # Of a log that is empty.
+        # The file of an empty log.
         ("other-0", f"{0:020}.index", "rebuild"),
         ("other-0", f"{0:020}.timeindex", "rebuild"),
         ("other-0", "leader-epoch-checkpoint", "truncate"),

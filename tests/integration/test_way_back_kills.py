@@ -1,4 +1,4 @@
-"""Writers are killed, tasks and drivers: of each file there is all or nothing, and the next try is right."""
+"""Kill writers (tasks and drivers): each file is complete or absent, and the next run succeeds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WITHIN = 120  # [s]
 
 
 def start(path: Path) -> subprocess.Popen[str]:
-    """A writer that has begun."""
+    """Start a writer, and wait until it has begun."""
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYSPARK_PYTHON": sys.executable}
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.integration.segments_writer", str(path)],
@@ -37,7 +37,7 @@ def start(path: Path) -> subprocess.Popen[str]:
 
 
 def wait_for_files(path: Path, child: subprocess.Popen[str]) -> None:
-    """Until its tasks write."""
+    """Wait until its tasks write."""
     deadline = time.monotonic() + _WITHIN
     before = set(path.rglob("*"))
     while not set(path.rglob("*")) - before and child.poll() is None:
@@ -46,7 +46,7 @@ def wait_for_files(path: Path, child: subprocess.Popen[str]) -> None:
 
 
 def workers(child: subprocess.Popen[str]) -> list[int]:
-    """The processes in which its tasks run: those that Spark's daemon has forked."""
+    """The processes of its tasks, which Spark's daemon has forked."""
     listed = subprocess.run(
         ["ps", "-e", "-o", "pid=,ppid=,sid=,args="], capture_output=True, text=True, check=True
     ).stdout
@@ -58,7 +58,7 @@ def workers(child: subprocess.Popen[str]) -> list[int]:
 
 
 def check_files(path: Path) -> None:
-    """What has its name is whole: a broker that looks at every batch takes it."""
+    """Check that each file with its final name is complete: a broker that scans every batch accepts it."""
     names = [file.name for file in path.rglob("*") if file.is_file() and SIDE not in str(file)]
     assert all(
         name.endswith((".log", ".index", ".timeindex", ".snapshot"))
@@ -107,7 +107,7 @@ def test_drivers_are_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def is_whole(top: Path) -> bool:
-    """Whether all has its name, so that a next try would be rejected."""
+    """Whether all files have their final names, so that another run would be rejected."""
     recover(str(top))
     return len(list(top.glob("orders-0/*.log"))) >= SEGMENTS
 
@@ -122,11 +122,11 @@ def test_tasks_are_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         for _ in range(KILLED_AT_ONCE):
             time.sleep(chance.uniform(0, 0.7))
             for worker in workers(child)[-1:]:
-                with suppress(ProcessLookupError):  # it has ended just now
+                with suppress(ProcessLookupError):  # it has just ended
                     os.kill(worker, signal.SIGKILL)
                     killed += 1
         check_files(top)
-        if child.wait() != 0:  # it was planning, or giving files their names
+        if child.wait() != 0:  # it was planning, or renaming files
             failed += 1
             top = tmp_path / f"failed {failed}" if is_whole(top) else top
             continue

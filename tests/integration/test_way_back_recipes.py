@@ -1,4 +1,4 @@
-"""What people do with the way back: groups that continue, a topic cloned, a person erased, ten million records."""
+"""Recipes for restoring topics: consumer groups continue, a topic is cloned, a person is erased, ten million records."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.integration.test_way_back import CREATED, brokers, create, hashes, wa
 
 
 @brokers
-def test_groups_go_on_where_they_were(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
-    """A topic and `__consumer_offsets`, out of one broker's files and into another's."""
+def test_groups_continue_at_their_offsets(spark: SparkSession, tmp_path: Path, kafka: str) -> None:
+    """Copy a topic and `__consumer_offsets` from one broker's files to another's."""
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
     with running(tmp_path / "old", kafka) as old:
@@ -37,7 +37,7 @@ def test_groups_go_on_where_they_were(spark: SparkSession, tmp_path: Path, kafka
         create(new, "orders", 1)
         Consumer({"bootstrap.servers": new.address, "group.id": "any"}).commit(
             offsets=[TopicPartition("orders", 0, 1)], asynchronous=False
-        )  # which creates the topic of offsets
+        )  # this creates the topic of offsets
     for topic in ("orders", "__consumer_offsets"):
         kept = spark.read.format("kafka_log").load(f"{old.directory}/{topic}-0")
         sparkwire.kafka.write(kept, str(new.directory), mode="overwrite", leaderEpoch=0)
@@ -50,7 +50,7 @@ def test_groups_go_on_where_they_were(spark: SparkSession, tmp_path: Path, kafka
 
 
 def test_a_topic_is_cloned_to_two_brokers(spark: SparkSession, tmp_path: Path) -> None:
-    """Out of one broker's files, with a transaction, into those of a cluster of two, each of which has every partition."""
+    """From one broker's files, with a transaction, to those of a cluster with two brokers, which both have every partition."""
     for name in ("old", "one", "two"):
         (tmp_path / name).mkdir()
     with running(tmp_path / "old") as old:
@@ -84,7 +84,7 @@ def test_a_topic_is_cloned_to_two_brokers(spark: SparkSession, tmp_path: Path) -
 
 
 def test_recipes(spark: SparkSession, tmp_path: Path) -> None:
-    """Those of the guide that change a topic, over a broker's files and into another's, as its consumers see it."""
+    """The recipes of the guide that change a topic, from one broker's files to another's; compared with its consumers."""
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
     with running(tmp_path / "old") as old:

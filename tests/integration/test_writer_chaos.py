@@ -1,6 +1,6 @@
-"""A thousand things that happen to writers, and brokers that start on what is left: each partition is all of one version.
+"""A thousand random events happen to writers, and brokers start on the result: each partition has one complete version.
 
-It takes about four minutes. A failure says with which seed and how many steps it comes again::
+This takes about four minutes. A failure reports the seed and the number of steps that reproduce it::
 
     WriterChaos(path, seed, form).run(steps)
 """
@@ -36,7 +36,7 @@ _HAPPENS = (
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_writers(form: str, quick_path: Path) -> None:
-    """Each seed in a separate directory."""
+    """Each seed has a separate directory."""
     seen = Counter[str]()
     for seed in range(SEEDS):
         (quick_path / f"{seed}").mkdir()
@@ -46,7 +46,7 @@ def test_writers(form: str, quick_path: Path) -> None:
 
 
 @brokers
-def test_a_broker_serves_what_is_left(tmp_path: Path, kafka: str) -> None:
+def test_a_broker_serves_the_result(tmp_path: Path, kafka: str) -> None:
     with running(tmp_path, kafka) as broker:
         create(broker, TOPIC, PARTITIONS)
     chaos = WriterChaos(broker.directory, 36)
@@ -56,7 +56,7 @@ def test_a_broker_serves_what_is_left(tmp_path: Path, kafka: str) -> None:
 
 
 def served(address: str) -> Versions:
-    """What consumers get."""
+    """The records that consumers get."""
     by_name: dict[str, list[tuple[int, str]]] = {}
     for record in consume(address, TOPIC, "read_uncommitted").records:
         assert record.value is not None

@@ -1,4 +1,4 @@
-"""Producers that continue while tests read: every codec, idempotence, transactions that overlap, compaction, retention."""
+"""Producers that send while tests read: every codec, idempotence, overlapping transactions, compaction, retention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-_KEPT = {"retention.ms": "-1"}  # whatever the broker's clock makes of the records' timestamps
+_KEPT = {"retention.ms": "-1"}  # keep records although their timestamps are old
 _SMALL = _KEPT | {"segment.bytes": "60000"}
 _COMPACTED = {
     "cleanup.policy": "compact",
@@ -29,26 +29,26 @@ TOPICS: dict[str, tuple[int, dict[str, str]]] = {
     "users": (1, _COMPACTED),
     "clicks": (1, _KEPT | {"segment.bytes": "30000", "retention.bytes": "90000"}),
 }
-"""partitions and configuration by name; ``users`` is compacted, ``clicks`` loses its oldest segments"""
+"""partitions and configuration of each topic; ``users`` is compacted, ``clicks`` loses its oldest segments"""
 STEADY = ("orders", "payments", "audit")
-"""topics that lose nothing"""
+"""topics that lose no records"""
 
 _PAUSE = 0.05  # [s] between rounds
 
 
 class Traffic(NamedTuple):
-    """Producers at work."""
+    """Running producers."""
 
     rounds: list[int]
-    """that have been sent so far"""
+    """number of rounds that have been sent"""
     failures: list[Exception]
-    """of the producers: none, or one that ended them"""
+    """the exception that ended the producers, if any"""
     working: threading.Event
     """whether they send"""
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """They send until the context ends: nobody pays for what no test looks at."""
+        """Let them send until the context ends, so that they only send while a test needs it."""
         self.working.set()
         try:
             yield
@@ -56,7 +56,7 @@ class Traffic(NamedTuple):
             self.working.clear()
 
     def wait(self, rounds: int) -> None:
-        """Until so many more rounds have been sent."""
+        """Wait until this number of rounds has been sent."""
         wanted = len(self.rounds) + rounds
         while len(self.rounds) < wanted:
             if self.failures:
@@ -66,7 +66,7 @@ class Traffic(NamedTuple):
 
 @contextmanager
 def traffic(address: str) -> Iterator[Traffic]:
-    """Topics, and producers that fill them when they are at work; what goes wrong with them is raised when the context ends."""
+    """Create topics, and producers that fill them on demand. Their errors are raised when the context ends."""
     admin = AdminClient({"bootstrap.servers": address})
     topics = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in TOPICS.items()]
     for made in admin.create_topics(topics).values():
@@ -116,7 +116,7 @@ def _produce(address: str, stop: threading.Event, running: Traffic) -> None:
 
 
 def _transactions(producers: list[Producer], chance: random.Random) -> None:
-    """Two transactions that overlap, each committed or aborted; in between what is sent is open."""
+    """Send two overlapping transactions, each committed or aborted. In between, their records are open."""
     for producer in producers:
         producer.begin_transaction()
     for _ in range(3):

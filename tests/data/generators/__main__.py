@@ -1,10 +1,10 @@
-"""`make golden`: make golden data again, and compare them with those that are stored.
+"""`make golden`: generate the golden data again, and compare them with the stored ones.
 
-    python -m tests.data.generators             all of them
-    python -m tests.data.generators debezium    those
+python -m tests.data.generators             all of them
+python -m tests.data.generators debezium    only these
 
-What was made is in build/golden. Prints each difference beside what time enters; exits with 1 if there is one. A program that
-cannot be had is a line, and no difference: the READMEs in tests/data name the programs.
+The generated data are in build/golden. The command prints each difference that does not depend on time, and exits with 1 if
+there is one. A missing program gives a line but no difference; the READMEs in tests/data list the programs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 
 def main(names: Sequence[str]) -> int:
-    """The exit status."""
+    """Generate and compare data; returns the exit status."""
     different = 0
     for name in names or sorted(file.parent.name for file in HERE.glob("*/__init__.py")):
         place = ROOT / "build" / "golden" / name

@@ -1,4 +1,4 @@
-"""What a generator has made, and how it differs from what is stored."""
+"""Compare generated data with the stored data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 
 class Compared(NamedTuple):
-    """Things that a program wrote once more, and a sentence for each that differs from the stored one."""
+    """The number of things that a program generated, and a sentence for each that differs from the stored one."""
 
     made: int
     things: str
-    """what was made and how, as `lines read again`"""
+    """description, such as `lines read again`"""
     differences: Sequence[str]
 
     def __str__(self) -> str:
@@ -23,20 +23,20 @@ class Compared(NamedTuple):
 
 
 def stored_lines(file: Path) -> list[str]:
-    """The lines of a text in the data, compressed or not; texts may hold every other separator of lines."""
+    """The lines of a text in the stored data, which may be compressed. Only ``\\n`` separates lines."""
     data = file.read_bytes()
     return _lines((lzma.decompress(data) if file.suffix == ".xz" else data).decode())
 
 
 def made_lines(file: Path) -> list[str]:
-    """The lines of a text that a program wrote."""
+    """The lines of a generated text."""
     return _lines(file.read_text("utf-8"))
 
 
 def compare_lines(
     place: str, stored: Sequence[str], made: Sequence[str], essence: Callable[[str], Any] = str
 ) -> Compared:
-    """Line by line; ``essence`` leaves out of a line what differs in each run."""
+    """Compare line by line. ``essence`` removes the parts of a line that differ in each run."""
     result = [
         difference(f"{place}, line {number}", old, new)
         for number, (old, new) in enumerate(zip_longest(stored, made), 1)
@@ -46,12 +46,12 @@ def compare_lines(
 
 
 def difference(place: str, stored: Any, made: Any) -> str:
-    """The sentence that names one."""
+    """A sentence that describes a difference."""
     return f"{place}: stored is {_short(stored)}, made was {_short(made)}"
 
 
 def differing_fields(place: str, stored: Any, made: Any) -> Iterator[str]:
-    """A sentence for each field, of any depth, that differs between two JSON values."""
+    """A sentence for each field, at any depth, that differs between two JSON values."""
     if isinstance(stored, dict) and isinstance(made, dict):
         for name in stored | made:
             yield from differing_fields(f"{place}.{name}", stored.get(name, "nothing"), made.get(name, "nothing"))
@@ -63,7 +63,7 @@ def differing_fields(place: str, stored: Any, made: Any) -> Iterator[str]:
 
 
 def first_of_each(sentences: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
-    """The first sentence of each thing that has any."""
+    """The first sentence about each thing."""
     firsts = ((thing, next(iter(said), None)) for thing, said in sentences)
     return [f"{thing}: {said}" for thing, said in firsts if said is not None]
 

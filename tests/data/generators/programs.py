@@ -1,4 +1,4 @@
-"""Java programs with artifacts of Maven Central beside them: those that write golden data, or say what is in them."""
+"""Run Java programs with artifacts of Maven Central. They write golden data, or print their contents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def output_of(
     given: str = "",
     first: Iterable[Path] = (),
 ) -> str:
-    """What the program prints; ``given`` is its standard input, ``first`` are jars that hide Spark's.
+    """The output of a program. ``given`` is its standard input; ``first`` are jars with precedence over Spark's.
 
-    Fails with what it wrote to stderr.
+    Fails with the program's standard error.
     """
-    # In UTC, and in UTF-8 whatever the machine's own are.
+    # In UTC and UTF-8, regardless of the machine's settings.
     settings = (*SHORT_LIVED, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8")
     command = java((str(program), *arguments), *artifacts, options=settings, first=first)
     done = subprocess.run(command, input=given.encode(), capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""What differs between two runs of the scenario beside what time enters."""
+"""Compare two runs of the scenario, without the parts that depend on time."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ OF_TIME = {
     *("pos", "gtid", "thread"),
     *("__lsn", "__source_ts_ms", "__source_pos"),
 }
-"""fields of a message or of its source, and headers, that are other ones in each run; so is the id of a transaction"""
+"""fields of a message or of its source, and headers, that differ in each run, like the id of a transaction"""
 _IDENTITY = re.compile(r"(?<=LogicalDecodingMessageId)@[0-9a-f]+$")
-"""of a Java object that the engine has no name for"""
+"""the text of a Java object for which the engine has no name"""
 _SIGNALS = ".dbz_signal"
 _TRANSACTIONS = "shop.transaction"
 _ALTERED = ".evolving"
-"""Debezium asks the database for a new column's default, and may come too late; so the schemas of this topic are not compared"""
+"""the schemas of this topic are not compared, because Debezium may query the default of a new column too late"""
 
 
 def differences(stored: Files, made: Files, variants: Variants = VARIANTS) -> Iterator[str]:
-    """A sentence for each."""
+    """A sentence for each difference."""
     for variant in (variant for own in variants.values() for variant in own):
         old, new = (_by_topic(files, variant) for files in (stored, made))
         for topic in sorted({*old, *new}):
@@ -51,9 +51,9 @@ def _compare(place: str, old: list[Any], new: list[Any], what: str) -> Iterator[
 
 
 def _by_topic(files: Files, variant: str) -> dict[str, list[Any]]:
-    """A variant's messages without what time enters; those that only time makes are left out.
+    """A variant's messages without the parts that depend on time. Messages that exist only because of time are left out.
 
-    These are heartbeats, the rows by which an incremental snapshot marks its windows, and the rows that it reads.
+    These are heartbeats, the rows with which an incremental snapshot marks its windows, and the rows that it reads.
     """
     schemas = {int(id): json.loads(text) for id, text in json.loads(files["schemas.json"]).items()}
     parsed = {id: fastavro.parse_schema(schema) for id, schema in schemas.items()}
@@ -80,7 +80,7 @@ def _by_topic(files: Files, variant: str) -> dict[str, list[Any]]:
 
 
 def _content(text: str | None, variant: str, schemas: Mapping[int, Any], parsed: Mapping[int, Any]) -> Any:
-    """The JSON of bytes in Base64; of Avro the schema and the datum."""
+    """The JSON value of bytes in Base64; for Avro, the schema and the datum."""
     if text is None:
         return None
     data = base64.b64decode(text)
@@ -92,13 +92,13 @@ def _content(text: str | None, variant: str, schemas: Mapping[int, Any], parsed:
 
 
 def _is_of_signals(value: Any) -> bool:
-    """Of the end of a transaction, with its schema or without: whether it changed nothing else."""
+    """Whether a message, with or without its schema, is the end of a transaction that changed only signals."""
     changed = value.get("payload", value).get("data_collections") or []
     return bool(changed) and all(table["data_collection"].endswith(_SIGNALS) for table in changed)
 
 
 def _is_incremental(value: Any) -> bool:
-    """Of an envelope, with its schema or without."""
+    """Whether an envelope, with or without its schema, is from an incremental snapshot."""
     sides = [value, value.get("payload")] if isinstance(value, dict) else []
     sources = [side["source"] for side in sides if isinstance(side, dict) and isinstance(side.get("source"), dict)]
     return any(source.get("snapshot") == "incremental" for source in sources)
@@ -121,7 +121,7 @@ def _is_of_time(name: str, item: Any, among: Mapping[str, Any]) -> bool:
 
 
 def _truth(lines: bytes) -> list[Any]:
-    """A point's lines, without offsets, which signals move, and without rows of signals but the scenario's own."""
+    """The lines of a point without offsets, which depend on signals, and without signals except the scenario's."""
     document = list(map(json.loads, lines.splitlines()))
     rows: Iterable[Any] = (line for line in document if not line.get("table", "").endswith(".dbz_signal"))
     return [{name: value for name, value in line.items() if name != "next_offsets"} for line in rows]

@@ -1,4 +1,4 @@
-"""Runs the scenario: three connectors write its messages, the database says at each point what its tables hold."""
+"""Run the scenario: three connectors write its messages, and the database prints its tables at each point."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CONVERTER = (
 )
 _PATIENCE = 600  # [s]
 _QUIET = 1.0  # [s]
-_QUIET_WITH_SIGNALS = 4.0  # [s], for an incremental snapshot continues when its signal has long been seen
-_SIGNALS_FROM = 8  # the point
+_QUIET_WITH_SIGNALS = 4.0  # [s]; an incremental snapshot continues long after its signal
+_SIGNALS_FROM = 8  # the first point with signals
 
 
 class Messages:
-    """The messages that a variant has so far."""
+    """The messages that a variant has written so far."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.read = file, 0
@@ -46,7 +46,7 @@ class Messages:
         return self.lines
 
     def value(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Of a variant in JSON."""
+        """The value of a message, for a variant in JSON."""
         document: dict[str, Any] = json.loads(base64.b64decode(line["value_b64"] or "bnVsbA==")) or {}
         return document
 
@@ -55,7 +55,7 @@ class Messages:
 
 
 class Database(NamedTuple):
-    """A database of a scenario, and the connectors to it."""
+    """The database of a scenario, with its connectors."""
 
     scenario: Path
     variants: Variants
@@ -64,13 +64,13 @@ class Database(NamedTuple):
     execute: Callable[[str], object]
     """runs statements"""
     tables: Callable[[], list[dict[str, Any]]]
-    """what it says of its tables, as lines of truth"""
+    """prints its tables, as lines of truth"""
     artifacts: tuple[str, ...] = ()
-    """of its connector, beside PostgreSQL's"""
+    """added fields of its connector, in addition to PostgreSQL's"""
 
 
 def run(place: Path, database: Database) -> None:
-    """Write messages, schemas and truth into a directory that exists, in files as the golden archive has them."""
+    """Write messages, schemas and truth to an existing directory, in the files of the golden archive."""
     before, *rest = re.split(r"-- @snapshot\n|-- @point (\d+) (.*)\n", database.scenario.read_text("utf-8"))
     _, _, *rest = rest
     (place / "truth").mkdir()
@@ -98,7 +98,7 @@ def run(place: Path, database: Database) -> None:
 
 
 def compared(name: str, variants: Variants, place: Path) -> Compared:
-    """What was made against the archive of a database."""
+    """Compare the generated files with the archive of a database."""
     made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
     messages = sum(text.count(b"\n") for file, text in made.items() if file.startswith("messages."))
     found = list(differences(golden.files(name), made, variants))
@@ -121,7 +121,7 @@ def _settle(
     is_end: Callable[[str, dict[str, Any]], bool],
     quiet: float,
 ) -> None:
-    """Until each connector has told the end, and nothing more has come for a while but heartbeats."""
+    """Wait until each connector has sent the end, and then only heartbeats arrive for a while."""
     begun = changed = time.monotonic()
     count = -1
     while not (time.monotonic() - changed > quiet and all(_tells(one, is_end) for one in tellers)):

@@ -1,4 +1,4 @@
-"""The tables of the scenario as PostgreSQL itself prints them."""
+"""The tables of the scenario, printed by PostgreSQL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'app'::regnamespace ORDER
 
 
 def tables(database: Postgres) -> list[dict[str, Any]]:
-    """Lines of JSON as the golden data have them: each table, then its rows."""
+    """Lines of JSON in the form of the golden data: each table, then its rows."""
     document = [json.loads(line) for line in database.run(_AS_GOLDEN + _TABLES)]
     lines = database.run(_AS_GOLDEN + "\n".join(map(_select, document)))
     rows = [json.loads(line) for line in lines]
@@ -53,7 +53,7 @@ def _select(table: dict[str, Any]) -> str:
 
 
 def _text(column: dict[str, Any]) -> str:
-    """What the type itself prints: a cast to text strips the blanks of char(n), and writes an address with its /32."""
+    """The output of the type. A cast to text would strip the blanks of char(n), and write an address with /32."""
     name, type = f'"{column["name"]}"', column["type"]
     if blanks := re.fullmatch(r"character\((\d+)\)", type):
         return f"rpad({name}::text, {blanks[1]})"

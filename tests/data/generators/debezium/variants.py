@@ -1,15 +1,15 @@
-"""The connectors of the golden data and the variants of each: which settings they have."""
+"""The settings of the connectors of the golden data, and of their variants."""
 
 from __future__ import annotations
 
 _MODE, _FIELDS = "flat.delete.tombstone.handling.mode", "flat.add.fields"
 
 Variants = dict[str, dict[str, dict[str, str]]]
-"""by connector, by name: the settings"""
+"""the settings of each variant, by connector and name"""
 
 
 def variants(added: str) -> Variants:
-    """Those of a database; ``added`` are the fields that flattened messages have of the source."""
+    """The variants of a database. ``added`` are the fields of the source in flattened messages."""
     return {
         "a": {
             "json": {"format": "json"},
@@ -30,7 +30,7 @@ def variants(added: str) -> Variants:
 
 
 VARIANTS = variants("op,table,lsn,source.ts_ms")
-"""of PostgreSQL"""
+"""the variants of PostgreSQL"""
 
 _OWN: dict[str, dict[str, str]] = {
     "a": {"binary.handling.mode": "bytes"},
@@ -59,12 +59,12 @@ _OWN: dict[str, dict[str, str]] = {
 
 
 def settings(connector: str, port: int) -> dict[str, str]:
-    """The properties of a connector to the database of the scenario."""
+    """The properties of a connector for the scenario's database."""
     by_name = {
         "topic.prefix": "shop",
         "database.port": str(port),
         "database.dbname": "shoppg",
-        "custom.metric.tags": f"run={connector}",  # else the names of metrics collide, which costs a minute
+        "custom.metric.tags": f"run={connector}",  # otherwise the names of metrics collide, which costs a minute
         "slot.name": f"dbz_{connector}",
         "slot.drop.on.stop": "true",
         "publication.name": "dbz",

@@ -1,4 +1,4 @@
-"""The tables of the scenario as MariaDB itself prints them."""
+"""The tables of the scenario, printed by MariaDB."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHERE table_schema = DATABASE() AND constraint_name = 'PRIMARY' ORDER BY table_n
 
 
 def tables(database: MariaDB) -> list[dict[str, Any]]:
-    """Lines of JSON as the golden data have them: each table, then its rows."""
+    """Lines of JSON in the form of the golden data: each table, then its rows."""
     columns: dict[str, list[list[Any]]] = {}
     for table, *column in database.json(_AS_GOLDEN + _TABLES):
         columns.setdefault(table, []).append(column)
@@ -51,7 +51,7 @@ def _charset(name: str | None) -> str:
 
 
 def _text(name: str, type: str, precision: int | None) -> str:
-    """What the client prints of a value: bytes in hex, and a float with all its digits."""
+    """The client's output for a value: bytes in hex, and a float with all its digits."""
     name = f"`{name}`"
     if type in ("binary", "varbinary") or "blob" in type:
         return f"LOWER(HEX({name}))"

@@ -1,4 +1,4 @@
-"""The connectors of the golden data of MariaDB and the variants of each: which settings they have."""
+"""The settings of the connectors of MariaDB's golden data, and of their variants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.data.generators.debezium.variants import variants
 from tests.integration.mariadb import USER
 
 VARIANTS = variants("op,table,source.file,source.pos,source.ts_ms")
-"""by connector"""
+"""the variants by connector"""
 
 _OWN: dict[str, dict[str, str]] = {
     "a": {"binary.handling.mode": "bytes"},
@@ -37,7 +37,7 @@ _OWN: dict[str, dict[str, str]] = {
 
 
 def settings(connector: str, port: int, place: Path) -> dict[str, str]:
-    """The properties of a connector to the database of the scenario."""
+    """The properties of a connector for the scenario's database."""
     found = {
         "topic.prefix": "shop",
         "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
