@@ -47,13 +47,13 @@ def _layout(layout: Layout) -> list[str]:
         f"| {placed.offset} | `{name}` | `{placed.field.wire}` | {cell(placed.field.doc)} |"
         for name, placed in sorted(layout.places.items(), key=lambda place: place[1].offset)
     ]
-    return [f"## Layout {layout.name}", "", "| byte | field | type | meaning |", "|---|---|---|---|", *rows, ""]
+    return [f"## Layout: {layout.name}", "", "| byte | field | type | meaning |", "|---|---|---|---|", *rows, ""]
 
 
 def _struct(struct: Struct, layouts: Sequence[Layout]) -> list[str]:
     parts = [struct.length, *struct.parts] if struct.length else struct.parts
     rows = _shared(list(_rows(parts, "")), layouts)
-    head = [f"## Struct {struct.title}", "", "| part | type | present if | meaning |", "|---|---|---|---|"]
+    head = [f"## Struct: {struct.title}", "", "| part | type | present if | meaning |", "|---|---|---|---|"]
     return [*head, *rows, "", *map(_covered, struct.covered), *[""] * bool(struct.covered)]
 
 

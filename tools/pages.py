@@ -105,7 +105,8 @@ def format_page(format: Format) -> str:
     """A format: its grammar and what its reader does, from its module's docstring, and its tables."""
     package = f"sparkwire.{format.name}"
     doc = inspect.getdoc(importlib.import_module(package)) or ""
-    parts = [f"# {format.title}", "", f"Its functions: [{format.title}](../functions/{format.name}.md).", "", doc, ""]
+    about = f"This page describes the bytes. To read them, use [the functions](../functions/{format.name}.md)."
+    parts = [f"# {format.title}", "", about, "", doc, ""]
     return "\n".join([*parts, *sections(package)])
 
 

@@ -103,13 +103,14 @@ def test_an_inside_out_span_is_detected() -> None:
 
 
 def test_modules_named_by_a_format_package_exist() -> None:
-    """In the docstring of a format's package, a word in single back quotes is a module of the package, or a name in one."""
+    """In the docstring of a format's package, a word in single back quotes is a module, a name in one, or an argument."""
+    arguments = {argument.name for function in FUNCTIONS.values() for argument in function.arguments}
     missing = set()
     for wing in sorted(path.parent for path in PACKAGE.glob("*/__init__.py")):
         modules = {path.stem for path in wing.rglob("*.py")} | {path.name for path in wing.iterdir()}
         source = "\n".join(path.read_text("utf-8") for path in wing.rglob("*.py"))
         defined = set(re.findall(r"(?:^\s*def |^class |Field\(\"|\"(?=_))(\w+)", source, re.MULTILINE))
         for span in SPAN.findall(ast.get_docstring(ast.parse((wing / "__init__.py").read_text("utf-8"))) or ""):
-            if re.fullmatch(r"[a-z_]+", span) and span not in modules | defined | FUNCTIONS.keys():
+            if re.fullmatch(r"[a-z_]+", span) and span not in modules | defined | FUNCTIONS.keys() | arguments:
                 missing.add((wing.name, span))
     assert missing == set()

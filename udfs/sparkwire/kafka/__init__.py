@@ -1,6 +1,9 @@
-"""Apache Kafka: log bytes as a broker stores and sends them, magic 0, 1 and 2 in any mix, and its index files.
+"""Apache Kafka: log bytes as a broker stores and sends them, magic 0, 1 and 2 in any mix, and the files beside a segment.
 
-    log      entry entry …                          a segment file is nothing but entries; so is what producers send
+Grammar
+-------
+
+    log      entry entry …                          a segment file has only entries; so has what producers send
     entry    i64 offset, i32 size, message | batch  `layout.ENTRY`; the magic is byte 16 of either
     message  header  key  value                     magic 0 and 1, `layout.MESSAGE_0`, `MESSAGE_1`; key and value are
                                                     i32 size and bytes, a negative size is null
@@ -9,43 +12,70 @@
              varint size, key, varint size, value, varint count, header …
     header   varint size, key (UTF-8), varint size, value
 
-Varints are zigzag; a negative size of a key or a value is null. A message with a codec in its attributes is a *wrapper*: its
-value is a compressed log of messages. In a batch, everything after the header is compressed.
+- Varints are zigzag. A negative size of a key or a value means null.
+- A message with a codec in its attributes is a *wrapper*: its value is a compressed log of *inner messages*.
+- In a compressed batch, everything after the header is compressed.
+- In a control batch, the key of a record is i16 version, i16 type. `layout.CONTROL_TYPES` has the types.
+- `framings` lists the frames that each codec accepts.
 
-    CRC-32 (zlib's)   message: magic … value                  offset, size and the CRC itself are not covered
-    CRC-32C           batch: attributes … last record         nor are the leader epoch and the magic
+Checksums
+---------
 
-- An inner message's offset is absolute in magic 0. In magic 1 it is relative, and the wrapper has the absolute offset of
-  the last one: offset = wrapper's - last inner + inner. A wrapper's offset of 0 means a base of 0 (librdkafka).
-- With log append time the wrapper's timestamp, in magic 2 the batch's largest, is that of all its records.
-- Compaction leaves gaps and batches without records; a batch then keeps its first and last offset.
-- In a control batch a record's key is i16 version, i16 type; `layout.CONTROL_TYPES` has the types.
-- `framings` states what codecs accept.
+    CRC-32 (zlib's)   message   covers magic … value                not offset, size and the CRC itself
+    CRC-32C           batch     covers attributes … last record     not the leader epoch and the magic either
 
-sparkwire reads what Kafka 3.8 reads from a file. It is stricter about
+Offsets and times
+-----------------
 
-- an unknown magic, `BAD_MAGIC`: Kafka takes it for 2, and as no checksum covers the magic, even calls it valid;
-- the checksum of a wrapper, `CRC_MISMATCH`: Kafka's consumer checks inner messages only;
-- inner messages: a wrong checksum is a row with the fields and `CRC_MISMATCH`, a magic of 2 or more is `BAD_MAGIC`. An inner
-  set that ends within a message has a row `BAD_RECORD` after the complete ones. Kafka reads them, or drops the rest;
-- counts and lengths beyond the bytes, `BAD_RECORD`: Kafka allocates what they say first;
-- size, `TOO_LARGE`: a payload larger than max_batch_bytes, and the compressed payloads of a row beyond max_value_bytes. The
-  latter counts payloads and `ROW_BYTES` for each record, and includes payloads that are too large alone. The rows that Spark
-  passes together have limits, too: 2 GiB of content, or 4 GiB in this count, because an Arrow column holds no more. Only in
-  this case does a result depend on other rows;
+- In magic 0, an inner message has its absolute offset.
+- In magic 1, the offset of an inner message is relative. The wrapper has the absolute offset of the last inner message:
+  offset = wrapper's offset - last inner offset + inner offset. A wrapper's offset of 0 means a base of 0 (librdkafka).
+- With log append time, all records have one timestamp: that of the wrapper, or in magic 2 the batch's largest.
+- Compaction leaves gaps, and batches without records. Such a batch keeps its first and its last offset.
 
-sparkwire is more lenient about
+Where sparkwire is stricter than Kafka
+--------------------------------------
 
-- corruption: Kafka stops, in some cases silently. Here one row has the error, and reading continues as `framing` describes.
-  Torn and zeroed tails are such a row, too;
-- a batch with an unreadable record: it returns the records before it, and one row `BAD_RECORD`, compressed or not. Kafka's
-  consumer does the same; its file reader returns none of a compressed batch. As in Kafka, a count that is too small hides the
-  record that proves it. A payload that does not decompress to its end returns no record;
-- nested wrappers: only the inner one is `BAD_RECORD`. Kafka rejects the outer one as well, when it gets there.
+sparkwire reads what Kafka 3.8 reads from a file, with these exceptions:
 
-A row with an error has the position, and the fields of the entry's header if it is readable. The offset is the header's; it is
-NULL in a row about one record of a batch. A batch without records returns no row, and its payload is not read. The first error
-wins, in the order size, magic, checksum, codec, payload, records.
+| the bytes | sparkwire | Kafka |
+|---|---|---|
+| an unknown magic | `BAD_MAGIC` | takes it for 2, even as valid: no checksum covers the magic |
+| a wrapper with a wrong checksum | `CRC_MISMATCH` | the consumer checks only inner messages |
+| an inner message with a wrong checksum | its fields, and `CRC_MISMATCH` | reads it, or drops the rest |
+| an inner message with a magic of 2 or more | `BAD_MAGIC` | reads it, or drops the rest |
+| inner messages, the last one truncated | the complete ones, then `BAD_RECORD` | reads them, or drops the rest |
+| a count or a length beyond the bytes | `BAD_RECORD` | allocates that much memory first |
+| more bytes than a limit allows | `TOO_LARGE` | has no such limit |
+
+There are three limits:
+
+- `max_batch_bytes` limits the payload of one entry.
+- `max_value_bytes` limits the compressed entries of one row together. Each counts with its decompressed size and 100 bytes
+  for each record. A payload that is too large alone counts as well.
+- The rows that Spark passes together have at most 2 GiB of content, and at most 4 GiB in the same count. An Arrow column
+  holds no more. Only this limit makes a result depend on other rows.
+
+Where sparkwire is more lenient than Kafka
+------------------------------------------
+
+| the bytes | sparkwire | Kafka |
+|---|---|---|
+| corrupt bytes; a torn or zeroed end | one row with an error, then the next valid entry | stops, in some cases silently |
+| a batch with an unreadable record | the records before it, then `BAD_RECORD` | the same in the consumer |
+| the same, compressed | the same | the file reader returns no record |
+| a wrapper in a wrapper | `BAD_RECORD` for the inner one | rejects the outer one as well, when it gets there |
+
+A record count that is too small hides the record that proves it, in Kafka too. A payload that does not decompress to its end
+returns no record. `framing` describes how reading finds the next valid entry.
+
+Rows with an error
+------------------
+
+- The row has the position. It also has the fields of the entry's header, if that is readable.
+- `offset` is the header's. It is NULL in a row about one record of a batch.
+- A row has the first error in this order: size, magic, checksum, codec, payload, records.
+- A batch without records returns no row, and sparkwire does not read its payload.
 
 Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storage.internals.log`.
 """
