@@ -8,8 +8,8 @@
 Python's own exceptions report what is wrong with a call: `ValueError` and `TypeError` for an argument, an option or a column,
 `FileNotFoundError` and `PermissionError` for a path, `ModuleNotFoundError` for an extra that is not installed.
 
-Spark wraps what fails in a Python worker: the driver gets its `PythonException` or `StreamingQueryException`. The last line of
-its message is the message of the exception here.
+Spark wraps an exception of a Python worker: the driver gets a `PythonException` or a `StreamingQueryException`. The last line of
+its message is the message of the exception here. The page on error codes has the setting that hides the lines before it.
 """
 
 from __future__ import annotations
