@@ -60,12 +60,12 @@ class Example(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Of the format's own files, or of those of another whose name its comment tells."""
-        other = re.search(r"those of the (\w+) examples", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
+        """The format's folder, or that of the format whose examples the comment names."""
+        other = re.search(r"file of the (\w+) examples", (EXAMPLES / f"{self.name}.sql").read_text(encoding="utf-8"))
         return sparkwire.samples() / (other[1] if other else self.name)
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """A directory by its source; else one file a row: path STRING, content BINARY."""
+        """A directory by its source; otherwise a row for each file: path STRING, content BINARY."""
         if self.name == SOURCE:
             return spark.read.format(SOURCE).load(f"{sparkwire.samples()}/kafka/orders-0")
         folder = self.folder

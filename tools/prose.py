@@ -1,14 +1,16 @@
-"""Check the plain English of pages, docstrings, comments and messages: ``python -m tools.prose``.
+"""Check the plain English of pages, notebooks, queries, docstrings, comments and messages: ``python -m tools.prose``.
 
-`house_words.tsv` has a pattern on each line, the field's word for it, and how often it still occurs. The patterns ``*.md`` and
-``*.py`` count sentences that are too long, and ``passive *.md`` and ``passive *.py`` the passives. A change that raises a number
-above its row is an error. ``--lower`` lowers the numbers of words and sentences after a clean-up.
+`house_words.tsv` has a pattern on each line, the field's word for it, and how often it still occurs. A pattern such as ``*.md``
+counts the sentences that are too long in files with this ending, ``passive *.md`` the passives. A change that raises a number
+above its row is an error. ``--lower`` lowers the numbers of words and sentences after a clean-up. ``--list`` prints the place
+of each known word and passive.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import sys
 import tokenize
@@ -39,6 +41,14 @@ _STATES: Final = (
 _PASSIVE: Final = re.compile(
     rf"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?(?!(?:{_STATES})\b)[a-z]+(?:ed|wn|en|pt|lt|ld|nt|ght|de)\b",
     re.IGNORECASE,
+)
+
+
+_KINDS: Final = (
+    ("pages", ".md"),
+    ("notebooks", ".ipynb"),
+    ("queries", ".sql"),
+    ("docstrings, comments and messages", ".py"),
 )
 
 
@@ -83,7 +93,10 @@ def texts() -> list[Text]:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     modules = sorted((ROOT / "udfs").rglob("*.py"))
     of_pages = [each for path in sorted(pages) if _counts(path) for each in _of_page(path)]
-    return of_pages + [each for path in modules if _counts(path) for each in _of_module(path)]
+    of_modules = [each for path in modules if _counts(path) for each in _of_module(path)]
+    of_notebooks = [each for path in sorted((ROOT / "notebooks").glob("*.ipynb")) for each in _of_notebook(path)]
+    of_queries = [each for path in sorted((ROOT / "sql").rglob("*.sql")) for each in _of_query(path)]
+    return of_pages + of_modules + of_notebooks + of_queries
 
 
 def _counts(path: Path) -> bool:
@@ -103,6 +116,20 @@ def _without_code(text: str) -> str:
     text = _FENCE.sub(lambda fence: "\n" * fence.group().count("\n"), text)
     text = re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
     return _CODE.sub("code", text)
+
+
+def _of_notebook(path: Path) -> Iterator[Text]:
+    """The text between its code; the number of the cell takes the place of a line."""
+    for number, cell in enumerate(json.loads(path.read_text("utf-8"))["cells"]):
+        if cell["cell_type"] == "markdown":
+            yield Text(_name(path), number, _without_code("".join(cell["source"])))
+
+
+def _of_query(path: Path) -> Iterator[Text]:
+    """Each block of comment lines."""
+    for block in re.finditer(r"(?:^--.*\n)+", path.read_text("utf-8"), re.MULTILINE):
+        line = block.string.count("\n", 0, block.start()) + 1
+        yield Text(_name(path), line, _CODE.sub("code", re.sub(r"^-- ?", "", block.group(), flags=re.MULTILINE)))
 
 
 def _of_module(path: Path) -> Iterator[Text]:
@@ -157,9 +184,9 @@ def new_house_words(all_texts: list[Text]) -> list[str]:
 
 
 def figures(all_texts: list[Text]) -> str:
-    """How long the sentences are, for pages and for modules."""
+    """How long the sentences are, for each kind of text."""
     lines = []
-    for title, suffix in (("pages", ".md"), ("docstrings, comments and messages", ".py")):
+    for title, suffix in _KINDS:
         prose = [each for each in all_texts if each.file.endswith(suffix)]
         counted = [words for each in prose for words in sentences(each.text)]
         long = sum(len(words) > LONGEST for words in counted)
@@ -189,6 +216,10 @@ def main() -> int:
     all_texts = texts()
     if "--lower" in sys.argv[1:]:
         lower(all_texts)
+    if "--list" in sys.argv[1:]:
+        sys.stdout.write(
+            "".join(f"{place} -> {word.instead}\n" for word in house_words() for place in word.occurrences(all_texts))
+        )
     sys.stdout.write(figures(all_texts) + "\n")
     errors = new_house_words(all_texts)
     sys.stdout.write("".join(f"{line}\n" for line in errors))

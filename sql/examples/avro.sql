@@ -1,5 +1,5 @@
--- Avro payloads by their schemas: what Databus events carry, as columns, and why a payload cannot be read.
--- `relay` holds one file a row: path STRING, content BINARY (Spark's binaryFile format), those of the databus examples.
+-- Avro payloads of Databus events: as typed columns by their schemas, and the error of an unreadable payload.
+-- `relay` has a row for each file of the databus examples: path STRING, content BINARY (Spark's binaryFile format).
 
 -- * The payloads of a relay's data events, each with the id of its schema: the MD5 of the schema's text
 CREATE OR REPLACE TEMPORARY VIEW payloads AS
@@ -16,7 +16,7 @@ FROM VALUES
   ('{"type":"record","name":"Account","namespace":"com.example.events","fields":[{"name":"name","type":"string"},{"name":"blob","type":"bytes"},{"name":"active","type":"boolean"}]}')
   AS t(schema);
 
--- Payloads per schema
+-- Payloads of each schema
 SELECT name, count(*) AS payloads, min(length(payload)) AS least_bytes, max(length(payload)) AS most_bytes
 FROM payloads JOIN schemas USING (schema_id)
 GROUP BY name
@@ -32,7 +32,7 @@ FROM (
 ORDER BY position
 LIMIT 5;
 
--- * The wrong schema, and half a payload: NULL, and why
+-- * A wrong schema and half a payload: NULL, and the error code
 SELECT key, avro_error(payload, order_schema) AS by_its_schema, avro_error(payload, person_schema) AS by_another,
        avro_error(substring(payload, 1, 6), order_schema) AS half_of_it
 FROM payloads, (

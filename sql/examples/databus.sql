@@ -1,12 +1,12 @@
--- Databus event streams: what came, in which windows, and what was corrupt.
--- `stream` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
+-- Databus event streams: their events, their windows, and their corrupt bytes.
+-- `stream` has a row for each file: path STRING, content BINARY (Spark's binaryFile format).
 
 -- * Split every file into its events, corrupt ones too
 CREATE OR REPLACE TEMPORARY VIEW events AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, file AS stream, e.*
 FROM stream LATERAL VIEW inline(dbus_events(content)) e AS position, event, status, error;
 
--- What is in each file
+-- Events of each file, by version and byte order
 SELECT file, version, byte_order, count(*) AS events, sum(bytes) AS bytes
 FROM (
   SELECT file, dbus_version(event) AS version, dbus_byte_order(event) AS byte_order, length(event) AS bytes
@@ -25,7 +25,7 @@ FROM (
 GROUP BY file, source, type
 ORDER BY file, source DESC;
 
--- * The relay's windows in the order of delivery: some are empty, one broke off, some came twice
+-- * The relay's windows in the order of delivery: some are empty, one is cut, some came twice
 WITH relay AS (
   SELECT position, dbus_sequence(event) AS scn, dbus_event_type(event) AS type,
          dbus_src_id(event) AS source, dbus_timestamp(event) AS at
@@ -61,18 +61,18 @@ FROM (
   WHERE status <> 'OK')
 ORDER BY position;
 
--- Which windows lost events: the relay's stream without what arrived in the corrupt copy
-WITH intact AS (
+-- Windows that lost events: the valid events of the relay's stream that the corrupt copy does not have
+WITH valid AS (
   SELECT file, dbus_sequence(event) AS window, dbus_opcode(event) AS opcode, dbus_key(event) AS key
   FROM events
   WHERE status = 'OK' AND dbus_event_type(event) = 'DATA')
 SELECT window, count(*) AS lost, min(key) AS first_key, max(key) AS last_key
-FROM (SELECT * FROM intact WHERE file = 'relay_v1.bin' AND window <= 1060)
-  LEFT ANTI JOIN (SELECT * FROM intact WHERE file = 'damaged_v1.bin') USING (window, opcode, key)
+FROM (SELECT * FROM valid WHERE file = 'relay_v1.bin' AND window <= 1060)
+  LEFT ANTI JOIN (SELECT * FROM valid WHERE file = 'damaged_v1.bin') USING (window, opcode, key)
 GROUP BY window
 ORDER BY window;
 
--- The last word on each key: rows that are deleted now
+-- Deleted rows: keys whose last change is a DELETE
 SELECT source, key, opcode, window
 FROM (
   SELECT source, key, max_by(opcode, position) AS opcode, max(window) AS window
@@ -98,7 +98,7 @@ FROM (
 GROUP BY key_type
 ORDER BY key_type;
 
--- What control events carry: checkpoints and errors are JSON
+-- Payloads of control events: checkpoints and errors are JSON
 SELECT type, source,
        get_json_object(value, '$.windowScn') AS window_scn,
        get_json_object(value, '$.consumption_mode') AS mode,
@@ -111,13 +111,13 @@ FROM (
 WHERE type IN ('CHECKPOINT', 'SCN_REGRESS', 'ERROR')
 ORDER BY position;
 
--- Many fields in one pass: dbus_event returns all fields at once, inline() makes columns of it
+-- Many fields in one pass: dbus_event returns all fields at once, inline() turns them into columns
 SELECT e.key_type, e.key, e.opcode, e.is_trace, e.schema_version, e.value_size, e.timestamp
 FROM events LATERAL VIEW inline(array(dbus_event(event))) e
 WHERE file = 'relay_v1.bin' AND e.sequence = 1010 AND e.is_valid
 ORDER BY position;
 
--- Byte by byte: the field at which each error arises, and what it says there
+-- Byte by byte: the field with each error, its value, and the explanation
 SELECT file, events.position, line.position AS byte, line.field, line.value, line.note
 FROM events LATERAL VIEW inline(dbus_explain(event)) line
 WHERE line.note LIKE concat(events.error, ': %')

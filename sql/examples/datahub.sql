@@ -1,7 +1,7 @@
--- DataHub change messages: what a topic carries, its images as typed columns, what went wrong.
--- `datahub` holds one file a row: path STRING, content BINARY (Spark's binaryFile format), a message a line.
+-- DataHub change messages: the messages of a topic, their images as typed columns, invalid messages.
+-- `datahub` has a row for each file: path STRING, content BINARY (Spark's binaryFile format). Each line is a message.
 
--- One message a row
+-- One row for each message
 CREATE OR REPLACE TEMPORARY VIEW messages AS
 SELECT CAST(line AS BINARY) AS blob
 FROM datahub LATERAL VIEW explode(split(CAST(content AS STRING), '\n')) AS line
@@ -11,7 +11,7 @@ WHERE line <> '';
 CREATE OR REPLACE TEMPORARY VIEW changes AS
 SELECT c.* FROM messages LATERAL VIEW inline(array(datahub_change(blob))) c;
 
--- What the topic carries
+-- Messages by table and operation
 SELECT database, table, operation, count(*) AS messages, min(event_time) AS first, max(event_time) AS last
 FROM changes
 GROUP BY database, table, operation
@@ -23,13 +23,13 @@ FROM changes
 WHERE error IS NOT NULL
 ORDER BY sequence_id;
 
--- What was done to the tables themselves
+-- DDL statements of the tables
 SELECT event_time, table, op, ddl_text, length(ddl_meta) AS meta_bytes
 FROM changes
 WHERE operation = 'DDL'
 ORDER BY event_time;
 
--- The columns of each table, and since when: a column appeared on the way
+-- The columns of each table, and the first message that has them
 SELECT table, array_join(columns.name, ' ') AS columns, min(sequence_id) AS since
 FROM changes
 WHERE columns IS NOT NULL
@@ -45,7 +45,7 @@ FROM (
   WHERE table = 'orders' AND operation IN ('INSERT', 'UPDATE_AFTER'))
 ORDER BY sequence_id;
 
--- The same without a schema, with parse_json: a VARIANT takes whatever columns there are
+-- The same without a schema, with parse_json: a VARIANT takes any columns
 SELECT sequence_id, variant_get(v, '$.id', 'BIGINT') AS id, variant_get(v, '$.note', 'STRING') AS note, schema_of_variant(v) AS fields
 FROM (
   SELECT sequence_id, parse_json(after) AS v
@@ -53,7 +53,7 @@ FROM (
   WHERE table = 'orders' AND operation IN ('INSERT', 'UPDATE_AFTER'))
 ORDER BY sequence_id;
 
--- * What each update changed: both halves have the same sequence id, and either may bring both images
+-- * Columns that each update changed: both halves have the same sequence id, and either may have both images
 SELECT sequence_id, name, old[name] AS old, new[name] AS new
 FROM (
   SELECT sequence_id, any_value(before_map, true) AS old, any_value(after_map, true) AS new

@@ -1,17 +1,17 @@
 -- Kafka segments directly from a broker's disk: records, tombstones, gaps, corruption, transactions.
--- `segments` holds one file a row: path STRING, content BINARY (Spark's binaryFile format).
+-- `segments` has a row for each file: path STRING, content BINARY (Spark's binaryFile format).
 
--- * Split every segment into its records, compressed ones too; what cannot be read is a row that says why
+-- * Split every segment into its records, compressed ones too; unreadable bytes are a row with an error code
 CREATE OR REPLACE TEMPORARY VIEW records AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, r.*
 FROM segments LATERAL VIEW inline(kafka_records(content)) r;
 
--- The batches of every segment, headers only: nothing is decompressed
+-- The batches of every segment: reads headers and decompresses nothing
 CREATE OR REPLACE TEMPORARY VIEW batches AS
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, b.*
 FROM segments LATERAL VIEW inline(kafka_batches(content)) b;
 
--- * What is in each file: versions of the format, codecs, records
+-- * Records of each file, by magic and codec
 SELECT file, magic, compression, count(DISTINCT position) AS batches, count(*) AS records,
        min(offset) AS first_offset, max(offset) AS last_offset, min(timestamp) AS since, max(timestamp) AS until
 FROM records
@@ -19,7 +19,7 @@ WHERE error IS NULL
 GROUP BY file, magic, compression
 ORDER BY file, magic, compression;
 
--- Records per key: the ten that changed most
+-- Records for each key: the ten keys with the most
 SELECT CAST(key AS STRING) AS key, count(*) AS records, count_if(value IS NULL) AS tombstones,
        max_by(substring(CAST(value AS STRING), 1, 40), offset) AS last_value
 FROM records
@@ -38,7 +38,7 @@ WHERE offset = last_offset AND value IS NULL
 ORDER BY file, offset
 LIMIT 10;
 
--- Offset gaps: what compaction took away, and what was never there
+-- Offset gaps: offsets that compaction removed, or that were lost
 SELECT file, previous + 1 AS gap_from, offset - 1 AS gap_to, offset - previous - 1 AS missing
 FROM (
   SELECT file, offset, lag(offset) OVER (PARTITION BY file ORDER BY position, offset) AS previous
@@ -61,7 +61,7 @@ FROM batches
 WHERE error IS NOT NULL
 ORDER BY file, position;
 
--- What a broker keeps of corrupt files when it recovers, and how many records are readable after that
+-- Corrupt files: the bytes that a broker keeps when it recovers, and the readable records after them
 WITH kept AS (
   SELECT regexp_extract(path, '[^/]+$', 0) AS file, length(content) AS bytes,
          kafka_valid_bytes(content) AS kept_bytes, kafka_next_offset(content) AS next_offset
@@ -81,7 +81,7 @@ WHERE file = 'orders.log' AND is_control
 GROUP BY producer_id, producer_epoch, control_type
 ORDER BY producer_id, producer_epoch, control_type;
 
--- * Records of aborted transactions: what read_committed hides
+-- * Records of aborted transactions, which read_committed leaves out
 WITH ended AS (
   SELECT producer_id, offset, is_control,
          min(CASE WHEN is_control THEN struct(offset, control_type) END) OVER (
@@ -94,21 +94,21 @@ WHERE NOT is_control AND marker.control_type = 'ABORT'
 GROUP BY producer_id, marker.offset
 ORDER BY aborted_at;
 
--- Headers are an array of structs, in their order, keys repeated
+-- Headers: an array of structs in the order of the record, in which keys may repeat
 SELECT offset, transform(headers, h -> concat(h.key, '=', coalesce(CAST(h.value AS STRING), 'NULL'))) AS headers
 FROM records
 WHERE file = 'orders.log' AND size(headers) > 2
 ORDER BY offset
 LIMIT 5;
 
--- Where a consumer of offset 300 starts in each file: the first batch that ends there or later, which may begin later, too
+-- Where a consumer of offset 300 starts in each file: the first batch that ends at this offset or later
 SELECT file, position, base_offset, last_offset, base_offset <= 300 AS holds_it
 FROM batches JOIN (
   SELECT regexp_extract(path, '[^/]+$', 0) AS file, kafka_search_offset(content, 300).position AS position
   FROM segments) USING (file, position)
 ORDER BY file;
 
--- Byte by byte: where an error arises, and what is there
+-- Byte by byte: the field with each error, and its bytes
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, line.position, line.size, line.field, line.value, line.note
 FROM segments LATERAL VIEW inline(kafka_explain(substring(content, 1, 20000))) line
 WHERE path LIKE '%damaged%' AND line.note RLIKE '^[A-Z_]+: '

@@ -1,29 +1,29 @@
--- The windows of Databus streams and how each of them ended, by window functions alone.
+-- The windows of Databus streams and how each of them ended, with window functions only.
 --
--- Reads   events(stream STRING, position, event BINARY), position being anything that orders a stream's events
+-- Reads   events(stream STRING, position, event BINARY), where position is anything that orders a stream's events
 -- Gives   windows(stream, window BIGINT, start_scn BIGINT, scn BIGINT, events BIGINT, sources ARRAY<INT>, state STRING,
 --                 again BOOLEAN)
 --
--- A window begins with the first data event after an end-of-period event or an SCN regress. What its state says:
+-- A window begins with the first data event after an end-of-period event or an SCN regress. The column state is
 --
---   COMPLETE      it has data events and an end: a consumer hears of its start, its sources, its end and a checkpoint
---   EMPTY         an end alone: a consumer hears of the checkpoint
---   ROLLED_BACK   an SCN regress cut it: a consumer is rolled back
---   OPEN          its end is not there yet
+--   COMPLETE      if it has data events and an end: a consumer gets its start, its sources, its end and a checkpoint
+--   EMPTY         if it has only an end: a consumer gets the checkpoint
+--   ROLLED_BACK   if an SCN regress cut it: a consumer gets on_rollback
+--   OPEN          if it has no end yet
 --
--- `again` is true where the stream has ended a window with this scn, or a higher one, before: after a regress, or where a
--- relay has sent windows twice. `scn` is the one to remember a window by; it is NULL where there is no end.
+-- `again` is true if an earlier window of the stream ended with this SCN or a higher one: after a regress, or if a relay sent
+-- windows twice. `scn` identifies the window; it is NULL if the window has no end.
 
 -- Every window, and how it ended
 CREATE OR REPLACE TEMPORARY VIEW windows AS
-WITH told AS (
+WITH valid AS (
   SELECT stream, position, dbus_src_id(event) AS src_id, dbus_sequence(event) AS scn
   FROM events
   WHERE dbus_is_valid(event)),
 numbered AS (
   SELECT *, count_if(src_id IN (-2, -51)) OVER (
     PARTITION BY stream ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS window
-  FROM told),
+  FROM valid),
 grouped AS (
   SELECT stream, window,
          min_by(scn, position) FILTER (WHERE src_id >= 0) AS start_scn,
@@ -40,7 +40,7 @@ SELECT stream, window, start_scn, scn, events, sources,
 FROM grouped
 WHERE events > 0 OR scn IS NOT NULL;
 
--- How the streams are
+-- Windows of each stream by state
 SELECT stream, state, count(*) AS windows, sum(events) AS events, count_if(again) AS again
 FROM windows
 GROUP BY ALL

@@ -1,10 +1,10 @@
--- The first record not older than a time, in each segment: as a consumer's offsetsForTimes finds it.
+-- The first record not older than a time, in each segment: the same as a consumer's offsetsForTimes.
 --
 -- Reads   segments(path STRING, content BINARY)
 --
--- Headers lead to the first batch that reaches the time, and only that one is opened.
+-- The query reads headers up to the first batch that reaches the time, and decompresses only that batch.
 
--- Where to start reading at a time: the first record not older
+-- The first record of each file that is not older than the time
 SELECT regexp_extract(path, '[^/]+$', 0) AS file, first.offset, first.timestamp, batch.position
 FROM (
   SELECT path, batch,

@@ -1,12 +1,12 @@
--- What each consumer group has left to read of each partition, from the broker's files alone.
+-- The records that each consumer group has not read yet, for each partition, from the broker's files.
 --
--- Reads   commits(offset BIGINT, key BINARY, value BINARY): the records of __consumer_offsets,
+-- Reads   commits(offset BIGINT, key BINARY, value BINARY): the records of __consumer_offsets.
 --           spark.read.format("kafka_log").option("columns", "offset,key,value").load("/var/kafka/__consumer_offsets-*")
---         batches(topic STRING, partition INT, base_offset BIGINT, last_offset BIGINT): the batches of the topics,
+--         batches(topic STRING, partition INT, base_offset BIGINT, last_offset BIGINT): the batches of the topics.
 --           .option("rows", "batches").option("columns", "topic,partition,base_offset,last_offset").load("/var/kafka")
 --
--- All commits of a group are in one partition of __consumer_offsets: the highest offset there is the last one. A tombstone after it
--- says that the commit has expired, or that the group was deleted. A lag may be less in truth: markers and compacted records count.
+-- All commits of a group are in one partition of __consumer_offsets, so the highest offset is the last commit. A tombstone after it
+-- means that the commit has expired, or that somebody deleted the group. The lag also counts markers and compacted records.
 
 -- Lag of each group
 WITH committed AS (

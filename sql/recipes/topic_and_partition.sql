@@ -2,10 +2,10 @@
 --
 -- Reads   segments(path STRING, content BINARY)
 --
--- A topic may have dashes and dots, so the partition is what follows the last dash. Spark's file sources skip folders that begin
--- with an underscore, __consumer_offsets-0 for instance, unless the path names them.
+-- A topic's name may have dashes and dots, so the partition follows the last dash. Spark's file sources skip folders whose names
+-- begin with an underscore, such as __consumer_offsets-0, unless the path names them.
 
--- Which partition each file belongs to
+-- The partition of each file
 SELECT path,
        regexp_extract(path, '([^/]+)-([0-9]+)/[^/]*$', 1) AS topic,
        CAST(regexp_extract(path, '([^/]+)-([0-9]+)/[^/]*$', 2) AS INT) AS partition,
