@@ -912,8 +912,8 @@ def dbus_explain(event: Column | str | bytes) -> Column:
         size: How many there are [bytes].
         field: Which field they are.
         hex: The bytes themselves; NULL for very many.
-        value: What they say, as the function of that name answers it.
-        note: What is to be known of them, and first what is wrong.
+        value: The value of the field as text, as the function of that name returns it.
+        note: The error code, if any, and then the explanation of the field.
 
     Examples
     --------
@@ -1030,23 +1030,23 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
     -------
     ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
         offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
-        timestamp: When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range.
-        timestamp_ms: The same as stored [ms since epoch].
+        timestamp: When the producer created or the broker appended it; NULL in magic 0, if none is stored, and beyond Spark's range.
+        timestamp_ms: The timestamp as stored [ms since epoch].
         timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
         key: The key; NULL for a null key.
         value: The value; NULL for a tombstone.
         headers: Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.
-        position: Where the batch, or the outermost message, that holds it begins in the bytes given [bytes].
-        magic: Version of that batch's format: 0, 1 or 2; others as stored.
+        position: Position of its batch, or of its outermost message, in the log bytes [bytes].
+        magic: Version of that batch's format: 0, 1 or 2; any other value is returned unchanged.
         compression: Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
-        producer_id: Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1.
+        producer_id: Id of the producer, if it uses sequences or transactions, else -1; NULL in magic 0 and 1.
         producer_epoch: The producer's epoch, -1 for none; NULL in magic 0 and 1.
-        sequence: The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1.
+        sequence: The producer's number of the record, -1 for none; 0 follows 2^31 - 1; NULL in magic 0 and 1.
         partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.
         is_transactional: Whether it belongs to a transaction.
-        is_control: Whether a broker wrote it, as the end of a transaction is.
+        is_control: Whether it is a control record, such as the end of a transaction.
         control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
-        error: Why the batch or record cannot be read; NULL for a good one.
+        error: Why the batch or record is unreadable; NULL for a valid one.
 
     Examples
     --------
@@ -1072,9 +1072,9 @@ def kafka_batches(log: Column | str | bytes) -> Column:
         size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
         base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which has it only inside.
         last_offset: Offset of the last record written, which compaction may have removed.
-        magic: Version of the format: 0, 1 or 2; others as stored.
+        magic: Version of the format: 0, 1 or 2; any other value is returned unchanged.
         crc: The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.
-        crc_valid: Whether it is that of the bytes; NULL where bytes are missing.
+        crc_valid: Whether the checksum is right; NULL if bytes are missing.
         compression: Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
         timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
         base_timestamp_ms: The base of the records' timestamps, also if it is a delete horizon [ms since epoch].
@@ -1433,8 +1433,8 @@ def kafka_explain(log: Column | str | bytes) -> Column:
         size: How many there are [bytes].
         field: Which field they are.
         hex: The bytes themselves; NULL for very many.
-        value: What they say, as the function of that name answers it.
-        note: What is to be known of them, and first what is wrong.
+        value: The value of the field as text, as the function of that name returns it.
+        note: The error code, if any, and then the explanation of the field.
 
     Examples
     --------

@@ -34,8 +34,8 @@ FIELD_DOCS: Final = {
     "size": "How many there are [bytes].",
     "field": "Which field they are.",
     "hex": "The bytes themselves; NULL for very many.",
-    "value": "What they say, as the function of that name answers it.",
-    "note": "What is to be known of them, and first what is wrong.",
+    "value": "The value of the field as text, as the function of that name returns it.",
+    "note": "The error code, if any, and then the explanation of the field.",
 }
 _TYPES: Final = arrow_type(RETURNS).value_type
 

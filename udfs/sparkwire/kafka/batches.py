@@ -83,7 +83,7 @@ def last_offset(batches: Batches) -> pa.Array:
 
 @BATCHES.column("TINYINT")
 def magic(batches: Batches) -> pa.Array:
-    """Version of the format: 0, 1 or 2; others as stored."""
+    """Version of the format: 0, 1 or 2; any other value is returned unchanged."""
     return nullable(batches.field("magic"))
 
 
@@ -95,7 +95,7 @@ def crc(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BOOLEAN")
 def crc_valid(batches: Batches) -> pa.Array:
-    """Whether it is that of the bytes; NULL where bytes are missing."""
+    """Whether the checksum is right; NULL if bytes are missing."""
     error = batches.frames.error
     return primitive(error == OK, (error == OK) | (error == CRC_MISMATCH))
 

@@ -101,12 +101,12 @@ class Records:
 
     @RECORDS_TABLE.column("TIMESTAMP")
     def timestamp(self) -> pa.Array:
-        """When it was created or appended; NULL in magic 0, where none is stored and beyond Spark's range."""
+        """When the producer created or the broker appended it; NULL in magic 0, if none is stored, and beyond Spark's range."""
         return timestamps(self._columns.timestamp[: self.rows], "ms", self._present(record_columns.HAS_TIME))
 
     @RECORDS_TABLE.column("BIGINT")
     def timestamp_ms(self) -> pa.Array:
-        """The same as stored [ms since epoch]."""
+        """The timestamp as stored [ms since epoch]."""
         return primitive(self._columns.timestamp[: self.rows], self._present(record_columns.HAS_TIME))
 
     @RECORDS_TABLE.column("STRING")
@@ -141,12 +141,12 @@ class Records:
 
     @RECORDS_TABLE.column("INT")
     def position(self) -> pa.Array:
-        """Where the batch, or the outermost message, that holds it begins in the bytes given [bytes]."""
+        """Position of its batch, or of its outermost message, in the log bytes [bytes]."""
         return primitive(self._spread(self.entries.position))
 
     @RECORDS_TABLE.column("TINYINT")
     def magic(self) -> pa.Array:
-        """Version of that batch's format: 0, 1 or 2; others as stored."""
+        """Version of that batch's format: 0, 1 or 2; any other value is returned unchanged."""
         return self.header_field("magic")
 
     @RECORDS_TABLE.column("STRING", doc=f"Codec of that batch: {', '.join(READ_NAMES)}; NULL for an unknown one.")
@@ -155,7 +155,7 @@ class Records:
 
     @RECORDS_TABLE.column("BIGINT")
     def producer_id(self) -> pa.Array:
-        """Of the producer with sequences or transactions, -1 for none; NULL in magic 0 and 1."""
+        """Id of the producer, if it uses sequences or transactions, else -1; NULL in magic 0 and 1."""
         return self.header_field("producer_id")
 
     @RECORDS_TABLE.column("SMALLINT")
@@ -165,7 +165,7 @@ class Records:
 
     @RECORDS_TABLE.column("INT")
     def sequence(self) -> pa.Array:
-        """The producer's number of the record, -1 for none; after 2^31 - 1 comes 0; NULL in magic 0 and 1."""
+        """The producer's number of the record, -1 for none; 0 follows 2^31 - 1; NULL in magic 0 and 1."""
         return primitive(self._columns.sequence[: self.rows], self._present(record_columns.HAS_SEQUENCE))
 
     @RECORDS_TABLE.column("INT")
@@ -180,7 +180,7 @@ class Records:
 
     @RECORDS_TABLE.column("BOOLEAN")
     def is_control(self) -> pa.Array:
-        """Whether a broker wrote it, as the end of a transaction is."""
+        """Whether it is a control record, such as the end of a transaction."""
         return self._nullable(self.entries.is_control())
 
     @RECORDS_TABLE.column("STRING")
@@ -191,7 +191,7 @@ class Records:
 
     @RECORDS_TABLE.column("STRING")
     def error(self) -> pa.Array:
-        """Why the batch or record cannot be read; NULL for a good one."""
+        """Why the batch or record is unreadable; NULL for a valid one."""
         return from_codes(self._columns.error[: self.rows], ERRORS)
 
 

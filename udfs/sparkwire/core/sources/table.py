@@ -21,21 +21,22 @@ PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
 PATHS: Final = (
     Option("path", options.one_path, (), "a file, a directory or a glob; local, or a URI that pyarrow.fs opens"),
-    Option("paths", options.some_paths, (), "several of them, as `load` takes a list"),
+    Option("paths", options.some_paths, (), "several paths, as `load` takes a list"),
 )
 CHOICES: Final = (
     Option(
         "columns",
         options.text,
         "",
-        "a comma-separated list, in any order; you can also use `.schema(…)`. Other columns are not decoded. List the columns "
-        "that you use: Spark does not report them to a Python source",
+        "a comma-separated list, in any order; you can also use `.schema(…)`. List the columns that you use: the "
+        "source decodes no others, and Spark does not report them to a Python source",
     ),
     Option(
         "mode",
         options.choice(PERMISSIVE, DROPMALFORMED, FAILFAST),
         PERMISSIVE,
-        "corruption is a row with `error`; `DROPMALFORMED` leaves it out; `FAILFAST` fails, naming file and byte",
+        "`PERMISSIVE` returns corrupt bytes as a row with `error`; `DROPMALFORMED` leaves them out; `FAILFAST` "
+        "fails with file and byte",
     ),
 )
 TASKS: Final = (
@@ -43,14 +44,14 @@ TASKS: Final = (
         "maxSplitBytes",
         options.size,
         128 << 20,
-        "what one task reads; small files share tasks. Where headers are enough, a task spans eight times that [bytes]",
+        "how much one task reads; small files share a task. If headers are enough, a task covers eight times as much [bytes]",
     ),
-    Option("maxBytesPerTrigger", options.size, None, "streaming, Spark 4.2 on: about what one batch reads [bytes]"),
+    Option("maxBytesPerTrigger", options.size, None, "streaming, Spark 4.2 on: about how much one batch reads [bytes]"),
     Option(
         "failOnDataLoss",
         options.boolean,
         True,
-        "streaming: whether the query fails if data that it has to read no longer exists",
+        "streaming: whether the query fails if data that it must read no longer exist",
     ),
 )
 

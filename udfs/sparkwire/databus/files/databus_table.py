@@ -42,10 +42,14 @@ OPTIONS: Final = (
         "sources",
         options.integers,
         None,
-        "ids of the sources whose data events you want; control events always come",
+        "ids of the sources whose data events you want; control events are always included",
     ),
-    Option("startingScn", options.whole_number, None, "windows that end there or later, and the open one"),
-    Option("startingCheckpoint", options.text, "", "a Databus checkpoint, its JSON: what it has not consumed"),
+    Option(
+        "startingScn", options.whole_number, None, "reads windows that end at this SCN or later, and the open window"
+    ),
+    Option(
+        "startingCheckpoint", options.text, "", "reads what this Databus checkpoint has not consumed: the JSON text"
+    ),
     *TASKS,
 )
 

@@ -57,12 +57,12 @@ WRITE_OPTIONS: Final = (
         "stream",
         _stream,
         None,
-        "a directory in it; by default the last part of each row's `stream`, where it is",
+        "a directory in `path`. Default: the last part of each row's `stream`, if any",
     ),
-    Option("fileBytes", options.size, 128 << 20, "from which on a file ends with its window [bytes]"),
-    Option("wholeWindows", options.boolean, True, "whether to reject a window without its end of period"),
+    Option("fileBytes", options.size, 128 << 20, "a file ends with the window in which it reaches this size [bytes]"),
+    Option("wholeWindows", options.boolean, True, "whether to reject a window without its end-of-period event"),
     JOB_ID,
-    Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
+    Option("checkpointLocation", options.text, "", "streaming: Spark's checkpoint"),
 )
 
 

@@ -49,35 +49,37 @@ OPTIONS: Final = (
         "`batches`: a row for each batch, the columns of `kafka_batches`",
     ),
     *CHOICES,
-    Option("startingOffset", options.whole_number, None, "of each partition"),
-    Option("endingOffset", options.whole_number, None, "of each partition, exclusive"),
+    Option("startingOffset", options.whole_number, None, "the first offset to read in each partition"),
+    Option("endingOffset", options.whole_number, None, "the offset before which reading ends in each partition"),
     Option(
         "startingTimestamp",
         options.instant,
         None,
-        "from the first record that is not older, as Kafka looks offsets up: milliseconds, or ISO text with a time zone",
+        "starts at the first record that is not older, as in Kafka's lookup by time: milliseconds, or ISO text with a time zone",
     ),
     Option(
         "endingTimestamp",
         options.instant,
         None,
-        "up to the first record that is not older, exclusive; written like `startingTimestamp`",
+        "ends before the first record that is not older; written like `startingTimestamp`",
     ),
     Option(
         "isolationLevel",
         options.choice(UNCOMMITTED, COMMITTED),
         UNCOMMITTED,
-        "`read_committed`: without aborted transactions, and nothing from the first open one on",
+        "`read_committed` leaves out aborted transactions, and everything from the first open transaction on",
     ),
-    Option("key", options.content, None, "only records with this key: text, or bytes as `0x…`; rows with `error` stay"),
-    Option("keyPrefix", options.content, None, "only records whose key begins with this: text, or bytes as `0x…`"),
-    Option("valueContains", options.content, None, "only records whose value contains this: text, or bytes as `0x…`"),
+    Option(
+        "key", options.content, None, "reads records with this key (text, or bytes as `0x…`), and rows with `error`"
+    ),
+    Option("keyPrefix", options.content, None, "reads records whose key begins with this; otherwise like `key`"),
+    Option("valueContains", options.content, None, "reads records whose value contains this; otherwise like `key`"),
     Option(
         "replicas",
         options.choice(FAIL, LONGEST, ALL),
         FAIL,
-        "a partition that is in several directories (replicas of brokers, backups): `fail` names them; `longest` reads the log "
-        "that goes furthest; `all` gives the rows of every one, which `file` tells apart",
+        "what to do if a partition is in several directories (replicas of brokers, backups). `fail` names them. `longest` reads "
+        "the log that goes furthest. `all` reads every one; `file` shows the directory of each row",
     ),
     Option(
         "remotePath",
@@ -86,9 +88,11 @@ OPTIONS: Final = (
         "the bucket of tiered storage, with the plugin's prefix, to which the brokers' directories in `path` have moved segments",
     ),
     Option("encryptionKeys", options.text, "", "a JSON file of a bucket's RSA keys: key id to PEM file"),
-    Option("controlRecords", options.boolean, False, "whether control records are rows"),
+    Option("controlRecords", options.boolean, False, "whether to return control records as rows"),
     Option("verifyCrc", options.boolean, True, "whether a wrong checksum is an error"),
-    Option("maxBatchBytes", options.size, MAX_BATCH_BYTES, "what one compressed batch may become [bytes]"),
+    Option(
+        "maxBatchBytes", options.size, MAX_BATCH_BYTES, "maximum size of a compressed batch after decompression [bytes]"
+    ),
     *TASKS,
 )
 
@@ -117,14 +121,14 @@ ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string(), TIER: pa.string()}
 """the same of columns that you get only by name"""
 
 _DOCS_OF_FILE: Final = {
-    "topic": "From the directory's name; NULL where it has none.",
-    "partition": "From the directory's name; NULL where it has none.",
-    "file": "Which segment.",
-    "position": "Where the entry begins in the file, also of a record within it [bytes].",
+    "topic": "Topic in the directory's name; NULL if the name has none.",
+    "partition": "Partition in the directory's name; NULL if the name has none.",
+    "file": "Path of the segment.",
+    "position": "Position of the record's batch, or of its outermost message, in the file [bytes].",
     TIMESTAMP_TYPE: "The same as in Spark's Kafka source: 0 CreateTime, 1 LogAppendTime, -1 none (magic 0).",
     **losses.DOCS,
     TIER: "Where the segment is: local, or remote, in a bucket of tiered storage.",
-    HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL where it does not.",
+    HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL if it does not.",
 }
 DOCS: Final = {
     rows: {column.name: column.doc for column in table} | _DOCS_OF_FILE

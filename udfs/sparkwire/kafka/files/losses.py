@@ -22,8 +22,8 @@ from sparkwire.kafka.records import Records
 
 COLUMNS: Final = {"first_lost": pa.int64(), "last_lost": pa.int64()}
 DOCS: Final = {
-    "first_lost": "The first offset that is lost at this row; NULL where none is, or an earlier row of the same hole tells it.",
-    "last_lost": "The last one; NULL also where the log ends within the hole.",
+    "first_lost": "The first offset that is lost at this row; NULL if none is, or if an earlier row of the same gap has it.",
+    "last_lost": "The last offset that is lost; NULL also if the log ends within the gap.",
 }
 
 Ints = npt.NDArray[np.int64]

@@ -73,18 +73,18 @@ def _offsets(value: str) -> dict[str, int]:
 
 WRITE_OPTIONS: Final = (
     Option("path", options.text, "", "a directory, as a broker's `log.dirs` names it: partitions are directories in it"),
-    Option("topic", _topic, None, "of rows without a column `topic`"),
-    Option("partition", options.whole_number, None, "of rows without a column `partition`"),
-    Option("compression", options.choice(*codecs.writable()), "none", "of every batch"),
+    Option("topic", _topic, None, "the topic of rows, if they have no column `topic`"),
+    Option("partition", options.whole_number, None, "the partition of rows, if they have no column `partition`"),
+    Option("compression", options.choice(*codecs.writable()), "none", "the codec of every batch"),
     Option("batchBytes", options.size, 64 << 10, "target size of a batch before compression [bytes]"),
     Option("segmentBytes", _segment_size, 1 << 30, "maximum size of a segment: `segment.bytes` [bytes]"),
-    Option("indexIntervalBytes", options.whole_number, 4096, "between entries of an index: `index.interval.bytes` [bytes]"),
+    Option("indexIntervalBytes", options.whole_number, 4096, "from one index entry to the next: `index.interval.bytes` [bytes]"),
     Option(
         "leaderEpoch",
         _number(0, 2**31 - 1),
         None,
-        "of every batch. Default: the `partition_leader_epoch` of its rows, else 0; for appended rows at least the "
-        "log's last epoch",
+        "the leader epoch of every batch. Default: the `partition_leader_epoch` of its rows, else 0; for appended rows at "
+        "least the log's last epoch",
     ),
     Option(
         "offsets",
@@ -97,33 +97,33 @@ WRITE_OPTIONS: Final = (
         "startingOffset",
         _number(0, LARGEST_OFFSET),
         0,
-        "the first offset to assign, in a new partition",
+        "the first offset that `assign` gives in a new partition",
     ),
     Option(
         "sourcePath",
         options.text,
         "",
-        "the log that the rows come from, a path as `kafka_log` reads it: each of its partitions keeps its start and its end, "
-        "and with `overwrite` one of which no row is left is emptied. By default what `kafka_log` has read, without those",
+        "the log that the rows come from, a path as `kafka_log` reads it. Each of its partitions keeps its start and its end. "
+        "`overwrite` also empties a partition of which no row is left. Default: the log that `kafka_log` has read, without this",
     ),
     Option(
         "startOffset",
         _offsets,
         None,
-        "where each log starts at the latest: a number, or JSON by partition (`{\"orders\": {\"0\": 40}}`); by default where "
-        "the source's starts",
+        "each log starts at this offset or before it: a number, or JSON by partition (`{\"orders\": {\"0\": 40}}`). Default: "
+        "the start of the source",
     ),
     Option(
         "endOffset",
         _offsets,
         None,
-        "where each log ends at the earliest, exclusive: the same; by default where the source's ends",
+        "each log ends at this offset (exclusive) or after it; written like `startOffset`. Default: the end of the source",
     ),
     Option(
         "timestampType",
         options.choice(*TIMESTAMP_TYPES),
         None,
-        "of every batch; by default that of its rows' `timestamp_type`, CreateTime without it",
+        "the timestamp type of every batch. Default: the `timestamp_type` of its rows, else CreateTime",
     ),
     Option(
         "maxMessageBytes",
@@ -138,7 +138,7 @@ WRITE_OPTIONS: Final = (
         "`error` rejects partitions that have records; Spark's mode `overwrite` replaces them",
     ),
     JOB_ID,
-    Option("checkpointLocation", options.text, "", "streaming: Spark's own"),
+    Option("checkpointLocation", options.text, "", "streaming: Spark's checkpoint"),
 )  # fmt: skip
 
 
