@@ -104,7 +104,7 @@ def test_a_subject_by_its_alias() -> None:
     for after in ((config, {"compatibilityLevel": "NONE"}), (config, None)):
         registry = of(version("city", 1, 3, CITY), place, aliased, after)
         with pytest.raises(
-            RegistryError, match=r"^schema 4 .* \(place, version 1\) refers to towns, version 1, which is not there$"
+            RegistryError, match=r"^schema 4 .* \(place, version 1\) refers to towns, version 1, which does not exist$"
         ):
             registry.registered([4])
 

@@ -289,5 +289,5 @@ def test_a_column_of_no_format_fails() -> None:
     values = pa.array([b"{}"] * 100, pa.binary())
     errors = pa.array(["BAD_MAGIC"] * 100)
     for name in WIRE_FORMATS:
-        with pytest.raises(ValueError, match=r"none of 100 rows is one, the first begins 7b 7d"):
+        with pytest.raises(ValueError, match=r"none of 100 rows has its header. The first row begins with 7b 7d"):
             check_fit(name, values, errors)

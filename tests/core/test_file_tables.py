@@ -88,7 +88,7 @@ def test_a_first_batch_larger_than_the_bytes_that_are_checked(tmp_path: Path) ->
 
 
 def test_an_unknown_format_gives_a_clear_error() -> None:
-    with pytest.raises(ValueError, match="holds neither Kafka segments nor Databus events"):
+    with pytest.raises(ValueError, match="has neither Kafka segments nor Databus events"):
         sparkwire.read(SAMPLES / "kafka" / "README.md")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         sparkwire.read(SAMPLES / "nowhere")

@@ -191,5 +191,5 @@ def test_control_events_at_which_a_client_fails_have_no_row() -> None:
 def test_sources_are_ordered_by_id_or_by_name() -> None:
     sources = {source.id: source for source in golden_sources()}
     assert source_ids([42, "com.example.events.Person"], sources) == [42, 40]
-    with pytest.raises(ValueError, match=r"^source_order takes ids, or names that sources tells, got 'Nobody'$"):
+    with pytest.raises(ValueError, match=r"^source_order takes ids, or names in sources, got 'Nobody'$"):
         source_ids(["Nobody"], sources)

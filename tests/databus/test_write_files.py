@@ -64,8 +64,6 @@ def test_an_append_comes_after_what_is_there(tmp_path: Path, there: str, stream:
 def test_no_name_is_left(tmp_path: Path) -> None:
     there = "z" * 250
     (tmp_path / there).write_bytes(b"")
-    with pytest.raises(
-        ValueError, match=r"databus finds no name to come after z*: rename that file, or write elsewhere"
-    ):
+    with pytest.raises(ValueError, match=r"databus has no file name after z*: rename that file, or write elsewhere"):
         write(tmp_path, windows(1, 1))
     assert [file.name for file in tmp_path.iterdir()] == [there]

@@ -219,7 +219,7 @@ def test_in_place(spark: SparkSession, tmp_path: Path) -> None:
 def test_in_place_over_an_open_transaction(spark: SparkSession, disk: Path, block: int) -> None:
     """Later records are not read and would be lost, so no partition is written."""
     before = {path: path.read_bytes() for path in sorted((disk / "kafka").rglob("*.*"))}
-    with pytest.raises(Exception, match=r"orders-3 with what was read of it: a transaction is open from offset 5 "):
+    with pytest.raises(Exception, match=r"orders-3 with an incomplete reading: a transaction is open from offset 5 "):
         guide.run(spark, disk, disk / "kafka", block, overwrites=True)
     assert {path: path.read_bytes() for path in sorted((disk / "kafka").rglob("*.*"))} == before
 
@@ -231,6 +231,6 @@ def test_in_place_without_hidden_records(spark: SparkSession, disk: Path) -> Non
     columns = ", ".join([*log.columns, "hidden"])
     shown = spark.read.format("kafka_log").option("columns", columns).load(source).where("hidden IS NULL")
     before = left(spark, disk / "kafka")
-    with pytest.raises(Exception, match="orders-3 with what was read of it: a transaction is open from offset 5 on"):
+    with pytest.raises(Exception, match="orders-3 with an incomplete reading: a transaction is open from offset 5 on"):
         sparkwire.kafka.write(shown, str(disk / "kafka"), mode="overwrite", sourcePath=source)
     assert left(spark, disk / "kafka") == before

@@ -93,7 +93,7 @@ def test_partitions_are_written(server: Server, bucket: str) -> None:
     write(top, rows_of(60), rows_of(40, first=100), segmentBytes=1000, batchBytes=300)
     write(top, rows_of(5, first=200))
     assert [row["offset"] for row in read(top)] == [*range(60), *range(100, 140), *range(200, 205)]
-    with pytest.raises(ValueError, match="back/orders-0 goes up to offset 204, and rows to be appended begin with 7"):
+    with pytest.raises(ValueError, match="back/orders-0 ends at offset 204, but the rows to append begin with 7"):
         write(top, rows_of(5, first=7))
     write(top, rows_of(9, first=3), overwrite=True)
     assert [row["offset"] for row in read(top)] == list(range(3, 12))

@@ -12,7 +12,7 @@ from tests.integration.packages import DELTA, ICEBERG, Package, run_python
 
 TWO = "the changes are of two tables, t and u: filter them by _table_, or name the table in sparkwire.changes with its database"
 
-CONFLICT = "somebody else writes to shop.wide: a table has one merge at a time; this one may be begun again"
+CONFLICT = "another job writes to shop.wide: only one merge at a time may write to a table. Run this merge again"
 
 
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
@@ -25,7 +25,7 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["streamed", plain(lacking().table)],
         ["grown", [[1, 1, "x"], [3, 3, None]]],
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
-        ["rejected", "shop.other is no table that merge keeps, for it has no column _order_: name another target"],
+        ["rejected", "shop.other is not a table of merge, because it has no column _order_: name another target"],
         ["rejected", TWO],
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],

@@ -114,7 +114,7 @@ def test_no_key_at_all(tmp_path: Path) -> None:
         ({"key": "0x1"}, r"kafka_log takes key text, or bytes as 0x and pairs of hexadecimal digits, got '0x1'"),
         (
             {"valueContains": "a", "rows": "batches"},
-            r"kafka_log looks for keys and values in records, and rows are batches",
+            r"kafka_log takes key, keyPrefix and valueContains only with rows => records",
         ),
     ],
 )

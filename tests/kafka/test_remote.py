@@ -181,7 +181,7 @@ def objects(folder: Path, suffix: str) -> list[Path]:
 def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
     tiered.extract("enc", tmp_path)
     options = options_of(tmp_path)
-    with pytest.raises(ValueError, match=r"encrypted with the key key.*encryptionKeys has to name"):
+    with pytest.raises(ValueError, match=r"encrypted with the key key.*encryptionKeys must name"):
         rows(path=str(tmp_path / "remote"))
     keys = tmp_path / "keys"
     (keys / "one.json").write_text(json.dumps({"key1": "key1.private.pem"}))
@@ -328,12 +328,12 @@ def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
 def test_a_file_of_keys_that_is_not_there_is_what_is_wrong(tmp_path: Path) -> None:
     tiered.extract("enc", tmp_path)
     remote_path, nowhere, names = str(tmp_path / "remote"), tmp_path / "nowhere.json", tmp_path / "names.json"
-    with pytest.raises(FileNotFoundError, match=rf"^encryptionKeys names {nowhere}, and there is no such file$"):
+    with pytest.raises(FileNotFoundError, match=rf"^encryptionKeys names {nowhere}, which does not exist$"):
         rows(path=remote_path, encryptionKeys=str(nowhere))
     known = json.loads(Path(options_of(tmp_path)["encryptionKeys"]).read_text())
     names.write_text(json.dumps(dict.fromkeys(known, "nowhere.pem")))
     with pytest.raises(
         FileNotFoundError,
-        match=rf"^encryptionKeys {names} names for the key .* the PEM file {tmp_path}/nowhere.pem, and there is no",
+        match=rf"^encryptionKeys {names} names for the key .* the PEM file {tmp_path}/nowhere.pem, which does not exist",
     ):
         rows(path=remote_path, encryptionKeys=str(names))

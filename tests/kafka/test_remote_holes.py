@@ -147,7 +147,7 @@ def test_no_offset_vanishes(golden: Path, tmp_path: Path, run: str, harm: str) -
         assert all(row | {"file": ""} == known[row["offset"]] for row in after if row["error"] is None)
         assert reported(after, before[-1]["offset"] + 1) == list(known)
         if any(row["error"] for row in after):
-            with pytest.raises(ValueError, match="mode FAILFAST fails there"):
+            with pytest.raises(ValueError, match="Mode FAILFAST fails there"):
                 bucket.rows(mode="FAILFAST")
         else:
             assert harm in BELIEVED
@@ -157,7 +157,9 @@ def test_a_hole_says_why(golden: Path, tmp_path: Path) -> None:
     bucket = copied(golden, "plain", tmp_path)
     manifest = bucket.manifests()[1]
     log_of(manifest).unlink()
-    why = rf"{manifest.name} cannot be read: its \.log is not there\. No other segment has the offsets \d+ to \d+; mode"
+    why = (
+        rf"{manifest.name} cannot be read: its \.log is not there\. No other segment has the offsets \d+ to \d+\. Mode"
+    )
     with pytest.raises(ValueError, match=why):
         bucket.rows(mode="FAILFAST")
 

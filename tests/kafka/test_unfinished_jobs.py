@@ -137,7 +137,7 @@ def test_the_command_leaves_a_job_of_another_machine_alone(quick_path: Path) -> 
 @pytest.mark.process
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    assert recover(missing) == (1, "", f"path {missing} does not exist: name the directory that was written to\n")
+    assert recover(missing) == (1, "", f"path {missing} does not exist: name the directory of the write\n")
     assert not missing.exists()
     chaos = half_done(tmp_path / "top", "kafka_log", 0.4)
     [file] = chaos.top.rglob("job.json")

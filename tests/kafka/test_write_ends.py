@@ -89,7 +89,7 @@ def test_what_is_overwritten_keeps_its_end(tmp_path: Path) -> None:
 
 def test_rows_are_appended_after_the_end(tmp_path: Path) -> None:
     write(tmp_path, rows_of(5), endOffset=20)
-    with pytest.raises(ValueError, match="orders-0 goes up to offset 19, and rows to be appended begin with 5"):
+    with pytest.raises(ValueError, match="orders-0 ends at offset 19, but the rows to append begin with 5"):
         write(tmp_path, rows_of(5, first=5))
     write(tmp_path, rows_of(5, first=20))
     assert extents(tmp_path) == {"orders-0": (0, 25)}
@@ -181,9 +181,7 @@ def test_it_is_not_guessed_whether_a_partition_is_to_go(tmp_path: Path) -> None:
         write(tmp_path, rows_of(10, partition=partition))
     before = files(tmp_path)
     some = marked(rows_of(4), tmp_path / "orders-*")
-    with pytest.raises(
-        ValueError, match=r"orders-1 was read, and no row of it is left to write: sourcePath says which"
-    ):
+    with pytest.raises(ValueError, match=r"orders-1 was read, but no row of it is left to write. Pass sourcePath"):
         write(tmp_path, some, overwrite=True)
     assert files(tmp_path) == before
     write(tmp_path, some, overwrite=True, sourcePath=tmp_path / "orders-0")
@@ -227,7 +225,7 @@ def test_records_before_the_start_are_not_written_again(tmp_path: Path) -> None:
     write(tmp_path / "old", rows_of(30))
     (tmp_path / "old" / "log-start-offset-checkpoint").write_text("0\n1\norders 0 12\n")
     rows = marked(rows_of(30), tmp_path / "old")
-    with pytest.raises(ValueError, match="rows begin with offset 0, and the log that they come from starts at 12"):
+    with pytest.raises(ValueError, match="rows begin with offset 0, but the log that they come from starts at 12"):
         write(tmp_path / "new", rows, overwrite=True)
     assert files(tmp_path / "new") == {}
     write(tmp_path / "new", rows.slice(12), overwrite=True)
@@ -276,7 +274,7 @@ def test_a_log_with_an_open_transaction_is_not_replaced_by_what_was_read_of_it(
     for committed in (True, False):
         rows = marked(rows_of(5, first=280), folder, committed)
         with pytest.raises(
-            ValueError, match="orders-0 with what was read of it: a transaction is open from offset 396 on"
+            ValueError, match="orders-0 with an incomplete reading: a transaction is open from offset 396 on"
         ):
             write(tmp_path / "old", rows, overwrite=True, **options)
         assert files(tmp_path) == before

@@ -232,7 +232,7 @@ def test_append_and_overwrite(tmp_path: Path) -> None:
     assert {row["partition_leader_epoch"] for row in read(tmp_path)} == {3}
     before = files(tmp_path)
     with pytest.raises(
-        ValueError, match=r"orders-0 goes up to offset 29, and rows to be appended begin with 29: write those"
+        ValueError, match=r"orders-0 ends at offset 29, but the rows to append begin with 29: write only"
     ):
         write(tmp_path, rows_of(10, first=29))
     with pytest.raises(ValueError, match=r"orders-0 has records: append to them, overwrite them, or write elsewhere$"):
@@ -275,7 +275,7 @@ def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
     with (tmp_path / "orders-0" / f"{0:020}.log").open("ab") as file:
         file.write(b"torn")
     with pytest.raises(
-        ValueError, match=r"ends in 4 bytes that are no batch, and a broker would delete what comes after it"
+        ValueError, match=r"ends in 4 bytes that are no batch, and a broker would delete records after them"
     ):
         write(tmp_path, rows_of(5, first=10))
 
@@ -283,7 +283,7 @@ def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "options", "sentence"),
     [
-        ({"offset": 5}, {}, "topic orders, partition 0, offset 5: it comes after 9: rows of a partition have to come in"),
+        ({"offset": 5}, {}, "topic orders, partition 0, offset 5: it comes after 9: the rows of a partition must be in"),
         ({"offset": 9}, {}, "topic orders, partition 0, offset 9: it comes after 9"),
         ({"offset": -1}, {}, "topic orders, partition 0, offset -1: offset has to be from 0 to"),
         ({"offset": None}, {}, "topic orders, partition 0, offset None: offset is NULL"),
@@ -320,7 +320,7 @@ def test_offsets_that_are_assigned_beyond_the_last(tmp_path: Path, tasks: list[i
     write(tmp_path / "one", plain, offsets="assign", startingOffset=2**63 - 2)
     assert [row["offset"] for row in read(tmp_path / "one")] == [2**63 - 2]
     with pytest.raises(
-        ValueError, match=f"offset {2**63 - 2} is the last one, and the rows come to {2**63 - 3 + sum(tasks)}"
+        ValueError, match=f"offset {2**63 - 2} is the largest, but the rows would end at {2**63 - 3 + sum(tasks)}"
     ):
         write(tmp_path, *(batch(plain * 3).slice(0, n) for n in tasks), offsets="assign", startingOffset=2**63 - 2)
 
@@ -354,7 +354,7 @@ def test_null_is_the_default_of_a_row(tmp_path: Path) -> None:
 
 def test_offsets_of_two_tasks_overlap(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"orders-0: offset 15 of one task is within 0 to 19 of another: rows of a partition"
+        ValueError, match=r"orders-0: offset 15 of one task is within 0 to 19 of another: the rows of a partition"
     ):
         write(tmp_path, rows_of(20), rows_of(20, first=15))
     assert files(tmp_path) == {}

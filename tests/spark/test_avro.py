@@ -154,7 +154,7 @@ KINDS = {"confluent": "messages with Confluent's wire format header", "databus":
 def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, taken: str, has: str) -> None:
     values = MESSAGES if has == "confluent" else [event for _, event in golden_events("window_stream")]
     df = spark.createDataFrame([(value,) for value in values], "value BINARY").coalesce(1)
-    said = f"rows has taken the column for {KINDS[taken]}, and it has {KINDS[has]}: give wire_format='{has}'"
+    said = f"the column is {KINDS[has]}, not {KINDS[taken]}: pass wire_format='{has}'"
     with pytest.raises(Exception, match=said):
         avro.rows(df, "value", dict(enumerate(schemas())), wire_format=taken).collect()
 
@@ -189,7 +189,8 @@ def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_ro
     given = {1: schemas()[0]}
     df = spark.range(200).selectExpr("encode(concat('hello ', id), 'utf-8') value").coalesce(1)
     with pytest.raises(
-        Exception, match="none of 200 rows is one, the first begins 68 65 6c 6c 6f 20 30: bare Avro data"
+        Exception,
+        match=r"none of 200 rows has its header\. The first row begins with 68 65 6c 6c 6f 20 30\. For Avro data",
     ):
         avro.rows(df, "value", given).collect()
     assert {r._error_ for r in avro.rows(df.limit(20), "value", given).collect()} == {"BAD_MAGIC"}
@@ -232,7 +233,8 @@ def test_refusals(spark: SparkSession) -> None:
         avro.rows(df, "s", given)
     for read in (avro.rows, avro.rows_by_type):
         with pytest.raises(
-            ValueError, match=r"^in wire_format confluent a message .* id, and no schema has one: call the files"
+            ValueError,
+            match=r"^in wire_format confluent an id identifies the schema, but these schemas have no ids: name the files",
         ):
             read(df, "value", [given[1]])
     with pytest.raises(ValueError, match=r"^the datum is string, which cannot be read as int$"):

@@ -89,5 +89,5 @@ def test_what_changes_does_not_take(spark: SparkSession) -> None:
         sparkwire.changes(df, format="datahub", table="t", columns={"_op_": "LONG"})
     assert sparkwire.changes_by_table(df, format="datahub") == {}
     untold = sparkwire.changes(df, format="datahub", table="t", columns={"id": "LONG"})
-    with pytest.raises(ValueError, match="no message tells the primary key of the table: give keys="):
+    with pytest.raises(ValueError, match="no message names the primary key of the table: pass keys="):
         sparkwire.current(untold)

@@ -170,7 +170,7 @@ def test_in_foreach_batch(spark: SparkSession, tmp_path: Path) -> None:
         ({"group_size": 0}, ValueError, "consume takes group_size of at least 1, got 0"),
         ({"partitions": 0}, ValueError, "consume takes partitions of at least 1, got 0"),
         ({"order": []}, ValueError, "consume takes order: the columns that order a stream's events, got none in"),
-        ({"source_order": ["x"]}, ValueError, "source_order takes ids, or names that sources tells, got 'x'"),
+        ({"source_order": ["x"]}, ValueError, "source_order takes ids, or names in sources, got 'x'"),
     ],
 )
 def test_wrong_arguments(spark: SparkSession, arguments: dict[str, Any], error: type[Exception], reason: str) -> None:

@@ -85,16 +85,16 @@ def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
     ):
         sparkwire.current(plain, "id")
     changes = plain.select("id", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))
-    with pytest.raises(ValueError, match=r"the key of the table is not known: give keys="):
+    with pytest.raises(ValueError, match=r"the key of the table is not known: pass keys="):
         sparkwire.current(changes)
     with pytest.raises(ValueError, match="expected keys among the columns id, got nr"):
         sparkwire.current(changes, ["nr"])
     untold = changes.withColumn("_keys_", F.lit(None).cast("ARRAY<STRING>"))
-    with pytest.raises(ValueError, match="no message tells the primary key"):
+    with pytest.raises(ValueError, match="no message names the primary key"):
         sparkwire.current(untold)
     reported = changes.withColumn("_keys_", F.array(F.lit("id")))
     assert sparkwire.current(reported).count() == 1
-    with pytest.raises(ValueError, match="messages tell different primary keys"):
+    with pytest.raises(ValueError, match="messages name different primary keys"):
         sparkwire.current(reported.union(changes.withColumn("_keys_", F.array(F.lit("nr")))))
     stream = (
         spark.readStream.format("rate").load().select("value", F.lit("INSERT").alias("_op_"), F.lit(1).alias("_order_"))

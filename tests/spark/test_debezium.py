@@ -45,5 +45,5 @@ def test_what_is_refused(spark: SparkSession) -> None:
         rows(messages, table="orders", columns={"id": "TIMESTAMP"})
     with pytest.raises(TypeError, match="rows takes a BINARY or STRING column, and value is INT"):
         rows(spark.range(1).selectExpr("CAST(id AS INT) AS value"), table="orders")
-    with pytest.raises(ValueError, match="rows finds no column topic beside the messages: there are none"):
+    with pytest.raises(ValueError, match=r"rows\(\) expected topic among the other columns \(none\)"):
         rows(messages, table="orders", columns={"id": "int32"}, topic="topic")

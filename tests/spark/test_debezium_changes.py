@@ -67,7 +67,7 @@ def test_what_a_registry_does_not_say_is_one_sentence(spark: SparkSession) -> No
         ValueError, match=r"the registry\'s schemas have no table nothing, only shopdb\.\w+, shopdb\.\w+"
     ):
         sparkwire.changes(df, format="debezium", table="nothing", schemas=golden.schemas("mariadb"))
-    with pytest.raises(ValueError, match=r"no schema has one: call the files of a folder <id>\.avsc"):
+    with pytest.raises(ValueError, match=r"these schemas have no ids: name the files of a folder <id>\.avsc"):
         sparkwire.changes(df, format="debezium", table=TABLE, schemas=list(golden.schemas("mariadb").values()))
 
 

@@ -128,7 +128,7 @@ def test_a_snapshot_without_a_footer_is_none(spark: SparkSession, run: Path, tmp
     assert cut.partitions.collect() == whole.partitions.collect()
     for path in [*target.glob("*.checkpoint"), target / f"{0:020}.log"]:
         path.unlink()
-    with pytest.raises(ValueError, match="begins at offset 166, and there is no whole snapshot"):
+    with pytest.raises(ValueError, match="begins at offset 166, and no complete snapshot"):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
 
 

@@ -138,14 +138,14 @@ def test_columns_are_added_and_widen(spark: SparkSession, tmp_path: Path) -> Non
 
 def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     changes, target = simple(spark, ("INSERT", 1, 1, 10)), tmp_path / "table"
-    with pytest.raises(ValueError, match="the key of the table is not known: give keys="):
+    with pytest.raises(ValueError, match="the key of the table is not known: pass keys="):
         sparkwire.merge(changes, target)
     with pytest.raises(ValueError, match=r"expected deletes to be .* got 'drop'"):
         sparkwire.merge(changes, target, "id", deletes="drop")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected a stream for checkpoint and trigger, got a batch"):
         sparkwire.merge(changes, target, "id", checkpoint="/c")
     spark.range(3).write.parquet(str(target))
-    with pytest.raises(ValueError, match="is no table of merge, for it holds"):
+    with pytest.raises(ValueError, match="is not a table of merge: it has"):
         sparkwire.merge(changes, target, "id")
     other = tmp_path / "other"
     sparkwire.merge(changes, other, "id")
@@ -159,7 +159,7 @@ def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Pa
         ValueError, match="the table no_such_table does not exist, and its catalog has neither Delta nor Iceberg"
     ):
         sparkwire.merge(changes, "no_such_table", "id")
-    with pytest.raises(ValueError, match="holds no table of merge yet"):
+    with pytest.raises(ValueError, match="has no table of merge yet"):
         sparkwire.merged(spark, tmp_path / "none")
     assert sparkwire.merged(spark, other).count() == 1
 
@@ -179,7 +179,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     holder = fork.Process(target=_hold, args=(folder.path, held, done))
     holder.start()
     assert held.wait(60)
-    with pytest.raises(WriteConflictError, match=f"is being written to by process {holder.pid} on"), folder.locked():
+    with pytest.raises(WriteConflictError, match=f"process {holder.pid} on .* writes to"), folder.locked():
         pass
     holder.kill()
     holder.join()
@@ -188,5 +188,5 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     version = folder.next_version(None)
     folder.make(version)
     folder.publish(version, None, {})
-    with pytest.raises(WriteConflictError, match="somebody else writes to"):
+    with pytest.raises(WriteConflictError, match="another merge writes to"):
         folder.publish(folder.next_version(version), None, {})

@@ -85,7 +85,7 @@ def test_rows_as_a_reader_wants_them(spark: SparkSession, server: RegistryServer
 def test_a_column_of_something_else_is_not_asked_for_id_by_id(spark: SparkSession, server: RegistryServer) -> None:
     df = spark.range(1001).selectExpr("concat(X'00', unhex(lpad(hex(id), 8, '0')), X'02') AS value")
     wanted = {"type": "record", "name": "City", "fields": []}
-    said = r"rows finds more than 1000 different ids of schemas, such as \d+: has the column messages of that wire_format\?"
+    said = r"rows found more than 1000 different schema ids, such as \d+: check that the column has this wire_format"
     with pytest.raises(ValueError, match=rf"^{said}$"):
         avro.rows(df, "value", Registry.http(server.url))
     with pytest.raises(PySparkException, match=said):
@@ -140,7 +140,7 @@ def test_headers_that_name_a_guid(spark: SparkSession, server: RegistryServer) -
     ]
     with pytest.raises(ValueError, match=r"^wire_format confluent_header takes headers: the column"):
         avro.rows(df, "value", Registry.http(server.url), wire_format="confluent_header")
-    with pytest.raises(ValueError, match=r"^headers name schemas in wire_format confluent_header or apicurio"):
+    with pytest.raises(ValueError, match=r"^headers= works with wire_format confluent_header or apicurio"):
         avro.rows(df, "value", Registry.http(server.url), headers="headers")
     with pytest.raises(ValueError, match=r"^wire_format is one of confluent, .*, got 'pulsar'$"):
         avro.rows(df, "value", Registry.http(server.url), wire_format="pulsar")
@@ -210,7 +210,7 @@ def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: Reg
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
     with pytest.raises(
         ValueError,
-        match=r"^over a stream rows has to know its columns before the data are there: give the registry subjects",
+        match=r"^rows\(\) of a stream must know its columns before it has data: pass subjects",
     ):
         avro.rows(df, "value", Registry.http(server.url))
     by_subject = avro.rows(df, "value", Registry.http(server.url, subjects=["orders-value"]), keep_payload=False)
@@ -240,7 +240,7 @@ def test_a_registry_out_of_its_topic(spark: SparkSession, server: RegistryServer
     assert set(rows.columns) == set(of_http.columns)
     assert rows.select(of_http.columns).collect() == of_http.collect()
     with pytest.raises(
-        ValueError, match=r"^Registry.topic takes the columns offset, key and value, and there is no offset$"
+        ValueError, match=r"^Registry.topic expected the columns offset, key and value; missing: offset$"
     ):
         Registry.topic(topic.drop("offset"))
 
@@ -259,9 +259,7 @@ def test_what_names_a_schema_by_its_text(spark: SparkSession, server: RegistrySe
     of_text = Registry.http(server.url, subjects=[f"source {k}" for k in range(len(schemas()))])
     assert {row._error_ for row in avro.rows(events, "value", of_text, wire_format="databus").collect()} == {None}
     for wire_format in ("single_object", "databus"):
-        with pytest.raises(
-            ValueError, match=rf"^in wire_format {wire_format} a message names its schema by a digest of the text"
-        ):
+        with pytest.raises(ValueError, match=rf"^in wire_format {wire_format} a fingerprint identifies the schema"):
             avro.rows(df, "value", Registry.http(server.url), wire_format=wire_format)
 
 

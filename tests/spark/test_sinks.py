@@ -41,7 +41,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
     df = records(spark)
     df.write.format("kafka_log").mode("append").option("compression", "zstd").save(str(tmp_path))
     assert same(df, tmp_path)
-    with pytest.raises(Exception, match="orders-0 goes up to offset 8994, and rows to be appended begin with 0"):
+    with pytest.raises(Exception, match="orders-0 ends at offset 8994, but the rows to append begin with 0"):
         df.write.format("kafka_log").mode("append").save(str(tmp_path))
     more = records(spark, 3000, 3300)
     more.write.format("kafka_log").mode("append").save(str(tmp_path))
@@ -54,7 +54,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_write_puts_rows_in_order(spark: SparkSession, tmp_path: Path) -> None:
     df = records(spark)
-    with pytest.raises(Exception, match=r"it comes after .*: rows of a partition have to come in the order of"):
+    with pytest.raises(Exception, match=r"it comes after .*: the rows of a partition must be in the order of"):
         df.orderBy("value", "offset").write.format("kafka_log").mode("append").save(str(tmp_path / "x"))
     assert list((tmp_path / "x").rglob("*.*")) == []
     sparkwire.kafka.write(df.orderBy("value"), str(tmp_path), compression="lz4", tasks=4)
@@ -106,7 +106,7 @@ def test_two_writers_of_a_partition(spark: SparkSession, tmp_path: Path) -> None
     for one in writers:
         one.join()
     assert "" in said
-    assert all(not one or "one job writes to a partition" in one for one in said), said
+    assert all(not one or "only one job at a time may write to a partition" in one for one in said), said
     assert read(spark, tmp_path).count() == 3000 * said.count("")
 
 
@@ -179,7 +179,10 @@ def test_a_stream_of_rows_alone() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(datasource, "DataSourceStreamArrowWriter")
-        with pytest.raises(NotImplementedError, match=r"a stream can be written from Spark 4\.1 on; in foreachBatch"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"writing a stream needs Spark 4\.1 or later; with Spark 4\.0, write in foreachBatch",
+        ):
             stream_writer(write_log, None)
 
 
@@ -219,7 +222,7 @@ def test_events_that_are_refused(spark: SparkSession, tmp_path: Path) -> None:
             damaged.selectExpr("event bytes"),
             "databus has no column 'bytes' to write: it takes event, or",
         ),
-        (damaged.selectExpr("CAST(NULL AS BINARY) event"), "databus cannot write an event of NULL, in stream ''"),
+        (damaged.selectExpr("CAST(NULL AS BINARY) event"), "databus cannot write a NULL event, in stream ''"),
         (damaged.limit(1).selectExpr("event", "'a/.x' stream"), "takes as the last part of stream a directory's name"),
     ):
         with pytest.raises(Exception, match=sentence):

@@ -287,7 +287,7 @@ class WriterChaos:
             self.write(job)
         except ValueError as rejected:
             assert self.form.has_offsets and job.keeps and not job.overwrite, rejected  # noqa: PT017, PT018
-            assert "goes up to offset" in str(rejected)  # noqa: PT017
+            assert "ends at offset" in str(rejected)  # noqa: PT017
         self.is_now(after)
 
     def two(self, job: Job) -> None:

@@ -101,7 +101,7 @@ def with_references(
             named = f"{title} refers to {place[0]}, version {place[1]}"
             referred = at(place, one)
             if referred is None:
-                raise RegistryError(f"{named}, which is not there")
+                raise RegistryError(f"{named}, which does not exist")
             reference = referred.subject, referred.version  # in its context
             if reference in within or len(within) == _MOST_WITHIN:
                 raise RegistryError(

@@ -129,11 +129,11 @@ class Registry(SchemaSource):
         missing = {"offset", "key", "value"} - set(df.columns)
         if missing:
             raise ValueError(
-                f"Registry.topic takes the columns offset, key and value, and there is no {', '.join(sorted(missing))}"
+                f"Registry.topic expected the columns offset, key and value; missing: {', '.join(sorted(missing))}"
             )
         if df.isStreaming:
             raise ValueError(
-                "Registry.topic reads the whole topic, and this is a stream: take spark.read instead of spark.readStream"
+                "Registry.topic expected a batch, got a stream: use spark.read instead of spark.readStream"
             )
         rows = df.select("offset", "key", "value").collect()
         records = ((row["offset"], _bytes(row["key"]), _bytes(row["value"])) for row in rows)

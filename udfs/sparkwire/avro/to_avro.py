@@ -141,7 +141,7 @@ class _Encoder(Assembler):
         given = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
         unknown = [name for name in given if name not in {f.name for f in schema.fields}]
         if unknown:
-            raise SchemaError(f"{where} has the field {unknown[0]}, which {schema.title} has not")
+            raise SchemaError(f"{where} has the field {unknown[0]}, which {schema.title} does not have")
         for f in schema.fields:
             inner = f"{where}.{f.name}"
             if f.name not in given and not _may_be_null(f.schema):

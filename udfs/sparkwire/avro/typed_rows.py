@@ -186,8 +186,8 @@ def check_number(ids: Sequence[Hashable]) -> None:
     """Raise ValueError if there are too many ids to be schema ids, before any is fetched."""
     if len(ids) > MOST_IDS:
         raise ValueError(
-            f"rows finds more than {MOST_IDS} different ids of schemas, such as {ids[0]}: has the column messages of that "
-            "wire_format?"
+            f"rows found more than {MOST_IDS} different schema ids, such as {ids[0]}: check that the column has this "
+            "wire_format"
         )
 
 

@@ -22,7 +22,7 @@ class _ByName(dict[str, Function]):
 
     def __missing__(self, name: str) -> Function:
         near = difflib.get_close_matches(str(name), self, 1)
-        raise KeyError(f"no function is named {name!r}" + (f": is {near[0]!r} meant?" if near else ""))
+        raise KeyError(f"no function is named {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(

@@ -90,7 +90,7 @@ def source_of(path: str) -> str:
         if source is not None:
             return source
     raise ValueError(
-        f"{path} holds neither Kafka segments nor Databus events: name format='kafka_log' or format='databus' if it does"
+        f"{path} has neither Kafka segments nor Databus events. If it does, pass format='kafka_log' or format='databus'"
     )
 
 

@@ -119,14 +119,12 @@ def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
     taken = WIRE_FORMATS[taken_for]
     for name, other in WIRE_FORMATS.items():
         if other is not taken and not taken.fits(values_present) and other.fits(values_present):
-            raise ValueError(
-                f"rows has taken the column for {taken.title}, and it has {other.title}: give wire_format={name!r}"
-            )
+            raise ValueError(f"the column is {other.title}, not {taken.title}: pass wire_format={name!r}")
     if len(values_present) >= _MANY and not _any_fits(taken, values_present):
         begins = values_present[0].as_py()[:8].hex(" ")
         raise ValueError(
-            f"rows has taken the column for {taken.title}, and none of {len(values_present)} rows is one, the first begins "
-            f"{begins or 'nowhere'}: bare Avro data are read with by=, the column that names their schemas"
+            f"the column is not {taken.title}: none of {len(values_present)} rows has its header. The first row begins with "
+            f"{begins or 'no byte'}. For Avro data without a header, pass by=, the column that identifies their schemas"
         )
 
 

@@ -47,7 +47,7 @@ class MergeFolder(Folder):
         strange = [name for name in self.names() if not name.startswith((_LOCK, f"{LATEST}."))]
         strange += [name for name in self.folders("") if name != _VERSIONS]
         if strange:
-            raise ValueError(f"{self.path} is no table of merge, for it holds {strange[0]}: name an empty directory")
+            raise ValueError(f"{self.path} is not a table of merge: it has {strange[0]}. Pass an empty directory")
         return None
 
     def shown_part(self, version: str, part: str) -> str:
@@ -73,7 +73,9 @@ class MergeFolder(Folder):
         Raises WriteConflictError if another job has published a version after ``newest``.
         """
         if self.newest() != newest:
-            raise WriteConflictError(f"somebody else writes to {self.path}: a table has one merge at a time")
+            raise WriteConflictError(
+                f"another merge writes to {self.path}: only one merge at a time may write to a table"
+            )
         self.write_to_disk(f"{version}/{_DETAILS}", json.dumps(details).encode(), f"{version}/{_DETAILS}.new")
         self.write_to_disk(LATEST, f"{version}/part={ROWS}\n".encode(), f"{LATEST}.new")
         for old in self._old(version):
@@ -107,7 +109,7 @@ class MergeFolder(Folder):
                 file.seek(0)
                 holder = file.read().strip() or "another process"
                 raise WriteConflictError(
-                    f"{self.path} is being written to by {holder}: a table has one merge at a time"
+                    f"{holder} writes to {self.path}: only one merge at a time may write to a table"
                 ) from None
             file.seek(0)
             file.truncate()

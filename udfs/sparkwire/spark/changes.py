@@ -123,7 +123,9 @@ def _databus(request: Request) -> Reading:
     source = DatabusSource(name, read, keys)
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
-        raise ValueError(f"the schema {name} has no column {absent[0]}, which is to be of its key: give its keys")
+        raise ValueError(
+            f"the schema {name} has no column {absent[0]}, which its key names: pass keys=[…], the columns of the primary key"
+        )
     needs = {"event": request.column}
     for what, names in (("file", ("file", "stream")), ("position", ("position",))):
         present = _has(request.df, *names)

@@ -99,7 +99,7 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
 
     ValueError if they have none, or different ones.
     """
-    give = f"give keys=[…], the names of the primary key's columns, to {function}"
+    give = f"pass keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
         raise ValueError(f"the key of the table is not known: {give}")
     known = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
@@ -109,9 +109,9 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
         raise ValueError(f"the key of the table is not known before the stream is read: {give}")
     key_lists = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
     if not key_lists:
-        raise ValueError(f"no message tells the primary key of the table: {give}")
+        raise ValueError(f"no message names the primary key of the table: {give}")
     if len(key_lists) > 1:
-        raise ValueError(f"messages tell different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
+        raise ValueError(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
     return key_lists[0]
 
 
@@ -119,7 +119,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
     """See ``sparkwire.current``."""
     if changes.isStreaming:
         raise ValueError(
-            "current() expected a batch, got a stream: take sparkwire.merge, which keeps a table up to date"
+            "current() expected a batch, got a stream: use sparkwire.merge, which keeps a table up to date"
         )
     table = ChangedTable.of(changes, keys, "current")
     changes = until(changes, as_of)
@@ -167,9 +167,7 @@ def until(changes: DataFrame, as_of: Any) -> DataFrame:
         return changes
     if isinstance(as_of, datetime) or (isinstance(as_of, str) and not as_of.isdigit()):
         if TIME not in changes.columns:
-            raise ValueError(
-                f"current() expected changes with a column {TIME}, which as_of is compared with; there is none"
-            )
+            raise ValueError(f"current() expected changes with a column {TIME}, because as_of is a time; got none")
         return changes.where(F.col(TIME) <= F.lit(as_of).cast("timestamp"))
     type = changes.schema[ORDER].dataType
     if not isinstance(type, StructType):

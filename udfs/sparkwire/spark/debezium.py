@@ -62,9 +62,7 @@ def _place(name: str, kept: StructType) -> int:
     """The index of a column among the kept ones. Raises ValueError if it is not there."""
     names = [one.lower() for one in kept.names]
     if name.strip("`").lower() not in names:
-        raise ValueError(
-            f"rows finds no column {name} beside the messages: there are {', '.join(kept.names) or 'none'}"
-        )
+        raise ValueError(f"rows() expected {name} among the other columns ({', '.join(kept.names) or 'none'})")
     return names.index(name.strip("`").lower())
 
 

@@ -24,7 +24,7 @@ def check_names(kept: StructType, own: StructType) -> None:
     for name in kept.names:
         if name.lower() in taken:
             raise ValueError(
-                f"rows has two columns named {name}, that of its input or payload and its own: rename or drop one"
+                f"rows would return two columns named {name}: one of its input, and one that it adds. Rename or drop yours"
             )
 
 

@@ -166,7 +166,7 @@ class Cluster:
         first = min((row["offset"] for row in rows or []), default=begin)
         if first > begin:
             raise ValueError(
-                f"{folder} begins at offset {first}, and there is no whole snapshot of what was before"
+                f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
                 + (f" {self._at}" if self._at is not None else "")
             )
         end = max((row["offset"] + 1 for row in after), default=begin)

@@ -54,7 +54,7 @@ def merged_directory(spark: SparkSession, path: str) -> DataFrame:
     folder = MergeFolder(path)
     newest = folder.newest()
     if newest is None:
-        raise ValueError(f"{folder.path} holds no table of merge yet")
+        raise ValueError(f"{folder.path} has no table of merge yet")
     schema = StructType.fromJson(folder.details(newest)["schema"])
     return spark.read.schema(schema).parquet(folder.shown_part(newest, ROWS))
 

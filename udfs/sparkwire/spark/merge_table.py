@@ -93,7 +93,7 @@ class TableTarget(NamedTuple):
         """Create the table, or give it the columns that it has not yet; its schema then."""
         for field in schema:
             if isinstance(field.dataType, DayTimeIntervalType):
-                raise ValueError(f"Delta and Iceberg hold no INTERVAL: cast the column {field.name} before merge")
+                raise ValueError(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
         if not self.exists(spark):
             self.create(spark, schema)
             return schema
@@ -151,7 +151,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
     except Exception as error:  # PySpark has no class for most of the connectors' exceptions
         if _CONFLICT.search(str(error)):
             raise WriteConflictError(
-                f"somebody else writes to {target.name}: a table has one merge at a time; this one may be begun again"
+                f"another job writes to {target.name}: only one merge at a time may write to a table. Run this merge again"
             ) from error
         raise
     finally:

@@ -44,10 +44,10 @@ def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str
     """The columns of both. ValueError where they cannot be had."""
     for name in (ORDER, TIME):
         if name not in stored.names:
-            raise ValueError(f"{target} is no table that merge keeps, for it has no column {name}: name another target")
+            raise ValueError(f"{target} is not a table of merge, because it has no column {name}: name another target")
     for name in keys:
         if name not in stored.names:
-            raise ValueError(f"{target} has not the key column {name}: name another target, or give its keys")
+            raise ValueError(f"{target} does not have the key column {name}: name another target, or pass its keys")
     if (DELETED in stored.names) != (DELETED in new.names):
         now = "keep" if DELETED in stored.names else "remove"
         raise ValueError(f'{target} was made with deletes="{now}": continue with it, or name another target')

@@ -54,20 +54,20 @@ class PayloadColumn(NamedTuple):
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
         if headers is not None and WIRE_FORMATS[wire].with_headers is None:
             by_headers = " or ".join(name for name, format in WIRE_FORMATS.items() if format.with_headers)
-            raise ValueError(f"headers name schemas in wire_format {by_headers}, and this is {wire}")
+            raise ValueError(f"headers= works with wire_format {by_headers}, got {wire}")
         if wire == "confluent_header" and headers is None:
             raise ValueError("wire_format confluent_header takes headers: the column with the headers of the records")
         if WIRE_FORMATS[wire].named_by_text is not None and registry.ids() is None:
             raise ValueError(
-                f"in wire_format {wire} a message names its schema by a digest of the text, and a registry is asked by ids: "
-                "give it subjects=[…], whose schemas it then has"
+                f"in wire_format {wire} a fingerprint identifies the schema, but this registry finds schemas by id: "
+                "pass subjects=[…] to it, so that it has their schemas"
             )
         ids = registry.ids()
         by_id = WIRE_FORMATS[wire].named_by_text is None and by is None
         if by_id and ids and all(isinstance(id, bytes) for id in ids):
             raise ValueError(
-                f"in wire_format {wire} a message names its schema by an id, and no schema has one: call the files of a "
-                "folder <id>.avsc, such as 1.avsc, or give a mapping from ids to schemas, or for events "
+                f"in wire_format {wire} an id identifies the schema, but these schemas have no ids: name the files of a "
+                "folder <id>.avsc, such as 1.avsc, or pass a mapping from ids to schemas. For Databus events, pass "
                 "wire_format='databus'"
             )
         return cls(df, column, registry, by, wire, headers)
@@ -148,8 +148,8 @@ class PayloadColumn(NamedTuple):
             return ids
         if self.df.isStreaming:
             raise ValueError(
-                "over a stream rows has to know its columns before the data are there: give the registry "
-                "subjects=[…], or avro.rows a reader_schema"
+                "rows() of a stream must know its columns before it has data: pass subjects=[…] to the registry, "
+                "or a reader_schema to avro.rows"
             )
         return self._ids_of_data()
 

@@ -81,7 +81,5 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):
 def stream_writer(sink: Sink, write: Any) -> Any:
     """The writer of a streaming query. Raises NotImplementedError in Spark 4.0, whose streams do not pass record batches."""
     if not hasattr(datasource, "DataSourceStreamArrowWriter"):
-        raise NotImplementedError(
-            "a stream can be written from Spark 4.1 on; in foreachBatch a write works in 4.0 as well"
-        )
+        raise NotImplementedError("writing a stream needs Spark 4.1 or later; with Spark 4.0, write in foreachBatch")
     return StreamWriter(sink, write)

@@ -17,8 +17,8 @@ def is_done(folder: Folder, once: Once) -> bool:
         return int(json.loads(text)["number"]) >= once[1]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder.shown(_done_name(once))} is corrupt ({error}), so that it does not say whether the job is done: look, and "
-            "delete it if it is not"
+            f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the target, "
+            "and delete this file if the job is not done"
         ) from None
 
 

@@ -78,7 +78,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
             return
         if state.seen is not None and partition and folder.version(partition) != state.seen.get(partition):
             raise WriteConflictError(
-                f"{folder.shown(partition)} has changed since this job began: run it again, so that it reads what is there now"
+                f"{folder.shown(partition)} has changed since this job began: run it again, so that it reads the current data"
             )
         folder.make(f"{LOCKS}/{name}")
         was = json.dumps(data_files(folder, state.data, partition)).encode()
@@ -88,16 +88,16 @@ def lock(folder: Folder, job: str, partition: str) -> None:
             if holder is not None:
                 folder.remove(mine)
                 raise WriteConflictError(
-                    f"{folder.shown(partition)} is being written to by {holder}: one job writes to a partition. "
+                    f"{holder} writes to {folder.shown(partition)}: only one job at a time may write to a partition. "
                     f"{_what_to_do(folder, holder)}"
                 )
 
 
 def _what_to_do(folder: Folder, holder: JobState) -> str:
     if is_gone(holder.owner):
-        return "Its process is gone: run this again, and what it has left is cleared away first"
+        return "Its process has ended: run this job again, which first removes the files of the other"
     recover = f"python -m sparkwire recover {folder.shown('')} --job {holder.job}"
-    return f"Wait for it or, if you know that it is gone, run: {recover}"
+    return f"Wait for it or, if you know that its process has ended, run: {recover}"
 
 
 def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], once: Once | None = None) -> None:
@@ -168,7 +168,7 @@ def recover(path: str, dead: Collection[str] = ()) -> list[str]:
     """
     folder = Folder(path)
     if not folder.has(""):
-        raise FileNotFoundError(f"path {path} does not exist: name the directory that was written to")
+        raise FileNotFoundError(f"path {path} does not exist: name the directory of the write")
     with folder.alone() as is_alone:
         return list(_recover(folder, dead, is_alone, keeps_changed=True))
 

@@ -95,8 +95,8 @@ def state_of(folder: Folder, job: str) -> JobState | None:
         return _parsed(folder, job, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that nobody knows what the job was about to "
-            f"do. Nothing has been done about it: look at what is in {folder.shown(f'{SIDE}/{job}')}, then move that away"
+            f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that the state of the job is unknown. "
+            f"Nothing has changed: check the files in {folder.shown(f'{SIDE}/{job}')}, then move them away"
         ) from None
 
 

@@ -17,5 +17,5 @@ def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
     """Raise DataLossError, or write a warning to the log if ``fails`` is false."""
     sentence = f"data loss in {name}: the query continues at {resume_at}, but {lost}"
     if fails:
-        raise DataLossError(f"{sentence}. Set failOnDataLoss=false to continue with what is there") from None
-    _log.warning("%s; failOnDataLoss is false: it continues with what is there", sentence)
+        raise DataLossError(f"{sentence}. Set failOnDataLoss=false to continue with the remaining data") from None
+    _log.warning("%s; failOnDataLoss is false: it continues with the remaining data", sentence)

@@ -34,8 +34,8 @@ def prepared(folder: Folder, state: JobState, changes: Sequence[Change]) -> Plan
         was = json.loads(folder.read(f"{LOCKS}/{change.name or WHOLE}/{state.job}") or b"false")
         if was is False or was != data_files(folder, state.data, change.name):
             raise WriteConflictError(
-                f"{folder.shown(change.name)} has changed since this job took it: a broker was there, or somebody else. Run the "
-                "job again"
+                f"{folder.shown(change.name)} has changed since this job locked it: a broker or another program wrote to it. "
+                "Run the job again"
             )
         if folder.is_local and change.name:
             _build(folder, state.job, change)
@@ -106,8 +106,8 @@ def carry_out(folder: Folder, state: JobState) -> None:
             folder.remove(f"{SIDE}/{state.job}/{JOB}")
         except BaseException as failure:  # noqa: BLE001  after any failure, another process can continue the job
             raise Unfinished(
-                f"{folder.shown('')}: {state} cannot be finished ({error}) nor undone ({failure}). Nothing is lost: once what is "
-                f"in the way is away, run: python -m sparkwire recover {folder.shown('')}"
+                f"{folder.shown('')}: {state} cannot be finished ({error}) nor undone ({failure}). No data are lost. "
+                f"Remove the cause, then run: python -m sparkwire recover {folder.shown('')}"
             ) from error
         raise
 
@@ -142,15 +142,15 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
         return True
     if was is not None and not folder.has(f"{new}/{mark(state.job)}"):
         raise ValueError(
-            f"{folder.shown(new)} is not there, which {state} was about to put in its place: {folder.shown(name)} stays "
-            f"as it is; delete {folder.shown(f'{SIDE}/{state.job}')} if nobody needs it"
+            f"{folder.shown(new)} does not exist, although {state} was about to put it in place: {folder.shown(name)} stays "
+            f"unchanged. Delete {folder.shown(f'{SIDE}/{state.job}')} if you do not need it"
         )
     if folder.has(old):  # between two renames
         if folder.has(name):
             if data_files(folder, state.data, name):
                 raise ValueError(
-                    f"{folder.shown(name)} has records that came while {state} was interrupted; what it was before is "
-                    f"{folder.shown(old)}, and what it was to be {folder.shown(new)}: move one of them away"
+                    f"{folder.shown(name)} got records while {state} was interrupted. Its old version is "
+                    f"{folder.shown(old)}, its new version {folder.shown(new)}: move one of them away"
                 )
             folder.move(name, f"{SIDE}/{state.job}/empty-{name}")
         folder.move(new, name)
@@ -160,7 +160,7 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
             return False
         raise WriteConflictError(
             f"{folder.shown(name)} has changed since {state} was interrupted: run python -m sparkwire recover {folder.shown('')}"
-            ", which keeps what is there, and then that job again"
+            ", which keeps the current files, and then that job again"
         )
     if was is not None and not folder.exchange(new, name):
         folder.make(f"{SIDE}/{state.job}/old")

@@ -155,6 +155,6 @@ def reject(file: File, position: int, error: str, what: str) -> NoReturn:
             f"{file.name} is no {what}: pass its first bytes to sparkwire.explain to find its format"
         )
     raise CorruptDataError(
-        f"{file.name} cannot be read at byte {position}: {error}; "
-        "mode FAILFAST fails there, PERMISSIVE returns a row with error, DROPMALFORMED none"
+        f"{file.name} cannot be read at byte {position}: {error}. "
+        "Mode FAILFAST fails there; PERMISSIVE returns a row with error, DROPMALFORMED leaves it out"
     )

@@ -173,5 +173,5 @@ def source_ids(order: Sequence[int | str], sources: Mapping[int, Source] | None)
     by_name = {source.name: source.id for source in (sources or {}).values()}
     unknown = [source for source in order if not isinstance(source, int) and source not in by_name]
     if unknown:
-        raise ValueError(f"source_order takes ids, or names that sources tells, got {unknown[0]!r}")
+        raise ValueError(f"source_order takes ids, or names in sources, got {unknown[0]!r}")
     return [source if isinstance(source, int) else by_name[source] for source in order]

@@ -190,7 +190,7 @@ class _StreamWriter:
     def _check(self, column: pa.Array, events: Events) -> None:
         """Reject rows that a reader would not give back."""
         if column.null_count:
-            raise ValueError(f"{NAME} cannot write an event of NULL, in stream {self._stream!r}")
+            raise ValueError(f"{NAME} cannot write a NULL event, in stream {self._stream!r}")
         wrong = events.errors != OK
         lengths = np.asarray(pc.binary_length(column))
         odd = ~wrong & (lengths != events.header.fields["length"])
@@ -261,7 +261,7 @@ def _names_after(last: str | None, count: int) -> list[str]:
             prefix, first = f"{last}.", 0
     names = [f"{prefix}{first + k:0{_DIGITS}}{_SUFFIX}" for k in range(count)]
     if names and len(names[-1].encode()) > _LONGEST_NAME:
-        raise ValueError(f"{NAME} finds no name to come after {last}: rename that file, or write elsewhere")
+        raise ValueError(f"{NAME} has no file name after {last}: rename that file, or write elsewhere")
     return names
 
 

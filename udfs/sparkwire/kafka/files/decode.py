@@ -95,8 +95,8 @@ def check_joined(log: Log, end: int, stop: int) -> None:
     """WrongIndexError where entries end at ``end``, and the log was cut at ``stop``: what begins there is inside of one."""
     if end != stop:
         raise WrongIndexError(
-            f"{log.source.file.name} has no batch at byte {stop}, where its .index led to: delete the .index, or "
-            "move it away, and run the query again"
+            f"{log.source.file.name} has no batch at byte {stop}, although its .index has this position: delete the "
+            ".index, or move it away, and run the query again"
         )
 
 

@@ -156,7 +156,7 @@ def _search(o: Mapping[str, Any]) -> Search:
     if key is not None and prefix is not None:
         raise ValueError(f"{NAME} takes key or keyPrefix, got both")
     if o["rows"] == BATCHES and (key, prefix, within) != (None, None, None):
-        raise ValueError(f"{NAME} looks for keys and values in records, and rows are batches")
+        raise ValueError(f"{NAME} takes key, keyPrefix and valueContains only with rows => records")
     keys = None if (one := prefix if key is None else key) is None else (one,)
     return Search(keys, prefix is not None, within or b"")
 

@@ -139,8 +139,8 @@ def _reject(part: SegmentPart, position: int, error: str) -> NoReturn:
     first = part.segment.base_offset
     offsets = f"offsets from {first} on" if part.following is None else f"offsets {first} to {part.following - 1}"
     raise CorruptDataError(
-        f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}; "
-        "mode FAILFAST fails there, PERMISSIVE returns a row with error, DROPMALFORMED none"
+        f"{part.segment.file.name} cannot be read: {remote.lost}. No other segment has the {offsets}. "
+        "Mode FAILFAST fails there; PERMISSIVE returns a row with error, DROPMALFORMED leaves it out"
     )
 
 

@@ -54,7 +54,7 @@ def _cipher(path: str, data_key: str) -> Any:
     key_id, _, wrapped = data_key.partition(":")
     if not path:
         raise ValueError(
-            f"the segments are encrypted with the key {key_id}: encryptionKeys has to name a JSON file of key ids and PEM files"
+            f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
         )
     key = _private_key(path, key_id)
     cipher = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # its stubs do not know this hash
@@ -101,6 +101,6 @@ def _content(path: str, named: str) -> bytes:
         with OpenFile(file_at(path)) as source:
             return source.view(0, source.size).tobytes()
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise FileNotFoundError(f"{named}, and there is no such file") from error
+        raise FileNotFoundError(f"{named}, which does not exist") from error
     except PermissionError as error:
         raise PermissionError(f"{named}, which you do not have permission to read") from error

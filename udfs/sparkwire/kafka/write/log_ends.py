@@ -74,8 +74,8 @@ class LogEnds:
                 for name in left:
                     if _topic(name) not in topics:
                         raise ValueError(
-                            f"sourcePath has several topics, and no row of {_topic(name)} is left, whose partitions would be "
-                            "emptied: name one topic in sourcePath, and write each by itself"
+                            f"sourcePath has several topics, and no row of {_topic(name)} is left: its partitions would become "
+                            "empty. Name one topic in sourcePath, and write each topic separately"
                         )
             return left
         if write.overwrite and write.topic is not None and write.partition is not None:
@@ -96,9 +96,8 @@ class LogEnds:
         for name, some in self._source.items():
             if name not in staged and self._is_in_place(name, some) and has_records(some):
                 raise ValueError(
-                    f"{self._folder.shown(name)} was read, and no row of it is left to write: sourcePath says which "
-                    "partitions are replaced. A path that names this one empties it, one that names the others alone leaves it "
-                    "as it is"
+                    f"{self._folder.shown(name)} was read, but no row of it is left to write. Pass sourcePath: a path "
+                    "with this partition empties it, a path without it leaves it unchanged"
                 )
 
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
@@ -120,9 +119,9 @@ class LogEnds:
         known = extent_of(source)
         if known.first_stored <= first < known.start:
             raise ValueError(
-                f"{NAME} cannot write {name}: its rows begin with offset {first}, and the log that they come from starts at "
-                f"{known.start} (log-start-offset-checkpoint): the records before are deleted. Leave them out, or say with "
-                "startOffset where the log starts"
+                f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
+                f"{known.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
+                "startOffset"
             )
 
     def check_open(self, name: str) -> None:
@@ -136,9 +135,9 @@ class LogEnds:
         first = open_transaction_of(source)
         if first is not None:
             raise ValueError(
-                f"{NAME} cannot replace {self._folder.shown(name)} with what was read of it: a transaction is open from offset "
-                f"{first} on, and read_committed reads no record after that, which would be lost. End the transaction first, "
-                "while there is a broker (kafka-transactions.sh --abort), or write to another directory"
+                f"{NAME} cannot replace {self._folder.shown(name)} with an incomplete reading: a transaction is open from offset "
+                f"{first} on, and read_committed reads no later record. These records would be lost. End the transaction while a "
+                "broker runs (kafka-transactions.sh --abort), or write to another directory"
             )
 
     def _is_in_place(self, name: str, source: Sequence[Segment]) -> bool:

@@ -97,13 +97,13 @@ class PartitionWriter:
             if offsets[at] == before[at]:
                 self._reject(
                     int(offsets[at]),
-                    f"it comes after {before[at]}, a row with the same offset: a partition has each once, so read one replica of "
-                    "it, or drop what is there twice",
+                    f"it comes after {before[at]}, a row with the same offset: read only one replica of the partition, or drop "
+                    "the duplicates",
                 )
             self._reject(
                 int(offsets[at]),
-                f"it comes after {before[at]}: rows of a partition have to come in the order of their offsets; "
-                "sparkwire.kafka.write sees to it",
+                f"it comes after {before[at]}: the rows of a partition must be in the order of their offsets; "
+                "sparkwire.kafka.write sorts them",
             )
         self._next = int(offsets[-1]) + 1
         self._waiting.append(rows)

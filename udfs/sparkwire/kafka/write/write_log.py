@@ -259,8 +259,8 @@ def _standing(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
         end = entry.position + entry.size if entry else 0
         if end < source.size:
             raise ValueError(
-                f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete what comes "
-                "after it: sparkwire.kafka.check tells more, and mode overwrite replaces the partition"
+                f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete records "
+                "after them. sparkwire.kafka.check shows details; mode overwrite replaces the partition"
             )
     if write.if_exists == ERROR and (entry or len(logs) > 1):
         raise ValueError(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
@@ -301,14 +301,14 @@ def _names_producers(folder: Folder, log: str) -> bool:
 def _check_offsets(folder: Folder, name: str, standing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
     if standing.next is not None and staged[0].first < standing.next:
         raise ValueError(
-            f"{folder.shown(name)} goes up to offset {standing.next - 1}, and rows to be appended begin with {staged[0].first}: "
-            "write those after it, or replace the partition with mode overwrite"
+            f"{folder.shown(name)} ends at offset {standing.next - 1}, but the rows to append begin with {staged[0].first}: "
+            "write only later rows, or replace the partition with mode overwrite"
         )
     for before, after in pairwise(staged):
         if after.first <= before.last:
             raise ValueError(
                 f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of another: "
-                "rows of a partition have to come in the order of their offsets; sparkwire.kafka.write sees to it"
+                "the rows of a partition must be in the order of their offsets; sparkwire.kafka.write sorts them"
             )
 
 
@@ -318,7 +318,7 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
         if joint and epoch < joint[-1][0]:
             raise ValueError(
                 f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs never "
-                "decrease; the option leaderEpoch gives all rows one"
+                "decrease. The option leaderEpoch gives all rows the same epoch"
             )
         if not joint or epoch != joint[-1][0]:
             joint.append((epoch, first))
@@ -333,8 +333,8 @@ def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> li
         for one in some:
             if one.last + shift > LARGEST_OFFSET:
                 raise ValueError(
-                    f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the last one, and the rows "
-                    f"come to {one.last + shift}: give a startingOffset that leaves room for them"
+                    f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the largest, but the rows "
+                    f"would end at {one.last + shift}: pass a smaller startingOffset"
                 )
             if shift:
                 _shift(folder, one.files[".log"], shift)
