@@ -1013,7 +1013,7 @@ def to_dbus_event(event: Column | str) -> Column:
 
 
 def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes, decompressed if necessary, with control records. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.
+    """Every record of log bytes, decompressed if necessary, with control records. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false ignores wrong CRCs. max_batch_bytes limits the decompressed size of one batch. max_value_bytes limits that of all compressed batches of one value, counting 100 bytes and the content for each record [bytes]. Larger ones are TOO_LARGE.
 
     Parameters
     ----------
@@ -1022,9 +1022,9 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
     verify_crc : BOOLEAN, true by default
         Whether a wrong checksum is an error; the same for all rows.
     max_batch_bytes : BIGINT, 268435456 by default
-        What one compressed batch may become [bytes]; the same for all rows.
+        Maximum size of a compressed batch after decompression [bytes]; the same for all rows.
     max_value_bytes : BIGINT, 2147483648 by default
-        What all compressed batches of one value may become [bytes]; the same for all rows.
+        Maximum size of all compressed batches of one value, as records [bytes]; the same for all rows.
 
     Returns
     -------
@@ -1058,7 +1058,7 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
 
 
 def kafka_batches(log: Column | str | bytes) -> Column:
-    """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without a size.
+    """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Truncated, zeroed or skipped bytes are one row without a size.
 
     Parameters
     ----------
@@ -1142,7 +1142,7 @@ def kafka_next_offset(log: Column | str | bytes) -> Column:
 
 
 def kafka_valid_bytes(log: Column | str | bytes) -> Column:
-    """How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].
+    """Size of the valid entries at the beginning, which a broker keeps when it recovers [bytes].
 
     Parameters
     ----------
@@ -1188,7 +1188,7 @@ def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | i
 
 
 def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int) -> Column:
-    """A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.
+    """A .timeindex file: timestamps [ms since epoch] and their absolute offsets.
 
     Parameters
     ----------
@@ -1239,7 +1239,7 @@ def kafka_txn_index(file: Column | str | bytes) -> Column:
 
 
 def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
-    """A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the file's: its whole entries are rows anyway, and a file without any is one row of an error.
+    """A .snapshot file of a partition: the state of each producer at the offset in the file's name. error is the result for the whole file. Complete entries are rows in any case; a file without any is one row with an error.
 
     Parameters
     ----------
@@ -1269,7 +1269,7 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
 
 
 def kafka_leader_epochs(file: Column | str | bytes) -> Column:
-    """A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs CAST(file AS BINARY).
+    """A leader-epoch-checkpoint file: the offset at which each leader's records begin. Corrupt lines are rows of NULLs. Use CAST(file AS BINARY) for a STRING.
 
     Parameters
     ----------
@@ -1292,7 +1292,7 @@ def kafka_leader_epochs(file: Column | str | bytes) -> Column:
 
 
 def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group protocols, of which the key's version alone is returned. A tombstone (NULL value) has its key's fields.
+    """A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP. Records of the newer group protocols are OTHER, with the key's version only. A tombstone (NULL value) has its key's fields.
 
     Parameters
     ----------
@@ -1364,7 +1364,7 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
 
 
 def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. NULL without anything that names a message.
+    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. NULL if no argument identifies a message.
 
     Parameters
     ----------
@@ -1394,7 +1394,7 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
 
 
 def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -> Column:
-    """The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; NULL if there is none. Checksums are not computed.
+    """The first entry whose last offset is at least the target: this offset and the position of the entry [bytes]. NULL if there is none. It verifies no checksums.
 
     Parameters
     ----------
@@ -1407,7 +1407,7 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
     -------
     STRUCT<offset BIGINT, position INT>
         offset: The entry's last offset.
-        position: Where the entry begins [bytes].
+        position: Position of the entry [bytes].
 
     Examples
     --------
@@ -1419,7 +1419,7 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
 
 
 def kafka_explain(log: Column | str | bytes) -> Column:
-    """Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what it becomes. Intended for inspecting a handful of batches; it is slow.
+    """Explains log bytes: a row for each field in order, with position and size [bytes], value and error. The records of a compressed batch follow its payload, marked as decompressed, with positions in the decompressed payload. Intended for inspecting a handful of batches; it is slow.
 
     Parameters
     ----------
@@ -1797,7 +1797,7 @@ def kafka_message(message: Column | str | bytes) -> Column:
 
 
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:
-    """One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.
+    """One message of magic 0 or 1 with its CRC. The default is 1, or 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone. In magic 1, a NULL timestamp is -1; magic 0 has none.
 
     Parameters
     ----------
@@ -1824,7 +1824,7 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
 
 
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. Numbers them from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in any case. Fields may be left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. It numbers them from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in upper or lower case. You may leave fields out. A NULL timestamp [ms since epoch] is -1; magic 0 has none. Only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
 
     Parameters
     ----------

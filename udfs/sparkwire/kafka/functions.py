@@ -70,11 +70,10 @@ FUNCTIONS: Final = (
         f"max_value_bytes BIGINT = {MAX_VALUE_BYTES})",
         RECORDS_TABLE,
         scan_records,
-        "Every record of log bytes, decompressed if necessary, with control records. An unreadable "
-        "batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's "
-        "fields. verify_crc => false "
-        "reads it as if the CRC were right. max_batch_bytes bounds what one compressed batch decompresses to, max_value_bytes "
-        "what all those of one value become as records, 100 bytes each and their content [bytes]: what is more is TOO_LARGE.",
+        "Every record of log bytes, decompressed if necessary, with control records. An unreadable batch or entry, or one with "
+        "a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false ignores "
+        "wrong CRCs. max_batch_bytes limits the decompressed size of one batch. max_value_bytes limits that of all compressed "
+        "batches of one value, counting 100 bytes and the content for each record [bytes]. Larger ones are TOO_LARGE.",
         "transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]",
     ),
     rows_function(
@@ -82,8 +81,8 @@ FUNCTIONS: Final = (
         BATCHES,
         scan_batches,
         "The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 "
-        "and 1. Position and size are in bytes, timestamps in ms since epoch. Torn, zeroed or skipped bytes are one row without "
-        "a size.",
+        "and 1. Position and size are in bytes, timestamps in ms since epoch. Truncated, zeroed or skipped bytes are one row "
+        "without a size.",
         "transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]",
     ),
     Function(
@@ -101,7 +100,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "kafka_valid_bytes(log BINARY) -> INT",
-        "How many bytes from the front are whole entries with a right CRC: what a broker's recovery keeps [bytes].",
+        "Size of the valid entries at the beginning, which a broker keeps when it recovers [bytes].",
         lookups.decode_valid_bytes,
         "kafka_valid_bytes(segment) -> 281",
     ),
@@ -116,7 +115,7 @@ FUNCTIONS: Final = (
         "kafka_time_index(file BINARY, base_offset BIGINT)",
         TIME_INDEX_COLUMNS,
         time_index,
-        "A .timeindex file: timestamps [ms since epoch] and the absolute offsets that had them.",
+        "A .timeindex file: timestamps [ms since epoch] and their absolute offsets.",
         "transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]",
     ),
     rows_function(
@@ -131,8 +130,8 @@ FUNCTIONS: Final = (
         "kafka_producer_snapshot(file BINARY)",
         producer_snapshot.COLUMNS,
         producer_snapshot.Producers,
-        "A .snapshot file of a partition: what the broker knew of each producer at the offset in the file's name. error is the "
-        "file's: its whole entries are rows anyway, and a file without any is one row of an error.",
+        "A .snapshot file of a partition: the state of each producer at the offset in the file's name. error is the result for "
+        "the whole file. Complete entries are rows in any case; a file without any is one row with an error.",
         "transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> "
         "[1000 382, 1001 379]",
     ),
@@ -140,16 +139,16 @@ FUNCTIONS: Final = (
         "kafka_leader_epochs(file BINARY)",
         leader_epochs.COLUMNS,
         leader_epochs.Epochs,
-        "A leader-epoch-checkpoint file, whole: where each leader's records begin. Corruption is a row of NULLs. A STRING needs "
-        "CAST(file AS BINARY).",
+        "A leader-epoch-checkpoint file: the offset at which each leader's records begin. Corrupt lines are rows of NULLs. Use "
+        "CAST(file AS BINARY) for a STRING.",
         "transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]",
     ),
     record_function(
         "kafka_group_record(key BINARY, value BINARY)",
         group_record.COLUMNS,
         group_record.scan,
-        "A record of __consumer_offsets: a group's committed OFFSET or a GROUP's state, all versions; OTHER for the newer group "
-        "protocols, of which the key's version alone is returned. A tombstone (NULL value) has its key's fields.",
+        "A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP. Records of the newer "
+        "group protocols are OTHER, with the key's version only. A tombstone (NULL value) has its key's fields.",
         "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
         "-> 42",
     ),
@@ -166,7 +165,7 @@ FUNCTIONS: Final = (
         "A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: "
         "key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, "
         "checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. "
-        "NULL without anything that names a message.",
+        "NULL if no argument identifies a message.",
         internal_json.decode_internal_record,
         "kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> "
         '{"name":"metadata.version","featureLevel":19}',
@@ -175,17 +174,17 @@ FUNCTIONS: Final = (
     ),
     Function(
         "kafka_search_offset(log BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
-        "The first entry whose last offset is at least the target: that offset, and where the entry begins [bytes]; "
-        "NULL if there is none. Checksums are not computed.",
+        "The first entry whose last offset is at least the target: this offset and the position of the entry [bytes]. NULL if "
+        "there is none. It verifies no checksums.",
         lookups.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
-        field_docs={"offset": "The entry's last offset.", "position": "Where the entry begins [bytes]."},
+        field_docs={"offset": "The entry's last offset.", "position": "Position of the entry [bytes]."},
     ),
     Function(
         f"kafka_explain(log BINARY) -> {RETURNS}",
-        "Every byte of log bytes in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
-        "is wrong with it. The records of a compressed batch follow its payload, marked as decompressed, with positions in what "
-        "it becomes. Intended for inspecting a handful of batches; it is slow.",
+        "Explains log bytes: a row for each field in order, with position and size [bytes], value and error. The records of a "
+        "compressed batch follow its payload, marked as decompressed, with positions in the decompressed payload. Intended for "
+        "inspecting a handful of batches; it is slow.",
         explained(explain.explain),
         "filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1",
         field_docs=FIELD_DOCS,
@@ -200,8 +199,8 @@ FUNCTIONS: Final = (
     ),
     Function(
         "to_kafka_message(key BINARY, value BINARY, timestamp_ms BIGINT = NULL, magic INT = NULL) -> BINARY",
-        "One message of magic 0 or 1 with its CRC; by default 1, and 0 without a timestamp [ms since epoch]. A NULL key is a "
-        "null key, a NULL value a tombstone; in magic 1 a NULL timestamp is -1, and magic 0 has none.",
+        "One message of magic 0 or 1 with its CRC. The default is 1, or 0 without a timestamp [ms since epoch]. A NULL key is a "
+        "null key, a NULL value a tombstone. In magic 1, a NULL timestamp is -1; magic 0 has none.",
         to_records.encode_message,
         "CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!",
         called_on_null=True,
@@ -210,11 +209,11 @@ FUNCTIONS: Final = (
         "to_kafka_records(records ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, "
         "value BINARY>>, offset BIGINT>>, base_offset BIGINT, compression STRING, magic INT, leader_epoch INT = NULL, "
         "timestamp_type STRING = NULL) -> BINARY",
-        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. Numbers them from base_offset "
-        "on; records with an offset keep it, in ascending order. compression is "
-        f"{codecs.listed(codecs.writable(1))}, for magic 2 {codecs.listed(codecs.writable())}, in any case. Fields may be "
-        "left out; a NULL timestamp [ms since epoch] is -1, magic 0 has none; only magic 2 has "
-        "headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",
+        "Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. It numbers them from base_offset on; "
+        "records with an offset keep it, in ascending order. compression is "
+        f"{codecs.listed(codecs.writable(1))}, for magic 2 {codecs.listed(codecs.writable())}, in upper or lower case. You may "
+        "leave fields out. A NULL timestamp [ms since epoch] is -1; magic 0 has none. Only magic 2 has headers. timestamp_type "
+        "LogAppendTime gives all records the latest of their timestamps. No records give no bytes.",
         to_records.encode_records,
         "transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, "
         "'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]",
@@ -234,8 +233,8 @@ ARGUMENTS: Final = {
     "base_offset": "The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.",
     "target": "The offset to look for.",
     "verify_crc": "Whether a wrong checksum is an error; the same for all rows.",
-    "max_batch_bytes": "What one compressed batch may become [bytes]; the same for all rows.",
-    "max_value_bytes": "What all compressed batches of one value may become [bytes]; the same for all rows.",
+    "max_batch_bytes": "Maximum size of a compressed batch after decompression [bytes]; the same for all rows.",
+    "max_value_bytes": "Maximum size of all compressed batches of one value, as records [bytes]; the same for all rows.",
     "timestamp_ms": "The timestamp [ms since epoch].",
     "magic": "Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.",
     "compression": "The codec: none, gzip, snappy or lz4; with magic 2 also zstd.",
